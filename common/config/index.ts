@@ -1,0 +1,141 @@
+/**
+ * Settings from the environment: each has a name, a type, a default, a unit and a sentence.
+ *
+ * A program's `config.ts` is the only reader of the environment; the settings reference is made from the same
+ * definitions, so it can't go stale. All faults are reported at once, each saying what to do.
+ */
+import { CodedError } from '#common/errors/index.ts';
+
+export interface Setting<T> {
+  readonly name: string;
+  readonly sentence: string;
+  readonly unit?: string;
+  readonly defaultText: string;
+  /** Throws an `Error` whose message completes "NAME …". */
+  parse(text: string | undefined): T;
+}
+
+type Settings = Record<string, Setting<unknown>>;
+export type SettingValues<S extends Settings> = {
+  readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
+};
+
+/** Reads all settings; throws one `CodedError` (`config.invalid`) naming every fault. */
+export function readSettings<S extends Settings>(
+  settings: S,
+  environment: Readonly<Record<string, string | undefined>>,
+): SettingValues<S> {
+  const values: Record<string, unknown> = {};
+  const faults: string[] = [];
+  for (const [key, setting] of Object.entries(settings)) {
+    try {
+      const text = environment[setting.name];
+      values[key] = setting.parse(text === '' ? undefined : text);
+    } catch (error) {
+      faults.push(`${setting.name} ${(error as Error).message}`);
+    }
+  }
+  if (faults.length > 0) throw new CodedError('config.invalid', `${faults.join('. ')}.`);
+  return values as SettingValues<S>;
+}
+
+export function textSetting(name: string, fallback: string, sentence: string): Setting<string> {
+  return { name, sentence, defaultText: fallback || 'empty', parse: (text) => text ?? fallback };
+}
+
+export function optionalTextSetting(name: string, sentence: string): Setting<string | null> {
+  return { name, sentence, defaultText: 'unset', parse: (text) => text ?? null };
+}
+
+export function integerSetting(
+  name: string,
+  fallback: number,
+  range: { min: number; max: number; unit?: string },
+  sentence: string,
+): Setting<number> {
+  return {
+    name,
+    sentence,
+    ...(range.unit ? { unit: range.unit } : {}),
+    defaultText: String(fallback),
+    parse(text) {
+      if (text === undefined) return fallback;
+      const value = Number(text);
+      if (!/^-?\d+$/.test(text) || value < range.min || value > range.max) {
+        throw new Error(`must be a whole number from ${range.min} to ${range.max}, not "${text}"`);
+      }
+      return value;
+    },
+  };
+}
+
+export function booleanSetting(name: string, fallback: boolean, sentence: string): Setting<boolean> {
+  return {
+    name,
+    sentence,
+    defaultText: fallback ? '1' : '0',
+    parse(text) {
+      if (text === undefined) return fallback;
+      if (text === '1' || text === 'true') return true;
+      if (text === '0' || text === 'false') return false;
+      throw new Error(`must be 1 or 0, not "${text}"`);
+    },
+  };
+}
+
+export function choiceSetting<const C extends string>(
+  name: string,
+  choices: readonly C[],
+  fallback: C,
+  sentence: string,
+): Setting<C> {
+  return {
+    name,
+    sentence: `${sentence} One of: ${choices.join(', ')}.`,
+    defaultText: fallback,
+    parse(text) {
+      if (text === undefined) return fallback;
+      const found = choices.find((choice) => choice === text);
+      if (found === undefined) throw new Error(`must be one of ${choices.join(', ')}, not "${text}"`);
+      return found;
+    },
+  };
+}
+
+/** A `postgres://` URL, or null for the embedded server. The URL itself never appears in an error: it may hold a password. */
+export function databaseUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset: embedded PostgreSQL in the data directory',
+    parse(text) {
+      if (text === undefined) return null;
+      const url = URL.parse(text);
+      if (!url || !['postgres:', 'postgresql:'].includes(url.protocol)) {
+        throw new Error('must be a PostgreSQL URL such as postgres://user:password@host:5432/database');
+      }
+      return text;
+    },
+  };
+}
+
+/** An http or https URL without trailing slash, or null. */
+export function httpUrlSetting(
+  name: string,
+  fallback: string | null,
+  sentence: string,
+): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: fallback ?? 'unset',
+    parse(text) {
+      if (text === undefined) return fallback;
+      const url = URL.parse(text);
+      if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password) {
+        throw new Error(`must be an http or https URL, not "${text}"`);
+      }
+      return text.replace(/\/+$/, '');
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * How a program runs: start its parts in order, wait for SIGTERM or Ctrl-C, stop them in reverse order.
+ *
+ * A part's constructor does nothing; `start` may fail with a `CodedError`, whose one sentence is what the operator
+ * reads before a non-zero exit. A second signal ends the process at once.
+ */
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+
+export interface Part {
+  readonly name: string;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts `parts` in order. When one fails, those already started are stopped again and its error is thrown. */
+export async function startParts(parts: readonly Part[], reporter: Reporter): Promise<() => Promise<void>> {
+  const started: Part[] = [];
+  const stopAll = async () => {
+    for (const part of started.splice(0).reverse()) {
+      try {
+        await part.stop();
+      } catch (error) {
+        reporter.error('part did not stop cleanly', { part: part.name, error: describeError(error) });
+      }
+    }
+  };
+  for (const part of parts) {
+    try {
+      await part.start();
+      started.push(part);
+    } catch (error) {
+      await stopAll();
+      throw error;
+    }
+  }
+  return stopAll;
+}
+
+/**
+ * Runs a long-lived program until a signal. Resolves with the process's exit code; never throws.
+ * `ready` is called once everything has started.
+ */
+export async function runUntilSignal(
+  parts: readonly Part[],
+  reporter: Reporter,
+  ready: () => void = () => {},
+): Promise<number> {
+  const signalled = new Promise<NodeJS.Signals>((resolve) => {
+    let count = 0;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        count += 1;
+        if (count > 1) process.exit(130);
+        resolve(signal);
+      });
+    }
+  });
+  let stopAll: () => Promise<void>;
+  try {
+    stopAll = await startParts(parts, reporter);
+  } catch (error) {
+    sayFatal(error);
+    return 1;
+  }
+  ready();
+  const signal = await signalled;
+  reporter.info('stopping', { signal });
+  await stopAll();
+  reporter.info('stopped');
+  return 0;
+}
+
+/** Says on standard error why the program can't go on: the sentence of a `CodedError`, the stack of anything else. */
+export function sayFatal(error: unknown): void {
+  if (error instanceof CodedError) process.stderr.write(`svc: ${error.message}\n`);
+  else process.stderr.write(`svc: ${error instanceof Error ? error.stack : String(error)}\n`);
+}

@@ -1,0 +1,183 @@
+/**
+ * The admin API under `/api/admin/v1`: operations serves it, the monitor is its client.
+ *
+ * `Authorization: Bearer svcadm_<id>_<secret>`. Errors have the customer API's body
+ * `{error: {code, message, request_id, …}}`: 401 bad token, 403 `permission_missing` with the permission's name in
+ * `details`, 413 and 422 for bounds. Unknown fields are refused on requests.
+ */
+import { type Static, type TSchema, Type } from 'typebox';
+
+const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Id = Type.Integer({ minimum: 1 });
+const Timestamp = Type.String({ format: 'date-time' });
+const Rate = Nullable(Type.Number({ minimum: 0 }));
+
+/** Only what the project may do appears (NET-4.l). */
+export const Discovery = Type.Object({
+  project: Type.Object({ id: Id, name: Type.String() }),
+  capabilities: Type.Record(Type.String(), Type.Union([Type.Literal(true), Type.Integer()])),
+});
+export type Discovery = Static<typeof Discovery>;
+
+export const InventoryInterface = Type.Object({
+  id: Id,
+  mac_address: Type.String(),
+  bridge: Nullable(Type.String()),
+  vlan: Nullable(Type.Integer()),
+  addresses: Type.Array(Type.String()),
+});
+export const InventoryVm = Type.Object({
+  id: Id,
+  cluster_id: Id,
+  node: Nullable(Type.String()),
+  name: Type.String(),
+  state: Type.String(),
+  updated_at: Timestamp,
+  interfaces: Type.Array(InventoryInterface),
+});
+export type InventoryVm = Static<typeof InventoryVm>;
+export const InventoryPage = Type.Object({
+  vms: Type.Array(InventoryVm),
+  next_after_id: Nullable(Id),
+  as_of: Timestamp,
+});
+export type InventoryPage = Static<typeof InventoryPage>;
+
+/** One active allocation generation (NET-2.3). `assigned_at` is echoed exactly, so it is opaque text to the monitor. */
+export const AllocationTarget = Type.Object({
+  id: Id,
+  billing_account_id: Id,
+  virtual_machine_id: Id,
+  cluster_id: Id,
+  address: Type.String(),
+  assigned_at: Timestamp,
+});
+export type AllocationTarget = Static<typeof AllocationTarget>;
+export const TargetsPage = Type.Object({
+  targets: Type.Array(AllocationTarget),
+  next_after_id: Nullable(Id),
+});
+export type TargetsPage = Static<typeof TargetsPage>;
+export const targetsLimitDefault = 200;
+export const targetsLimitMax = 1000;
+
+export const TelemetryApplication = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 253 }),
+    inbound_bytes: Type.Integer({ minimum: 0 }),
+    outbound_bytes: Type.Integer({ minimum: 0 }),
+    transport: Type.Optional(Nullable(Type.String({ maxLength: 16 }))),
+    server_port: Type.Optional(Nullable(Type.Integer({ minimum: 0, maximum: 65535 }))),
+  },
+  { additionalProperties: false },
+);
+export type TelemetryApplication = Static<typeof TelemetryApplication>;
+
+/** Rates are `bytes * 8 / 60`, not rounded, so that bytes come back exactly. */
+export const TelemetryPoint = Type.Object(
+  {
+    timestamp: Timestamp,
+    inbound_bps: Rate,
+    outbound_bps: Rate,
+    pps: Rate,
+    expected_bps: Rate,
+    expected_pps: Rate,
+    ddos_bps: Rate,
+    ddos_pps: Rate,
+    coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
+    applications: Type.Array(TelemetryApplication, { maxItems: 20 }),
+  },
+  { additionalProperties: false },
+);
+export type TelemetryPoint = Static<typeof TelemetryPoint>;
+
+export const TelemetryTarget = Type.Object(
+  {
+    id: Id,
+    address: Type.String(),
+    assigned_at: Timestamp,
+    series: Type.Array(TelemetryPoint, { maxItems: 60 }),
+  },
+  { additionalProperties: false },
+);
+export type TelemetryTarget = Static<typeof TelemetryTarget>;
+
+export const TelemetryRequest = Type.Object(
+  {
+    contract_version: Type.Literal(1),
+    source_site_id: Id,
+    cluster_ids: Type.Array(Id, { maxItems: 100 }),
+    targets: Type.Array(TelemetryTarget, { maxItems: 50 }),
+  },
+  { additionalProperties: false },
+);
+export type TelemetryRequest = Static<typeof TelemetryRequest>;
+
+export const ReceiptOutcome = Type.Union([
+  Type.Literal('accepted'),
+  Type.Literal('unchanged'),
+  Type.Literal('unmatched'),
+  Type.Literal('source_conflict'),
+]);
+export type ReceiptOutcome = Static<typeof ReceiptOutcome>;
+/** In the order in which the targets were sent. */
+export const TelemetryReceipts = Type.Object({
+  receipts: Type.Array(Type.Object({ id: Id, receipt: ReceiptOutcome })),
+});
+export type TelemetryReceipts = Static<typeof TelemetryReceipts>;
+
+/** Live telemetry (NET-2.5): ten-second buckets, no applications, expected and DDoS rates always null. */
+export const LivePoint = Type.Object(
+  {
+    timestamp: Timestamp,
+    inbound_bps: Rate,
+    outbound_bps: Rate,
+    pps: Rate,
+    expected_bps: Type.Null(),
+    expected_pps: Type.Null(),
+    ddos_bps: Type.Null(),
+    ddos_pps: Type.Null(),
+    coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
+    observed_seconds: Type.Number({ exclusiveMinimum: 0, maximum: 10 }),
+  },
+  { additionalProperties: false },
+);
+export const LiveRequest = Type.Object(
+  {
+    contract_version: Type.Literal(1),
+    source_site_id: Id,
+    cluster_ids: Type.Array(Id, { maxItems: 100 }),
+    targets: Type.Array(
+      Type.Object(
+        {
+          id: Id,
+          address: Type.String(),
+          assigned_at: Timestamp,
+          series: Type.Array(LivePoint, { maxItems: 30 }),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 10 },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** Permission of an admin project → what discovery then advertises. */
+export const projectPermissions = {
+  vm_inventory_read: { vm_inventory: true, vm_inventory_version: 1 },
+  ddos_incident_ingest: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
+  protect_telemetry_ingest: {
+    protect_telemetry_ingest: true,
+    protect_telemetry_contract_version: 1,
+    protect_application_identity: true,
+    protect_application_identity_version: 1,
+  },
+  protect_live_ingest: { protect_live_ingest: true, protect_live_contract_version: 1 },
+  protect_vulnerability_ingest: {
+    protect_vulnerability_ingest: true,
+    protect_vulnerability_contract_version: 1,
+  },
+  protect_port_scan_ingest: { protect_port_scan_ingest: true, protect_port_scan_ingest_version: 1 },
+} as const;
+export type ProjectPermission = keyof typeof projectPermissions;

@@ -1,0 +1,65 @@
+/**
+ * The JSON half of the sensor API under `/agent/v1`: enrolment, plan, receipts. Telemetry itself is `telemetry.proto`.
+ *
+ * Sensors authenticate as hosts with `Authorization: Bearer svcsen_<id>_<secret>` (NET-5.3).
+ */
+import { type Static, Type } from 'typebox';
+
+export const EnrolRequest = Type.Object(
+  {
+    token: Type.String({ minLength: 1, maxLength: 128, description: 'One-time enrolment token.' }),
+    host_name: Type.String({ minLength: 1, maxLength: 255 }),
+    node: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "The hypervisor node's name in operations.",
+    }),
+    sensor_version: Type.String({ maxLength: 32 }),
+  },
+  { additionalProperties: false },
+);
+export type EnrolRequest = Static<typeof EnrolRequest>;
+
+export const EnrolResponse = Type.Object({
+  sensor_id: Type.Integer(),
+  site_id: Type.Integer(),
+  site_name: Type.String(),
+  credential: Type.String({ description: 'Shown once; the sensor stores it with mode 0600.' }),
+});
+export type EnrolResponse = Static<typeof EnrolResponse>;
+
+/** What a sensor should do, fetched with read-only authentication. */
+export const SensorPlan = Type.Object({
+  plan_version: Type.Literal(1),
+  application_usage_version: Type.Literal(1),
+  application_protocol_version: Type.Literal(1),
+  local_cidrs: Type.Array(Type.String(), {
+    maxItems: 128,
+    description: 'Decide which endpoint is local, nothing else.',
+  }),
+  protected_targets: Type.Array(Type.String(), {
+    maxItems: 4096,
+    description: 'Exact addresses of live allocations.',
+  }),
+});
+export type SensorPlan = Static<typeof SensorPlan>;
+
+/** The answer to a stored upload. `duplicate`: this (sensor, spool, sequence) was stored before. */
+export const TelemetryReceipt = Type.Object({
+  spool_id: Type.String(),
+  sequence: Type.Integer(),
+  receipt: Type.Union([Type.Literal('accepted'), Type.Literal('duplicate')]),
+});
+export type TelemetryReceipt = Static<typeof TelemetryReceipt>;
+
+/** 400, 413 and 422 carry this and mean: never send it again. */
+export const SensorApiError = Type.Object({
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
+});
+export type SensorApiError = Static<typeof SensorApiError>;
+
+/** The exact refusal of NET-7.1. */
+export const retentionRefusalMessage = 'minute telemetry is older than the retention window';
+
+export const uploadBytesMax = 16 * 1024 * 1024;
+export const telemetryContentType = 'application/x-protobuf';

@@ -2,7 +2,7 @@
  * From a frame of any supported link type to the IP packet in it.
  *
  * Every frame gets exactly one verdict: IP, well-formed but not IP (ARP, LLDP, spanning tree), or dropped because it
- * is cut or malformed. Tags and labels are walked to any depth up to a bound; a frame that never ends is malformed.
+ * is cut or malformed. Tags and labels are walked to any depth, each takes its bytes, so the frame's end bounds the walk.
  */
 import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
 import { type Packet, Verdict } from './packet.ts';
@@ -31,8 +31,6 @@ const supported = new Set<number>([...Object.values(LinkType), 14]);
 export function isSupportedLinkType(linkType: number): boolean {
   return supported.has(linkType);
 }
-
-const layersMax = 32;
 
 /** Decodes the frame that starts at `at` and ends at `packet.end`. */
 export function decodeFrame(packet: Packet, linkType: number, at: number): number {
@@ -85,7 +83,7 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
   const { view, end } = packet;
   let type = firstType;
   let at = from;
-  for (let layer = 0; layer < layersMax; layer += 1) {
+  for (;;) {
     switch (type) {
       case 0x0800:
         return decodeIpv4(packet, at);
@@ -125,7 +123,6 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
         return Verdict.nonIp;
     }
   }
-  return Verdict.dropped;
 }
 
 function decodeLlc(packet: Packet, at: number): number {
@@ -144,7 +141,7 @@ function decodeLlc(packet: Packet, at: number): number {
 function decodeMpls(packet: Packet, from: number): number {
   const { bytes, end } = packet;
   let at = from;
-  for (let label = 0; label < layersMax; label += 1) {
+  for (;;) {
     if (at + 4 > end) return Verdict.dropped;
     const isLast = (bytes[at + 2]! & 1) === 1;
     at += 4;
@@ -156,7 +153,6 @@ function decodeMpls(packet: Packet, from: number): number {
     // A pseudowire: an optional control word, then an Ethernet frame. Nothing says so for certain.
     return nibble === 0 ? decodeEthernet(packet, at + 4) : Verdict.nonIp;
   }
-  return Verdict.dropped;
 }
 
 function decodePpp(packet: Packet, at: number): number {

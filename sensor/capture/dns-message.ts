@@ -2,8 +2,7 @@
  * One DNS message: its question and, for an answer, the CNAME chain from the asked name and the addresses on it.
  *
  * Strict where leniency would let somebody plant a name: compression pointers go backwards only, labels and names
- * keep their limits, records that are not on the chain are ignored. A message that is cut after some good records
- * keeps those.
+ * keep their limits, records that are not on the chain are ignored, and a message that is cut counts for nothing.
  */
 import { lowerCaseByte, readInt32, readUint16, readUint32 } from '#common/bytes/index.ts';
 
@@ -60,22 +59,23 @@ export function readDnsMessage(bytes: Uint8Array, from: number, end: number): bo
   dnsMessage.nameLength = dnsNameLengths[0]!;
   if (dnsMessage.isResponse) {
     const count = readRecords(bytes, from, questionEnd + 4, end, readUint16(bytes, from + 6));
+    if (count < 0) return false;
     followChain(bytes, count);
   }
   return true;
 }
 
-/** Keeps A, AAAA and CNAME records of class IN; owners are names 1, 3, 5, …, CNAME targets the ones after them. */
+/** Keeps A, AAAA and CNAME records of class IN; owners are names 1, 3, 5, …, CNAME targets the ones after them. -1 when cut. */
 function readRecords(bytes: Uint8Array, from: number, start: number, end: number, declared: number): number {
   let at = start;
   let kept = 0;
   for (let i = 0; i < declared && kept < recordsMax; i += 1) {
     const fixed = readName(bytes, from, at, end, kept * 2 + 1);
-    if (fixed < 0 || fixed + 10 > end) break;
+    if (fixed < 0 || fixed + 10 > end) return -1;
     const type = readUint16(bytes, fixed);
     const length = readUint16(bytes, fixed + 8);
     const data = fixed + 10;
-    if (data + length > end) break;
+    if (data + length > end) return -1;
     at = data + length;
     if (readUint16(bytes, fixed + 2) !== 1) continue;
     const isAddress = (type === typeA && length === 4) || (type === typeAaaa && length === 16);

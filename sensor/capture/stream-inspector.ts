@@ -2,8 +2,8 @@
  * Puts client data back into order and reads it unit by unit until the names on a connection are known.
  *
  * Data that arrives in order is read where it lies in the packet and copied nowhere. Only a unit that is incomplete,
- * or data ahead of a gap, borrows a buffer of 4 KiB; the first copy of a byte wins. A gap that does not close within
- * sixteen further segments is given up, and reading goes on behind it. Buffers are few: when all are lent, the one
+ * or data ahead of a gap, borrows a buffer of 4 KiB; the first copy of a byte wins. A gap between requests that does
+ * not close within sixteen further segments is given up, and reading goes on behind it. Buffers are few: when all are lent, the one
  * lent longest ago is taken back and its connection is read no further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
@@ -206,7 +206,8 @@ export class StreamInspector {
       }
     } else {
       this.#stalled[buffer]! += 1;
-      if (this.#stalled[buffer]! > stalledSegmentsMax || ahead >= bufferBytes) {
+      const isBetweenRequests = (this.#words[stream + 1]! & 0xff) !== Mode.fresh;
+      if ((isBetweenRequests && this.#stalled[buffer]! > stalledSegmentsMax) || ahead >= bufferBytes) {
         this.#giveUpGap(base, stream, sequenceOf(this.#words, stream, ahead), bytes, from, end);
         return;
       }

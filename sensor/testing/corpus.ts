@@ -14,7 +14,7 @@ const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** Where the corpus should be. */
 export function corpusFolder(): string {
-  return resolve(projectFolder, process.env['SVC_CORPUS_DIR'] ?? '../shared/corpus');
+  return resolve(projectFolder, process.env.SVC_CORPUS_DIR ?? '../shared/corpus');
 }
 
 /** True when it is there. */

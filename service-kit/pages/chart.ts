@@ -75,11 +75,12 @@ export function chart(options: ChartOptions): Html {
     hasValues || options.dataUrl
       ? html`<svc-chart${attributes({
           class: `chart-plot size-${options.size ?? 'normal'}`,
+          // The script reads the new data itself; a refresh that morphed the element would wipe the drawing.
+          'hx-morph-skip': true,
           'data-source': `${options.id}-data`,
+          'data-title': options.title,
           'data-url': options.dataUrl && safeHref(options.dataUrl),
           'data-refresh-seconds': options.refreshSeconds,
-          role: 'img',
-          'aria-label': `${options.title}, chart; the table below has the values`,
         })}></svc-chart>${jsonScript(`${options.id}-data`, chartJson(options.unit, options.data))}<script type="module" src="${assetUrl('chart.js')}"></script>`
       : html`<p class="chart-empty">${options.emptyText ?? 'Nothing was measured in this range.'}</p>`;
   return html`<figure class="chart" id="${options.id}"><figcaption class="chart-title"><span>${options.title}</span>${

@@ -144,7 +144,9 @@ type Common = Readonly<Record<string, string | number | boolean | undefined>>;
 function controlOf(options: FieldOptions, common: Common): Html {
   switch (options.kind) {
     case 'textarea':
-      return html`<textarea${attributes({ ...common, rows: options.rows ?? 4, placeholder: options.placeholder, class: options.isCode ? 'code' : undefined })}>${options.value}</textarea>`;
+      // A browser drops the first line break of a text area, so one of ours comes before the value.
+      return html`<textarea${attributes({ ...common, rows: options.rows ?? 4, placeholder: options.placeholder, class: options.isCode ? 'code' : undefined })}>
+${options.value}</textarea>`;
     case 'select':
       return html`<select${attributes(common)}>${options.options.map(
         (option) =>

@@ -43,11 +43,11 @@ export function codeBlock(options: CodeBlockOptions): Html {
 /** A moment as its age, with the exact UTC time on hover and for programs; `never` for what has not happened. */
 export function age(ms: Known<number>, nowMs: number): Html {
   if (ms === null || ms === undefined) return html`<span class="unknown">never</span>`;
-  return html`<time datetime="${new Date(ms).toISOString()}" title="${formatTime(ms, 'seconds')}">${formatAge(ms, nowMs)}</time>`;
+  return html`<time datetime="${new Date(ms).toISOString()}" data-now="${nowMs}" title="${formatTime(ms, 'seconds')}">${formatAge(ms, nowMs)}</time>`;
 }
 
 /** A moment in UTC with its age: `2026-11-21 10:14 UTC, 3 min ago`. */
 export function moment(ms: Known<number>, nowMs: number): Html {
   if (ms === null || ms === undefined) return html`<span class="unknown">never</span>`;
-  return html`<time datetime="${new Date(ms).toISOString()}">${formatTime(ms)}<span class="hint">, ${formatAge(ms, nowMs)}</span></time>`;
+  return html`<span class="moment">${formatTime(ms)}, <span class="hint">${age(ms, nowMs)}</span></span>`;
 }

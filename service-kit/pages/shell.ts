@@ -94,7 +94,7 @@ function navigationLink(item: NavigationItem): Html {
     'aria-current': item.current ? 'page' : undefined,
     'data-go': item.key,
     'aria-keyshortcuts': item.key ? `g ${item.key}` : undefined,
-  })}><span>${item.label}</span>${item.count !== undefined && html`<span class="count">${item.count}</span>`}${item.key && html`<kbd class="needs-script" aria-hidden="true">g ${item.key}</kbd>`}</a>`;
+  })}><span>${item.label}</span>${item.key && html`<kbd class="needs-script" aria-hidden="true">g ${item.key}</kbd>`}${item.count !== undefined && html`<span class="count">${item.count}</span>`}</a>`;
 }
 
 function topBar(options: ShellOptions): Html {

@@ -11,6 +11,7 @@ const scales = {
   ms: { steps: ['ms'] },
 };
 
+const arrows = { in: '↑ ', out: '↓ ', line: '' };
 const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 
 /** The step of the unit that a chart's largest value asks for. */
@@ -41,12 +42,12 @@ function formatMoment(ms) {
 
 /** Day where a tick begins one or ticks are days apart, else the time of day; all in UTC. */
 function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
-  return ticks.map((ms, index) => {
+  return ticks.map((ms) => {
     const date = new Date(ms);
     const isDay = incrementMs >= 86_400_000 || date.getUTCHours() + date.getUTCMinutes() === 0;
     const day = `${date.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })} ${date.getUTCDate()}`;
     const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}`;
-    return isDay ? day : index === 0 && ticks.length > 1 ? time : time;
+    return isDay ? day : time;
   });
 }
 
@@ -296,10 +297,7 @@ class Chart extends HTMLElement {
       const button = document.createElement('button');
       button.type = 'button';
       button.setAttribute('aria-pressed', String(!this.hidden_.has(index)));
-      button.append(
-        this.swatch(index),
-        `${series.role === 'in' ? '↑ ' : series.role === 'out' ? '↓ ' : ''}${series.label}`,
-      );
+      button.append(this.swatch(index), `${series.isExpected ? '' : arrows[series.role]}${series.label}`);
       button.addEventListener('click', () => {
         if (!this.hidden_.delete(index)) this.hidden_.add(index);
         this.draw();

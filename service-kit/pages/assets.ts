@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import type { FastifyInstance } from 'fastify';
+import type { App } from '#service-kit/http/index.ts';
 
 interface Asset {
   type: string;
@@ -16,7 +16,7 @@ interface Asset {
   gzipped: Buffer;
 }
 
-const own = (name: string) => readFileSync(new URL(`./assets/${name}`, import.meta.url));
+const own = (name: string) => readFileSync(new URL(`./browser/${name}`, import.meta.url));
 const fromPackage = (path: string) => readFileSync(new URL(import.meta.resolve(path)));
 
 /** In the order of the cascade: tokens first, what phones change last. */
@@ -85,7 +85,7 @@ export function assetUrl(name: AssetName): string {
 }
 
 /** Serves `/assets/…`. Register it once per server. */
-export function registerAssets(app: FastifyInstance): void {
+export function registerAssets(app: App): void {
   const { hash, assets } = load();
   app.get<{ Params: { hash: string; name: string } }>(
     '/assets/:hash/:name',

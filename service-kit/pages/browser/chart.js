@@ -51,6 +51,15 @@ function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
   });
 }
 
+/** Regular times travel as start, step and count. */
+function withTimes(data) {
+  const { times } = data;
+  const timesMs = Array.isArray(times)
+    ? times
+    : Array.from({ length: times.count }, (_, index) => times.startMs + index * times.stepMs);
+  return { ...data, timesMs };
+}
+
 /** Puts a break where whole steps are missing, so that a gap is never bridged. */
 function withBreaks(data) {
   const times = [];
@@ -126,7 +135,7 @@ class Chart extends HTMLElement {
     const text = document.getElementById(this.dataset.source)?.textContent;
     if (!text || text === this.text) return;
     this.text = text;
-    this.data = JSON.parse(text);
+    this.data = withTimes(JSON.parse(text));
     this.draw();
   }
 
@@ -135,7 +144,7 @@ class Chart extends HTMLElement {
     let data;
     try {
       const answer = await fetch(this.dataset.url, { headers: { accept: 'application/json' } });
-      if (answer.ok) data = await answer.json();
+      if (answer.ok) data = withTimes(await answer.json());
     } catch {
       // Said below, in the legend.
     }

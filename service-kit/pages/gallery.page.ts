@@ -36,7 +36,7 @@ function frame(url: string): Omit<ShellOptions, 'title'> {
       {
         items: [
           { label: 'Components', key: 'c', ...at('/dev/gallery') },
-          { label: 'Waiting', key: 'w', count: 3, ...at('/dev/gallery/waiting') },
+          { label: 'With a toast', key: 't', count: 3, href: '/dev/gallery?toast=1' },
         ],
       },
       {

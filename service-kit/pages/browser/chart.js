@@ -365,6 +365,7 @@ class Chart extends HTMLElement {
     const at = plot.over.offsetLeft + left;
     const room = this.clientWidth - at;
     const width = this.tip.offsetWidth;
+    this.tip.style.top = `${this.box.offsetTop + 6}px`;
     this.tip.style.left = `${Math.max(0, room > width + 16 ? at + 12 : at - width - 12)}px`;
   }
 

@@ -1,0 +1,12 @@
+/**
+ * The HTTP server of both server programs: Fastify with our request ids, errors as coded JSON, and a clean stop.
+ *
+ * Surfaces register routes on it; what they throw becomes an answer here, so no surface formats errors by itself.
+ * Successful calls are not logged (a line costs more than the call); failures and slow calls are.
+ */
+
+export { type ErrorBody, errorBody, HttpError } from './errors.ts';
+export { newRequestId } from './request-id.ts';
+export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
+export { sourceBucket } from './source.ts';
+export { parseStrictJson } from './strict-json.ts';

@@ -1,0 +1,109 @@
+/**
+ * Durable work: enqueued in the transaction that decides on it, done at least once by any worker, with effects that
+ * happen once because the handler's last transaction is fenced by the job's term.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { backoffMs } from '#common/retry/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { claimJob, failJob, finishJob } from './store.ts';
+
+export { enqueueJob, finishJob } from './store.ts';
+
+export interface Job {
+  id: number;
+  kind: string;
+  payload: unknown;
+  /** Counts from 1. */
+  attempts: number;
+  /** The fence: `finishJob` refuses another term. */
+  term: number;
+}
+
+export interface JobHandler {
+  /** Does the work. May call `finishJob` in its own last transaction; otherwise the runner finishes it. */
+  run(job: Job, signal: AbortSignal): Promise<void>;
+  /** After this many failed attempts `giveUp` is called once and the job ends. Absent: tries without end. */
+  attemptsMax?: number;
+  giveUp?(job: Job, error: string): Promise<void>;
+}
+
+export interface JobRunnerOptions {
+  db: () => Queryable;
+  handlers: Readonly<Record<string, JobHandler>>;
+  clock: Clock;
+  reporter: Reporter;
+  /** How long a claim lasts; a worker that dies frees its job after it. */
+  claimSeconds?: number;
+  pollMs?: number;
+}
+
+export interface JobRunner extends Part {
+  /** Looks for work now instead of at the next poll. */
+  wake(): void;
+  /** Runs what is due, until nothing is; for tests and commands. */
+  drain(): Promise<void>;
+}
+
+export function createJobRunner(options: JobRunnerOptions): JobRunner {
+  const claimSeconds = options.claimSeconds ?? 60;
+  const kinds = Object.keys(options.handlers);
+  let stopping = new AbortController();
+  let nap = new AbortController();
+  let finished: Promise<void> = Promise.resolve();
+
+  async function runNext(): Promise<boolean> {
+    const job = await claimJob(options.db(), kinds, claimSeconds);
+    if (!job) return false;
+    const handler = options.handlers[job.kind]!;
+    try {
+      await handler.run(job, stopping.signal);
+      await finishJob(options.db(), job);
+    } catch (error) {
+      await handleFailure(job, handler, describeError(error));
+    }
+    return true;
+  }
+
+  async function handleFailure(job: Job, handler: JobHandler, error: string): Promise<void> {
+    options.reporter.warn('job failed', { job: job.id, kind: job.kind, attempt: job.attempts, error });
+    if (handler.attemptsMax !== undefined && job.attempts >= handler.attemptsMax) {
+      await handler.giveUp?.(job, error);
+      await finishJob(options.db(), job, error);
+      return;
+    }
+    await failJob(options.db(), job, error, backoffMs({ firstMs: 500, maxMs: 60_000 }, job.attempts));
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      nap = new AbortController();
+      let didWork = false;
+      try {
+        didWork = await runNext();
+      } catch (error) {
+        options.reporter.error('jobs can not be read', { error: describeError(error) });
+      }
+      if (!didWork)
+        await options.clock.wait(options.pollMs ?? 500, AbortSignal.any([nap.signal, stopping.signal]));
+    }
+  }
+
+  return {
+    name: 'jobs',
+    wake: () => nap.abort(),
+    async drain() {
+      while (await runNext());
+    },
+    async start() {
+      stopping = new AbortController();
+      finished = loop();
+    },
+    async stop() {
+      stopping.abort();
+      await finished;
+    },
+  };
+}

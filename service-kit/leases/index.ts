@@ -1,0 +1,87 @@
+/**
+ * Who runs a background loop now: a renewable database lease with a term, all times by the database's clock.
+ *
+ * Every effect of the loop must be fenced: its statement carries `and exists (select 1 from leases where name = … and
+ * term = …)`, or calls `holdsTerm` in the same transaction, so that a holder that slept past its time changes nothing.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { releaseLease, takeLease } from './store.ts';
+
+export { holdsTerm, releaseLease, takeLease } from './store.ts';
+
+/** A held lease. */
+export interface Lease {
+  name: string;
+  holder: string;
+  term: number;
+}
+
+export interface LeasedLoopOptions {
+  name: string;
+  intervalMs: number;
+  /** How long the lease outlives its holder; one run must renew or end within it. */
+  ttlSeconds: number;
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  /** One tick. `lease.term` fences its effects; `renew` returns false when the lease has been lost. */
+  run(lease: Lease, renew: () => Promise<boolean>, signal: AbortSignal): Promise<void>;
+}
+
+export interface LeasedLoop extends Part {
+  /** One tick now, outside the cadence; false when another process holds the lease. For commands and tests. */
+  runOnce(): Promise<boolean>;
+}
+
+/** A loop that any number of replicas may start: at most one runs at a time. An error is logged and the loop goes on. */
+export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
+  const holder = `${process.pid}-${randomUUID()}`;
+  let abort = new AbortController();
+  let finished: Promise<void> = Promise.resolve();
+  let lastError = '';
+
+  async function runOnce(): Promise<boolean> {
+    const term = await takeLease(options.db(), options.name, holder, options.ttlSeconds);
+    if (term === null) return false;
+    const lease = { name: options.name, holder, term };
+    const renew = async () =>
+      (await takeLease(options.db(), options.name, holder, options.ttlSeconds)) === term;
+    await options.run(lease, renew, abort.signal);
+    return true;
+  }
+
+  async function loop(): Promise<void> {
+    while (!abort.signal.aborted) {
+      try {
+        await runOnce();
+        if (lastError) options.reporter.info('loop runs again', { loop: options.name });
+        lastError = '';
+      } catch (error) {
+        const text = describeError(error);
+        // The same fault every few seconds is one fact, not a thousand lines.
+        if (text !== lastError) options.reporter.error('loop failed', { loop: options.name, error: text });
+        lastError = text;
+      }
+      await options.clock.wait(options.intervalMs, abort.signal);
+    }
+    await releaseLease(options.db(), options.name, holder).catch(() => {});
+  }
+
+  return {
+    name: `loop ${options.name}`,
+    runOnce,
+    async start() {
+      abort = new AbortController();
+      finished = loop();
+    },
+    async stop() {
+      abort.abort();
+      await finished;
+    },
+  };
+}

@@ -1,0 +1,142 @@
+/** A program's database: its server (embedded or by URL), its migrations, its pool, and kysely over that pool. */
+import { fileURLToPath } from 'node:url';
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
+import { applyMigrations } from './migrations.ts';
+
+const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
+
+export interface DatabaseOptions {
+  program: string;
+  /** Name of the setting that holds the URL, for error messages. */
+  urlSetting: string;
+  /** null: the embedded server. */
+  url: string | null;
+  /** The program's own folder in the data directory; the embedded server lives below it. */
+  programDir: string;
+  /** Folder of the program's migrations. */
+  migrations: string;
+  connectionsMax?: number;
+  reporter: Reporter;
+}
+
+/** Rows are typed where they are read (`sql<Row>`), so the schema parameter stays open. */
+// biome-ignore lint/suspicious/noExplicitAny: kysely's way to say "any table".
+export type Queryable = Kysely<any>;
+
+export interface Database extends Part {
+  /** Usable between `start` and `stop`. */
+  readonly db: Queryable;
+  readonly pool: pg.Pool;
+}
+
+// Counters and ids fit a double; anything beyond 2^53 is a defect that must not be rounded silently.
+pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new Error(`int8 value ${text} exceeds 2^53`);
+  return value;
+});
+
+/** A pool that does not bring the process down when the server restarts, with kysely over it. */
+export function createPool(connectionString: string, max: number): { pool: pg.Pool; db: Queryable } {
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+  });
+  pool.on('error', () => {});
+  return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
+}
+
+export function createDatabase(options: DatabaseOptions): Database {
+  let embedded: EmbeddedPostgres | null = null;
+  let open: { pool: pg.Pool; db: Queryable } | null = null;
+  const opened = () => {
+    if (!open) throw new Error('database used before start');
+    return open;
+  };
+  return {
+    name: 'database',
+    get db() {
+      return opened().db;
+    },
+    get pool() {
+      return opened().pool;
+    },
+    async start() {
+      let url = options.url;
+      if (url === null) {
+        embedded = createEmbeddedPostgres({
+          dir: `${options.programDir}/postgres`,
+          databaseName: options.program,
+          urlSetting: options.urlSetting,
+          reporter: options.reporter,
+        });
+        await embedded.start();
+        url = embedded.url;
+      }
+      try {
+        await prepare(url, options);
+      } catch (error) {
+        await embedded?.stop();
+        throw error;
+      }
+      open = createPool(url, options.connectionsMax ?? 20);
+    },
+    async stop() {
+      await open?.db.destroy();
+      open = null;
+      await embedded?.stop();
+      embedded = null;
+    },
+  };
+}
+
+/** Checks the server, then applies the migrations over one connection. */
+async function prepare(url: string, options: DatabaseOptions): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    throw new CodedError(
+      'database.unreachable',
+      `The database of ${options.urlSetting} does not answer: ${describeError(error)}.`,
+      {},
+      error,
+    );
+  }
+  try {
+    await checkServer(client, options.urlSetting);
+    const applied = await applyMigrations(client, [kitMigrations, options.migrations]);
+    if (applied.length > 0) options.reporter.info('migrations applied', { count: applied.length });
+  } finally {
+    await client.end();
+  }
+}
+
+/** Acknowledged must mean durable, so a server with the safety off is refused. */
+async function checkServer(client: pg.Client, urlSetting: string): Promise<void> {
+  const { rows } = await client.query<{ version: number; fsync: string; commit: string; pages: string }>(
+    `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
+            current_setting('synchronous_commit') as commit, current_setting('full_page_writes') as pages`,
+  );
+  const server = rows[0]!;
+  if (server.version < 150_000) {
+    throw new CodedError(
+      'database.too_old',
+      `${urlSetting} is PostgreSQL ${server.version}; 15 or newer is needed.`,
+    );
+  }
+  if (server.fsync !== 'on' || server.commit === 'off' || server.pages !== 'on') {
+    throw new CodedError(
+      'database.not_durable',
+      `${urlSetting} would lose acknowledged data: set fsync, synchronous_commit and full_page_writes to on.`,
+    );
+  }
+}

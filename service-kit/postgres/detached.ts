@@ -1,0 +1,49 @@
+/** A server that nobody owns: it goes on when its starter ends. For tests, whose files share one. */
+import { open, truncate } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Reporter } from '#common/reporter/index.ts';
+import {
+  answers,
+  initialise,
+  makeFolder,
+  makeSocketFolder,
+  serverSettings,
+  socketFolder,
+  waitUntilAnswering,
+} from './cluster.ts';
+import { stopOrphan } from './orphan.ts';
+import { prepareRuntime } from './runtime.ts';
+
+/** Makes sure that the folder's server runs; returns the URL of its `postgres` database. Callers hold a lock. */
+export async function startDetachedServer(
+  folder: string,
+  settings: Readonly<Record<string, string>>,
+  reporter: Reporter,
+): Promise<string> {
+  const dir = resolve(folder);
+  const socketDir = socketFolder(dir);
+  const url = `postgres://svc@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
+  if (await answers(socketDir)) return url;
+  const dataDir = join(dir, 'data');
+  const logFile = join(dir, 'server.log');
+  await makeFolder(dir, 'SVC_TEST_SERVER_URL');
+  const runtime = await prepareRuntime(join(dir, 'runtime'));
+  await runtime.giveFolder(dir);
+  await makeSocketFolder(socketDir, runtime);
+  await initialise(runtime, dataDir, logFile);
+  await stopOrphan(dataDir, reporter);
+  await truncate(logFile, 0).catch(() => {});
+  const log = await open(logFile, 'a', 0o600);
+  const all = { ...serverSettings(socketDir), ...settings };
+  const args = ['-D', dataDir, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+  const child = runtime.spawn('postgres', args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+  await log.close();
+  await waitUntilAnswering(child, socketDir, logFile);
+  child.unref();
+  return url;
+}
+
+/** Stops the folder's server, if it runs. */
+export async function stopDetachedServer(folder: string, reporter: Reporter): Promise<void> {
+  await stopOrphan(join(resolve(folder), 'data'), reporter);
+}

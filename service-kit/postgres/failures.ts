@@ -1,0 +1,22 @@
+/** What went wrong at the database, told apart by what the caller can do about it. */
+
+const networkCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND']);
+
+/** True when the server could not be asked at all: it is down, restarting, or out of connections. */
+export function isConnectionFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') {
+    // 08: connection exception, 57P: operator intervention, 53: insufficient resources.
+    if (/^(08|57P|53)/.test(code) || networkCodes.has(code)) return true;
+  }
+  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+    error.message,
+  );
+}
+
+/** True for a violated unique constraint, of this name when one is given. */
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const fault = error as { code?: unknown; constraint?: unknown } | null;
+  return fault?.code === '23505' && (constraint === undefined || fault.constraint === constraint);
+}

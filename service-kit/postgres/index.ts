@@ -1,0 +1,11 @@
+/**
+ * PostgreSQL for a server program: any server by URL, or the embedded one in the program's data directory.
+ *
+ * `createDatabase` is inert until `start()`, which brings the server up, applies the migrations and fails with one
+ * clear sentence when it can't. Pools survive a restart of the server; a query that meets it fails and may be retried
+ * by whoever knows that it is safe.
+ */
+export { createDatabase, type Database, type DatabaseOptions, type Queryable } from './database.ts';
+export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
+export { isConnectionFailure, isUniqueViolation } from './failures.ts';
+export { applyMigrations } from './migrations.ts';

@@ -1,0 +1,25 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+
+/**
+ * Why an unsafe request must be refused, or null when it may act: it has to come from a page of ours and to carry the
+ * session's token in the field `csrf_token` or the header `X-CSRF-Token`.
+ */
+export function csrfFault(request: FastifyRequest, expectedToken: string): string | null {
+  const site = request.headers['sec-fetch-site'];
+  if (site !== undefined) {
+    if (site !== 'same-origin') return 'the request came from another site';
+  } else {
+    // Old browsers send no Sec-Fetch-Site; their Origin must then be ours.
+    const origin = request.headers.origin;
+    if (origin !== undefined && URL.parse(origin)?.host !== request.headers.host) {
+      return 'the request came from another site';
+    }
+  }
+  const body = request.body as Record<string, unknown> | null | undefined;
+  const given = body?.csrf_token ?? request.headers['x-csrf-token'];
+  if (typeof given !== 'string') return 'the form carries no token';
+  const a = Buffer.from(given);
+  const b = Buffer.from(expectedToken);
+  return a.length === b.length && timingSafeEqual(a, b) ? null : 'the form is out of date';
+}

@@ -1,0 +1,58 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Session } from './sessions.ts';
+
+export async function insertSession(
+  db: Queryable,
+  digest: Buffer,
+  personId: number,
+  csrfToken: string,
+  absoluteHours: number,
+): Promise<void> {
+  await sql`delete from sessions where expires_at < svc_now()`.execute(db);
+  await sql`insert into sessions (digest, person_id, csrf_token, expires_at)
+    values (${digest}, ${personId}, ${csrfToken}, svc_now() + make_interval(hours => ${absoluteHours}))`.execute(
+    db,
+  );
+}
+
+/** A live session; its last use is noted at most once a minute, so that reading pages does not write rows. */
+export async function findSession(db: Queryable, digest: Buffer, idleHours: number): Promise<Session | null> {
+  const { rows } = await sql<Session & { isStaleNote: boolean }>`
+    select person_id as "personId", csrf_token as "csrfToken",
+           last_seen_at < svc_now() - interval '1 minute' as "isStaleNote"
+    from sessions
+    where digest = ${digest} and expires_at > svc_now()
+      and last_seen_at > svc_now() - make_interval(hours => ${idleHours})`.execute(db);
+  const found = rows[0];
+  if (!found) return null;
+  if (found.isStaleNote)
+    await sql`update sessions set last_seen_at = svc_now() where digest = ${digest}`.execute(db);
+  return { personId: found.personId, csrfToken: found.csrfToken };
+}
+
+export async function deleteSession(db: Queryable, digest: Buffer): Promise<void> {
+  await sql`delete from sessions where digest = ${digest}`.execute(db);
+}
+
+export async function deleteSessionsOf(db: Queryable, personId: number): Promise<void> {
+  await sql`delete from sessions where person_id = ${personId}`.execute(db);
+}
+
+/** The largest number of failures of the last ten minutes among the buckets. */
+export async function countFailures(db: Queryable, buckets: readonly string[]): Promise<number> {
+  const { rows } = await sql<{ most: number }>`
+    select coalesce(max(total), 0)::int as most from (
+      select sum(failures) as total from sign_in_failures
+      where bucket = any(${[...buckets]}) and window_start > svc_now() - interval '10 minutes' group by bucket) sums`.execute(
+    db,
+  );
+  return rows[0]!.most;
+}
+
+export async function addFailure(db: Queryable, buckets: readonly string[]): Promise<void> {
+  await sql`delete from sign_in_failures where window_start < svc_now() - interval '1 hour'`.execute(db);
+  await sql`insert into sign_in_failures as kept (bucket, window_start, failures)
+    select bucket, date_trunc('minute', svc_now()), 1 from unnest(${[...buckets]}::text[]) as bucket
+    on conflict (bucket, window_start) do update set failures = kept.failures + 1`.execute(db);
+}

@@ -1,0 +1,39 @@
+/**
+ * The one command line: `./svc PROGRAM COMMAND …`. Each program owns its commands; this file only finds them.
+ *
+ * A program's modules are loaded when it is asked for, so that reading a capture never waits for a web server's.
+ */
+import { Command } from 'commander';
+import { sayFatal } from '#common/lifecycle/index.ts';
+
+interface Program {
+  sentence: string;
+  load: () => Promise<{ addCommands(program: Command): void }>;
+}
+
+const programs: Record<string, Program> = {
+  demo: {
+    sentence: 'Everything on this machine with a demo world to try it on; what npm start calls.',
+    load: () => import('#demo/main.ts'),
+  },
+};
+
+async function main(argv: string[]): Promise<void> {
+  const root = new Command('svc')
+    .description(
+      'Operations, network monitoring and packet sensors for companies that rent out virtual servers.',
+    )
+    .version('0.1.0')
+    .showHelpAfterError('(./svc --help lists what there is)');
+  for (const [name, program] of Object.entries(programs)) {
+    const command = root.command(name).description(program.sentence);
+    if (argv[0] === name || (argv[0] === 'help' && argv[1] === name))
+      (await program.load()).addCommands(command);
+  }
+  await root.parseAsync(argv, { from: 'user' });
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  sayFatal(error);
+  process.exitCode = 1;
+});

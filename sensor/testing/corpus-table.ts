@@ -18,7 +18,7 @@ import {
 /** Why a file's reading differs from what the corpus expects. A difference without a reason is a failure. */
 const reasons: Record<string, string> = {
   'malformed/mpls-6in6-broken.pcap':
-    'Nine fuzzed packets have an IPv4 header that is longer than the packet itself, with total length zero. Such a header is malformed and its packet counts as dropped; the corpus counts the bytes behind the link header for nine and leaves six like them disputed.',
+    'Three disputed frames have an IPv4 total length of zero and a header length beyond the packet, like nine others that the corpus counts. All twelve count, with the bytes behind the link header.',
   'vlan/cisco-fabric-path.pcap':
     'The corpus leaves eight frames disputed, because one reader takes their last four bytes as a frame check and finds the IPv6 header short. The header is whole: they count, 40 bytes each.',
 };

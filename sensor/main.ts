@@ -1,0 +1,17 @@
+/**
+ * The sensor's commands. Each loads what it needs when it is called, so that reading a file starts at once.
+ */
+import type { Command } from 'commander';
+
+/** Adds the sensor's commands to its part of the command line. */
+export function addCommands(program: Command): void {
+  program
+    .command('read')
+    .description('Read a capture file (pcap or pcapng): applications, flows, DNS answers, hosts')
+    .argument('<file>', 'the capture file')
+    .option('--json', 'everything, as JSON')
+    .option('--local <prefix...>', 'addresses that are local, which turns "in" and "out" their way')
+    .action(async (file: string, options: { json?: boolean; local?: string[] }) => {
+      process.exitCode = (await import('./commands/read.ts')).readFile(file, options);
+    });
+}

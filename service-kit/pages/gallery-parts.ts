@@ -27,6 +27,7 @@ export function trafficOf(nowMs: number, range: Range): ChartData {
   return {
     timesMs,
     stepMs,
+    range,
     series: [
       {
         label: 'In',

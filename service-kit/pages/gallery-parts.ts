@@ -192,7 +192,7 @@ export function galleryTables(url: string, query: Readonly<Record<string, unknow
   const filter = form(
     { action: '/dev/gallery', method: 'get', submit: 'Filter', submitKind: 'button', layout: 'inline' },
     [
-      field({ name: 'name', label: 'Name contains', placeholder: 'web' }),
+      field({ id: 'filter-name', name: 'name', label: 'Name contains', placeholder: 'web' }),
       field({
         kind: 'select',
         name: 'state',

@@ -23,8 +23,8 @@ export interface ChartSeries {
   label: string;
   /** One value for each time, never negative; `null` where nothing was measured. */
   values: readonly (number | null)[];
-  /** `in` is drawn upwards, `out` downwards; `line` (default) as it is. */
-  role?: 'in' | 'out' | 'line';
+  /** `in` is drawn upwards, `out` downwards, `attack` upwards in red; `line` (default) as it is, in a colour of its own. */
+  role?: 'in' | 'out' | 'attack' | 'line';
   /** What was expected rather than seen: a dashed line. */
   isExpected?: boolean;
 }

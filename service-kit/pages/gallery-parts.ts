@@ -42,6 +42,11 @@ export function trafficOf(nowMs: number, range: Range): ChartData {
         values: timesMs.map((ms, index) => (isGap(index) ? null : Math.round(wave(ms + 9e5, 19e6)))),
       },
       {
+        label: 'Suspected attack',
+        role: 'attack',
+        values: timesMs.map((ms, index) => (isAttack(index) ? Math.round(wave(ms, 11e6) * 3) : null)),
+      },
+      {
         label: 'Expected in',
         role: 'in',
         isExpected: true,

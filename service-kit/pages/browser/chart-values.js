@@ -9,7 +9,7 @@ export const scales = {
   ms: { steps: ['ms'] },
 };
 
-export const arrows = { in: '↑ ', out: '↓ ', line: '' };
+export const arrows = { in: '↑ ', out: '↓ ', attack: '', line: '' };
 /** Distances of two ticks in time, none below the minute that everything is counted in. */
 export const timeSteps = [
   1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880, 5760, 10_080, 14_400, 43_200,

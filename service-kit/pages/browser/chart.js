@@ -98,18 +98,22 @@ class Chart extends HTMLElement {
     const largest = Math.max(0, ...visible.flat().map((value) => Math.abs(value ?? 0)));
     this.scale = chooseScale(data.unit, largest);
     // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
-    this.colours = data.series.map((series, index) => `series-${this.colourNumber(series, index)}`);
+    this.colours = data.series.map((series, index) =>
+      series.role === 'attack' ? 'colour-bad' : `series-${this.colourNumber(series, index)}`,
+    );
     this.drawLegend();
     this.plot = new uPlot(this.options(), columns, this.box);
   }
 
+  /** In and out keep their two colours; other lines take the palette in order, behind those two where they are. */
   colourNumber(series, index) {
     if (series.role === 'in') return 1;
     if (series.role === 'out') return 2;
-    const before = this.data.series
-      .slice(0, index)
-      .filter((other) => other.role === 'line' && !other.isExpected);
-    return (before.length % 8) + 1;
+    if (series.isExpected) return 1;
+    const { series: all } = this.data;
+    const first = all.some((other) => other.role !== 'line') ? 2 : 0;
+    const before = all.slice(0, index).filter((other) => other.role === 'line' && !other.isExpected).length;
+    return ((first + before) % 8) + 1;
   }
 
   options() {

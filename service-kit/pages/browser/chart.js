@@ -154,7 +154,9 @@ class Chart extends HTMLElement {
           size: 48,
           gap: 6,
           space: 36,
-          values: (_plot, ticks) => ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))),
+          // Nothing was measured, so there is no height to tell.
+          values: (_plot, ticks) =>
+            this.nothing.hidden ? ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))) : [],
         },
       ],
       series: [{}, ...this.data.series.map((series, index) => this.lineOptions(series, index))],

@@ -9,8 +9,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Allocation, AllocationPage, PageQuery } from './allocation.ts';
 import * as store from './store.ts';
 
-export type { Allocation, AllocationPage, AddressPool, PageQuery } from './allocation.ts';
-export { assignAddresses, type AssignAddressesInput } from './assign-addresses.ts';
+export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
+export { type AssignAddressesInput, assignAddresses } from './assign-addresses.ts';
 export { ensurePool, releaseAddresses } from './store.ts';
 
 export interface Addresses {
@@ -18,6 +18,8 @@ export interface Addresses {
   listActiveAllocations(query: PageQuery): Promise<AllocationPage>;
   /** One generation, active or ended; null when there never was one. */
   findAllocation(id: number): Promise<Allocation | null>;
+  /** The same inside a transaction: until it ends, the generation neither ends nor changes. */
+  lockAllocation(tx: Queryable, id: number): Promise<Allocation | null>;
   /** Generations by their ids, active or ended, in any order. */
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
@@ -34,6 +36,7 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
     async findAllocation(id) {
       return (await store.findAllocations(deps.db(), [id]))[0] ?? null;
     },
+    lockAllocation: (tx, id) => store.lockAllocation(tx, id),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
   };

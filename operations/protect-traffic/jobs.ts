@@ -28,7 +28,9 @@ export function createTrafficRetention(deps: TrafficRetentionDeps): LeasedLoop {
           .db()
           .transaction()
           .execute(async (transaction) =>
-            (await holdsTerm(transaction, lease.name, lease.term)) ? deleteExpired(transaction, keptFor, batchRowsMax) : 0,
+            (await holdsTerm(transaction, lease.name, lease.term))
+              ? deleteExpired(transaction, keptFor, batchRowsMax)
+              : 0,
           );
       }
     },

@@ -9,8 +9,8 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Allocation, AllocationPage, PageQuery } from './allocation.ts';
 import * as store from './store.ts';
 
-export type { Allocation, AllocationPage, AddressPool, PageQuery } from './allocation.ts';
-export { assignAddresses, type AssignAddressesInput } from './assign-addresses.ts';
+export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
+export { type AssignAddressesInput, assignAddresses } from './assign-addresses.ts';
 export { ensurePool, releaseAddresses } from './store.ts';
 
 export interface Addresses {

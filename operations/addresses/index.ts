@@ -18,6 +18,8 @@ export interface Addresses {
   listActiveAllocations(query: PageQuery): Promise<AllocationPage>;
   /** One generation, active or ended; null when there never was one. */
   findAllocation(id: number): Promise<Allocation | null>;
+  /** The same inside a transaction: until it ends, the generation neither ends nor changes. */
+  lockAllocation(tx: Queryable, id: number): Promise<Allocation | null>;
   /** Generations by their ids, active or ended, in any order. */
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
@@ -34,6 +36,7 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
     async findAllocation(id) {
       return (await store.findAllocations(deps.db(), [id]))[0] ?? null;
     },
+    lockAllocation: (tx, id) => store.lockAllocation(tx, id),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
   };

@@ -138,6 +138,13 @@ export async function findAllocations(db: Queryable, ids: readonly number[]): Pr
   return rows;
 }
 
+/** Shared: readers don't wait for each other, a release waits for them. */
+export async function lockAllocation(tx: Queryable, id: number): Promise<Allocation | null> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations where id = ${id} for share`.execute(tx);
+  return rows[0] ?? null;
+}
+
 export async function listAllocationsOfServers(
   db: Queryable,
   serverIds: readonly number[],

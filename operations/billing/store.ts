@@ -30,7 +30,11 @@ const accessColumns = `
   from tenants t left join credit_balances b on b.tenant_id = t.id`;
 
 export async function findAccess(pool: pg.Pool, tenantIds: readonly number[]): Promise<AccessFacts[]> {
-  const query = { name: 'billing.find-access', text: `${accessColumns} where t.id = any($1::bigint[])`, values: [tenantIds] };
+  const query = {
+    name: 'billing.find-access',
+    text: `${accessColumns} where t.id = any($1::bigint[])`,
+    values: [tenantIds],
+  };
   return (await pool.query<AccessFacts>(query)).rows;
 }
 

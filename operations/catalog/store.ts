@@ -56,7 +56,9 @@ export async function listLocations(db: Queryable): Promise<Location[]> {
 export async function listClusters(db: Queryable, locationId?: number): Promise<Cluster[]> {
   const { rows } = await sql<Cluster>`
     select id, location_id as "locationId", name, driver from clusters
-    where ${locationId ?? null}::bigint is null or location_id = ${locationId ?? null} order by id`.execute(db);
+    where ${locationId ?? null}::bigint is null or location_id = ${locationId ?? null} order by id`.execute(
+    db,
+  );
   return rows;
 }
 
@@ -64,7 +66,9 @@ export async function listClusters(db: Queryable, locationId?: number): Promise<
 export async function ensureLocation(db: Queryable, location: Omit<Location, 'id'>): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     insert into locations (slug, name, country) values (${location.slug}, ${location.name}, ${location.country})
-    on conflict (slug) do update set name = excluded.name, country = excluded.country returning id`.execute(db);
+    on conflict (slug) do update set name = excluded.name, country = excluded.country returning id`.execute(
+    db,
+  );
   return rows[0]!.id;
 }
 

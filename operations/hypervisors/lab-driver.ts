@@ -71,14 +71,22 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
 function refusal(answer: LabAnswer): CodedError {
   const error = (answer.body as { error?: { code?: unknown; message?: unknown } } | null)?.error;
   const code = answer.status < 500 ? 'hypervisor.refused' : 'hypervisor.failed';
-  return new CodedError(code, `The lab answered ${answer.status} ${String(error?.message ?? error?.code ?? '')}.`);
+  return new CodedError(
+    code,
+    `The lab answered ${answer.status} ${String(error?.message ?? error?.code ?? '')}.`,
+  );
 }
 
 function send(options: LabDriverOptions, method: string, path: string, body?: object): Promise<LabAnswer> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) =>
       reject(
-        new CodedError('hypervisor.unreachable', `The lab does not answer (${describeError(error)}).`, {}, error),
+        new CodedError(
+          'hypervisor.unreachable',
+          `The lab does not answer (${describeError(error)}).`,
+          {},
+          error,
+        ),
       );
     const text = body === undefined ? '' : JSON.stringify(body);
     const headers = { host: 'lab', ...(text ? { 'content-type': 'application/json' } : {}) };

@@ -16,7 +16,12 @@ const PreparedGuests = Type.Array(
 /** Reads `SVC_OPERATIONS_SIMULATED_GUESTS`: a JSON array of {name, mac, addresses}. Addresses come out canonical. */
 export async function readPreparedGuests(file: string): Promise<PreparedGuest[]> {
   const refuse = (what: string, cause?: unknown) =>
-    new CodedError('hypervisor.guests_file', `SVC_OPERATIONS_SIMULATED_GUESTS (${file}): ${what}.`, {}, cause);
+    new CodedError(
+      'hypervisor.guests_file',
+      `SVC_OPERATIONS_SIMULATED_GUESTS (${file}): ${what}.`,
+      {},
+      cause,
+    );
   let content: unknown;
   try {
     content = JSON.parse(await readFile(file, 'utf8'));

@@ -83,8 +83,12 @@ async function define(db: Queryable, guest: GuestDefinition): Promise<void> {
     if (!isUniqueViolation(error)) throw error;
     throw new CodedError('hypervisor.refused', `Another guest has the MAC address ${guest.mac}.`, {}, error);
   }
-  const isSame = found.macAddress === guest.mac && found.addresses.toSorted().join() === addresses.toSorted().join();
+  const isSame =
+    found.macAddress === guest.mac && found.addresses.toSorted().join() === addresses.toSorted().join();
   if (!isSame) {
-    throw new CodedError('hypervisor.refused', `A guest ${guest.name} stands with another MAC or other addresses.`);
+    throw new CodedError(
+      'hypervisor.refused',
+      `A guest ${guest.name} stands with another MAC or other addresses.`,
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Queryable } from '#service-kit/postgres/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 
 export interface SimulatedGuest {
   name: string;

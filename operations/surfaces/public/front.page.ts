@@ -1,6 +1,6 @@
 import type { App } from '#service-kit/http/index.ts';
-import { bareDocument, brand } from '#service-kit/pages/shell.ts';
 import { html, link, sendPage } from '#service-kit/pages/index.ts';
+import { bareDocument, brand } from '#service-kit/pages/shell.ts';
 
 /** `/` and the addresses that moved. */
 export function registerFrontPage(app: App): void {

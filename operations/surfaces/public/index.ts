@@ -6,8 +6,8 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { App } from '#service-kit/http/index.ts';
 import type { ErrorFields } from '#service-kit/http/errors.ts';
+import type { App } from '#service-kit/http/index.ts';
 import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerFrontPage } from './front.page.ts';

@@ -11,7 +11,12 @@ interface Program {
   load: () => Promise<{ addCommands(program: Command): void }>;
 }
 
-const programs: Record<string, Program> = {};
+const programs: Record<string, Program> = {
+  operations: {
+    sentence: 'Customers, servers, addresses and money: portal, consoles, customer API, admin API.',
+    load: () => import('#operations/main.ts'),
+  },
+};
 
 async function main(argv: string[]): Promise<void> {
   const root = new Command('svc')

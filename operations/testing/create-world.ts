@@ -22,7 +22,7 @@ import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
-import { registerPublicPages, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
@@ -95,7 +95,7 @@ export async function createWorld(options: WorldOptions = {}) {
     errorPage: renderErrorPage,
     async routes(app) {
       registerAssets(app);
-      registerPublicPages(app, surfaces);
+      await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, surfaces);
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });

@@ -92,7 +92,7 @@ export function chart(options: ChartOptions): Html {
 export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unknown> {
   return {
     unit,
-    timesMs: data.timesMs,
+    times: compactTimes(data.timesMs),
     stepMs: data.stepMs ?? null,
     series: data.series.map((series) => ({
       label: series.label,
@@ -102,6 +102,14 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
     })),
     areas: (data.areas ?? []).map((area) => ({ ...area, toMs: area.toMs ?? null, tone: area.tone ?? 'bad' })),
   };
+}
+
+/** Regular times, as most are, shrink to start, step and count. */
+function compactTimes(timesMs: readonly number[]): unknown {
+  const [startMs = 0, second = 0] = timesMs;
+  const stepMs = second - startMs;
+  const isRegular = timesMs.length > 2 && timesMs.every((ms, index) => ms === startMs + index * stepMs);
+  return isRegular ? { startMs, stepMs, count: timesMs.length } : timesMs;
 }
 
 function valuesTable(options: ChartOptions): Html {

@@ -12,7 +12,8 @@ export interface FormOptions {
   action: string;
   /** Default `post`, which needs `csrfToken`. */
   method?: 'post' | 'get';
-  csrfToken?: string;
+  /** The session's token; `null` only where no session can exist yet, as at sign-in. */
+  csrfToken?: string | null;
   /** The button's words, a verb: "Create key". Left out when the content has its own buttons. */
   submit?: string;
   /** How the button looks; default `primary`. */
@@ -28,14 +29,14 @@ export interface FormOptions {
 /** A form. A POST form without a token throws: it could never be accepted. */
 export function form(options: FormOptions, content: Content): Html {
   const method = options.method ?? 'post';
-  if (method === 'post' && !options.csrfToken)
+  if (method === 'post' && !options.csrfToken && options.csrfToken !== null)
     throw new TypeError(`form to ${options.action} lacks its CSRF token`);
   const kind = options.submitKind ?? 'primary';
   const submit =
     options.submit &&
     html`<button type="submit" class="${classes('button', kind !== 'button' && kind)}">${options.submit}</button>`;
   return html`<form class="form ${options.layout ?? 'stacked'}" method="${method}" action="${safeHref(options.action)}">${
-    method === 'post' && hiddenField(CSRF_FIELD, options.csrfToken ?? '')
+    method === 'post' && options.csrfToken && hiddenField(CSRF_FIELD, options.csrfToken)
   }${options.error && html`<p class="form-error" role="alert">${options.error}</p>`}${content}${
     (submit || options.cancel) && html`<div class="form-buttons">${submit}${options.cancel}</div>`
   }</form>`;

@@ -4,7 +4,7 @@
  * Register it outside production only. `/dev/gallery/sign-in` and `/dev/gallery/error/404` show the pages that stand
  * alone, `/dev/gallery/chart.json` answers newer chart data.
  */
-import type { FastifyInstance } from 'fastify';
+import type { App } from '#service-kit/http/index.ts';
 import { chartJson } from './chart.ts';
 import { errorPage } from './error.page.ts';
 import { toast } from './feedback.ts';
@@ -36,7 +36,7 @@ function frame(url: string): Omit<ShellOptions, 'title'> {
       {
         items: [
           { label: 'Components', key: 'c', ...at('/dev/gallery') },
-          { label: 'Waiting', key: 'w', count: 3, ...at('/dev/gallery/waiting') },
+          { label: 'With a toast', key: 't', count: 3, href: '/dev/gallery?toast=1' },
         ],
       },
       {
@@ -116,7 +116,7 @@ export function galleryPage(input: {
 }
 
 /** Serves `/dev/gallery` and what belongs to it. */
-export function registerGallery(app: FastifyInstance, nowMs: () => number = Date.now): void {
+export function registerGallery(app: App, nowMs: () => number = Date.now): void {
   app.get('/dev/gallery', async (request, reply) =>
     sendPage(
       reply,
@@ -130,10 +130,7 @@ export function registerGallery(app: FastifyInstance, nowMs: () => number = Date
     const { failed } = request.query as { failed?: string };
     const error =
       failed === undefined ? undefined : 'That email and password do not fit. Check both and try again.';
-    return sendPage(
-      reply,
-      signInPage({ area: 'Monitor', csrfToken, error, email: error && 'ada@example.net' }),
-    );
+    return sendPage(reply, signInPage({ area: 'Monitor', error, email: error && 'ada@example.net' }));
   });
   app.get<{ Params: { status: string } }>('/dev/gallery/error/:status', async (request, reply) => {
     const status = Number(request.params.status) || 404;

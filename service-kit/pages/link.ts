@@ -65,7 +65,7 @@ export function withQuery(
   url: string,
   changes: Readonly<Record<string, string | number | undefined>>,
 ): string {
-  const [path = '', query = ''] = url.split('#')[0]!.split('?', 2);
+  const { path, query } = splitUrl(url);
   const parameters = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) parameters.delete(name);
@@ -73,4 +73,11 @@ export function withQuery(
   }
   const rest = parameters.toString();
   return rest === '' ? path : `${path}?${rest}`;
+}
+
+/** A path and its query, without a fragment. Not `split`: a query may hold further question marks. */
+export function splitUrl(url: string): { path: string; query: string } {
+  const whole = url.split('#')[0] ?? '';
+  const at = whole.indexOf('?');
+  return at < 0 ? { path: whole, query: '' } : { path: whole.slice(0, at), query: whole.slice(at + 1) };
 }

@@ -4,7 +4,7 @@
  */
 import { field, form, hiddenField } from './form.ts';
 import { type Content, type Html, html } from './html.ts';
-import { link, withQuery } from './link.ts';
+import { link, splitUrl, withQuery } from './link.ts';
 
 export type RangeName = '15m' | '1h' | '6h' | '24h' | '7d' | '30d' | 'custom';
 
@@ -100,7 +100,7 @@ export function rangePicker(options: { url: string; range: Range }): Html {
 }
 
 function customForm(url: string, range: Range): Html {
-  const [path = '', query = ''] = url.split('?', 2);
+  const { path, query } = splitUrl(url);
   const kept: Content[] = [];
   for (const [name, value] of new URLSearchParams(query)) {
     if (!['range', 'from', 'to'].includes(name)) kept.push(hiddenField(name, value));

@@ -16,14 +16,15 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** The headers of every page; who sends a page without `sendPage` sets them too. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
 /** Sends a page; returns the reply, for `return sendPage(reply, …)` in a route. */
 export function sendPage(reply: FastifyReply, page: Html, status = 200): FastifyReply {
-  return reply
-    .code(status)
-    .header('content-security-policy', CONTENT_SECURITY_POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'same-origin')
-    .header('cache-control', 'no-store')
-    .type('text/html; charset=utf-8')
-    .send(String(page));
+  return reply.code(status).headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(String(page));
 }

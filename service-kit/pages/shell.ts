@@ -69,10 +69,17 @@ export function shell(options: ShellOptions, content: Content): Html {
   );
 }
 
+/** No styles injected, no history of its own, and no error page swapped into a part of a page. */
+const HTMX_SETTINGS = JSON.stringify({
+  includeIndicatorCSS: false,
+  history: false,
+  noSwap: [204, 304, '4xx', '5xx'],
+});
+
 /** A document without navigation: the frame of sign-in and error pages. */
 export function bareDocument(options: { title: string }, body: Content): Html {
   // The theme script is small and blocks on purpose: a page must not flash in the wrong scheme.
-  return html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="htmx-config" content='{"includeIndicatorCSS":false,"history":false,"noSwap":[204,304,"4xx","5xx"]}'><title>${options.title}</title><link rel="icon" type="image/svg+xml" href="${assetUrl('favicon.svg')}"><link rel="stylesheet" href="${assetUrl('pages.css')}"><script src="${assetUrl('theme.js')}"></script><script type="module" src="${assetUrl('pages.js')}"></script><script defer src="${assetUrl('htmx.js')}"></script></head><body>${body}</body></html>`;
+  return html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="htmx-config" content="${HTMX_SETTINGS}"><title>${options.title}</title><link rel="icon" type="image/svg+xml" href="${assetUrl('favicon.svg')}"><link rel="stylesheet" href="${assetUrl('pages.css')}"><script src="${assetUrl('theme.js')}"></script><script type="module" src="${assetUrl('pages.js')}"></script></head><body>${body}</body></html>`;
 }
 
 /** The product's mark and name. */

@@ -6,8 +6,6 @@ import { bareDocument, brand } from './shell.ts';
 export interface SignInPageOptions {
   /** "Customer portal", "Operations", "Monitor". */
   area: string;
-  /** Token of the form; the session before sign-in has one too. */
-  csrfToken: string;
   /** Default `/sign-in`. */
   action?: string;
   /** What was typed before, after a failure. */
@@ -45,7 +43,7 @@ export function signInPage(options: SignInPageOptions): Html {
     html`<main class="alone">${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${form(
       {
         action: options.action ?? '/sign-in',
-        csrfToken: options.csrfToken,
+        csrfToken: null,
         submit: 'Sign in',
         error: options.error,
       },

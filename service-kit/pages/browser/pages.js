@@ -164,6 +164,9 @@ document.addEventListener('htmx:before:request', (event) => {
   if (document.hidden && event.detail?.ctx?.sourceElement?.matches?.('.refreshing')) event.preventDefault();
 });
 
+// Most pages refresh nothing, so most pages don't load htmx.
+if (document.querySelector('[hx-get], [hx-post]')) void import('./htmx.js');
+
 showTheme();
 growAges();
 setInterval(growAges, 1000);

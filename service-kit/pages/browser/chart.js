@@ -51,6 +51,15 @@ function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
   });
 }
 
+/** Regular times travel as start, step and count. */
+function withTimes(data) {
+  const { times } = data;
+  const timesMs = Array.isArray(times)
+    ? times
+    : Array.from({ length: times.count }, (_, index) => times.startMs + index * times.stepMs);
+  return { ...data, timesMs };
+}
+
 /** Puts a break where whole steps are missing, so that a gap is never bridged. */
 function withBreaks(data) {
   const times = [];
@@ -126,7 +135,7 @@ class Chart extends HTMLElement {
     const text = document.getElementById(this.dataset.source)?.textContent;
     if (!text || text === this.text) return;
     this.text = text;
-    this.data = JSON.parse(text);
+    this.data = withTimes(JSON.parse(text));
     this.draw();
   }
 
@@ -135,7 +144,7 @@ class Chart extends HTMLElement {
     let data;
     try {
       const answer = await fetch(this.dataset.url, { headers: { accept: 'application/json' } });
-      if (answer.ok) data = await answer.json();
+      if (answer.ok) data = withTimes(await answer.json());
     } catch {
       // Said below, in the legend.
     }
@@ -191,7 +200,7 @@ class Chart extends HTMLElement {
       height,
       ms: 1,
       tzDate: (ms) => uPlot.tzDate(new Date(ms), 'Etc/UTC'),
-      padding: [8, 8, 0, 0],
+      padding: [8, 16, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {
@@ -356,6 +365,7 @@ class Chart extends HTMLElement {
     const at = plot.over.offsetLeft + left;
     const room = this.clientWidth - at;
     const width = this.tip.offsetWidth;
+    this.tip.style.top = `${this.box.offsetTop + 6}px`;
     this.tip.style.left = `${Math.max(0, room > width + 16 ? at + 12 : at - width - 12)}px`;
   }
 

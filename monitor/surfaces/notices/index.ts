@@ -6,6 +6,7 @@
  * refusal has the same body, so that a caller can't tell which check failed. Refusals are counted, because a forgotten
  * rotation of the secret shows there first.
  */
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import type { Clock } from '#common/clock/index.ts';
@@ -51,7 +52,9 @@ export async function registerNotices(app: FastifyInstance, deps: NoticesDeps): 
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     // Whatever the content type says: what is signed are bytes.
-    scope.addContentTypeParser('*', (_request, payload) => readRawBody(payload, noticeBytesMax));
+    scope.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) =>
+      readRawBody(payload, noticeBytesMax),
+    );
     scope.post<{ Body: Buffer | undefined }>(
       noticePath,
       {

@@ -11,10 +11,7 @@ export interface RefusalCounter {
  * Counts refusals in memory and writes the sum now and then. What was counted since the last write is lost with the
  * process: the figure tells that something is refused, it is no ledger.
  */
-export function createRefusalCounter(
-  clock: Clock,
-  write: (count: number) => Promise<void>,
-): RefusalCounter {
+export function createRefusalCounter(clock: Clock, write: (count: number) => Promise<void>): RefusalCounter {
   let pending = 0;
   let writtenAtMs = Number.NEGATIVE_INFINITY;
   return {

@@ -16,6 +16,10 @@ const programs: Record<string, Program> = {
     sentence: 'Everything on this machine with a demo world to try it on; what npm start calls.',
     load: () => import('#demo/main.ts'),
   },
+  monitor: {
+    sentence: 'Takes in what sensors saw, shows it, and delivers it to operations.',
+    load: () => import('#monitor/main.ts'),
+  },
 };
 
 async function main(argv: string[]): Promise<void> {

@@ -23,8 +23,8 @@ export interface ChartSeries {
   label: string;
   /** One value for each time, never negative; `null` where nothing was measured. */
   values: readonly (number | null)[];
-  /** `in` is drawn upwards, `out` downwards; `line` (default) as it is. */
-  role?: 'in' | 'out' | 'line';
+  /** `in` is drawn upwards, `out` downwards, `attack` upwards in red; `line` (default) as it is, in a colour of its own. */
+  role?: 'in' | 'out' | 'attack' | 'line';
   /** What was expected rather than seen: a dashed line. */
   isExpected?: boolean;
 }
@@ -44,6 +44,8 @@ export interface ChartData {
   /** The usual distance of two times: where more is missing, the line is broken. */
   stepMs?: number | undefined;
   series: readonly ChartSeries[];
+  /** The range that was asked for: the axis shows all of it, also where nothing was measured. */
+  range?: { fromMs: number; toMs: number } | undefined;
   areas?: readonly ChartArea[] | undefined;
 }
 
@@ -74,7 +76,7 @@ export function chart(options: ChartOptions): Html {
   const plot =
     hasValues || options.dataUrl
       ? html`<svc-chart${attributes({
-          class: `chart-plot size-${options.size ?? 'normal'}`,
+          class: `chart-plot size-${options.size ?? 'normal'} legend-rows-${phoneLegendRows(options.data)}`,
           // The script reads the new data itself; a refresh that morphed the element would wipe the drawing.
           'hx-morph-skip': true,
           'data-source': `${options.id}-data`,
@@ -88,12 +90,23 @@ export function chart(options: ChartOptions): Html {
   }</figcaption>${plot}${hasValues && valuesTable(options)}</figure>`;
 }
 
+/** About how many rows the legend takes on a phone, so that its room is kept before the script draws it. */
+function phoneLegendRows(data: ChartData): number {
+  const labels = [
+    ...data.series.map((series) => series.label),
+    ...(data.areas ?? []).map((area) => area.label),
+  ];
+  const width = 60 + labels.reduce((sum, label) => sum + 42 + label.length * 7, 0);
+  return Math.min(4, Math.max(1, Math.ceil(width / 330)));
+}
+
 /** What a `dataUrl` answers, as JSON. */
 export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unknown> {
   return {
     unit,
     times: compactTimes(data.timesMs),
     stepMs: data.stepMs ?? null,
+    range: data.range ? { fromMs: data.range.fromMs, toMs: data.range.toMs } : null,
     series: data.series.map((series) => ({
       label: series.label,
       role: series.role ?? 'line',

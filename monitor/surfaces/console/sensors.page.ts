@@ -163,7 +163,7 @@ function captureTable(captures: readonly CaptureState[], nowMs: number) {
 function removal(siteId: number, sensors: readonly SensorState[], viewer: Viewer) {
   return section(
     { title: 'Remove a sensor', description: 'Its credential is refused from then on; what it sent stays.' },
-    sensors.map((sensor) =>
+    html`<div class="actions">${sensors.map((sensor) =>
       drawer(
         {
           id: `revoke-${sensor.id}`,
@@ -179,6 +179,6 @@ function removal(siteId: number, sensors: readonly SensorState[], viewer: Viewer
           submit: 'Remove sensor',
         }),
       ),
-    ),
+    )}</div>`,
   );
 }

@@ -146,7 +146,7 @@ function newestStats(traffic: SiteTraffic, range: Range) {
   const source =
     timeMs === undefined
       ? 'nothing in this range'
-      : `${range.stepSeconds === 60 ? 'minute' : 'step'} from ${formatTime(timeMs)}`;
+      : `${range.stepSeconds === 60 ? 'minute' : 'step'} from ${formatTime(timeMs).slice(11)}`;
   const figure = (value: number | null | undefined, format: (known: number) => string) =>
     value === null || value === undefined ? undefined : format(value);
   const observed = traffic.minutes.reduce((sum, minutes) => sum + minutes, 0);

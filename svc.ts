@@ -19,6 +19,7 @@ const programs: Record<string, Program> = {
   monitor: {
     sentence: 'Takes in what sensors saw, shows it, and delivers it to operations.',
     load: () => import('#monitor/main.ts'),
+  },
   lab: {
     sentence: 'A network of namespaces with real guests, for trying and testing (root on Linux).',
     load: () => import('#lab/main.ts'),

@@ -28,10 +28,11 @@ export function decodeIpv4(packet: Packet, at: number): number {
   const { bytes, view } = packet;
   const first = bytes[at]!;
   const headerLength = (first & 15) << 2;
-  if (first >> 4 !== 4 || headerLength < 20 || at + headerLength > packet.end) return Verdict.dropped;
+  if (first >> 4 !== 4 || headerLength < 20) return Verdict.dropped;
   let total = view.getUint16(at + 2);
+  // Whoever left the length to be filled in later is believed in the fixed fields only.
   if (total === 0) total = packet.wireEnd - at;
-  if (total < headerLength) return Verdict.dropped;
+  else if (total < headerLength || at + headerLength > packet.end) return Verdict.dropped;
   packet.version = 4;
   packet.ipLength = total;
   packet.source0 = packet.source1 = packet.source2 = 0;
@@ -44,8 +45,8 @@ export function decodeIpv4(packet: Packet, at: number): number {
   packet.fragmentOffset = (fragmentBits & 0x1fff) << 3;
   packet.isFragment = (fragmentBits & 0x3fff) !== 0;
   packet.fragmentId = view.getUint16(at + 4);
-  packet.transportAt = at + headerLength;
   packet.payloadEnd = Math.min(packet.end, at + total);
+  packet.transportAt = Math.min(at + headerLength, packet.payloadEnd);
   decodeTransport(packet);
   return Verdict.ip;
 }

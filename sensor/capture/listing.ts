@@ -242,8 +242,15 @@ function listEnd(
   };
 }
 
+/** A name of the last DNS message; bytes that a terminal would act on are written as `\ddd`. */
 function dnsName(index: number): string {
-  return String.fromCharCode(...dnsNames.subarray(index * 256, index * 256 + dnsNameLengths[index]!));
+  let text = '';
+  for (let i = 0; i < dnsNameLengths[index]!; i += 1) {
+    const byte = dnsNames[index * 256 + i]!;
+    const isPlain = byte > 0x20 && byte < 0x7f;
+    text += isPlain ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, '0')}`;
+  }
+  return text;
 }
 
 /** Numerical order of two addresses in words. */

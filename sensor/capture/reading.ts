@@ -45,7 +45,7 @@ const flowsMax = 4_194_304;
 /** Starts reading a file. */
 export function createReading(options: ReadingOptions): Reading {
   const key = randomKey();
-  const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(1024, options.packetsMax))));
+  const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(64, options.packetsMax))));
   const names = new NameTable(Math.min(bound, 1 << 19), key[0] ^ 0x5bd1e995, options.registrableDomain);
   const listing = new Listing(names, key[0]);
   const captureOptions: CaptureOptions = {
@@ -58,9 +58,9 @@ export function createReading(options: ReadingOptions): Reading {
   const sizes = {
     // Flows inside tunnels have records of their own.
     flowsMax: Math.min(flowsMax, bound * 2),
-    buffersMax: 2048,
-    queriesMax: Math.max(8192, Math.min(bound, 1 << 18)),
-    answersMax: Math.max(8192, Math.min(bound, 1 << 18)),
+    buffersMax: Math.min(2048, bound),
+    queriesMax: Math.min(bound * 4, 1 << 18),
+    answersMax: Math.max(1024, Math.min(bound, 1 << 18)),
     remoteHostsMax: 1 << 22,
     usageRowsMax: 1 << 20,
   };

@@ -1,7 +1,9 @@
 /** SQLite's errors sorted by what the spool does about them. */
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 
 /** Primary result codes of SQLite. */
+const logicError = 1;
+const constraint = 19;
 const busy = 5;
 const ioError = 10;
 const corrupt = 11;
@@ -17,12 +19,9 @@ function codeOf(error: unknown): number {
 
 /** True when the file is damaged rather than the disk full or busy. */
 export function isDamage(error: unknown): boolean {
-  const code = codeOf(error);
-  return (
-    code === corrupt ||
-    code === notADatabase ||
-    (error instanceof CodedError && error.code === 'spool.damaged')
-  );
+  // The statements never change: one that the file does not understand, or a row that breaks a rule, is damage too.
+  const signs = [corrupt, notADatabase, logicError, constraint];
+  return signs.includes(codeOf(error)) || hasCode(error, 'spool.damaged');
 }
 
 /** True when the handle must not be trusted any more and the file is to be opened anew. */

@@ -31,23 +31,28 @@ export function breaksHandle(error: unknown): boolean {
 }
 
 /** The error that callers of the spool see. */
-export function spoolError(error: unknown, path: string): CodedError {
+export function spoolError(error: unknown, directory: string): CodedError {
   if (error instanceof CodedError) return error;
   const why = describeError(error);
   switch (codeOf(error)) {
     case full:
-      return new CodedError('spool.full', `The spool ${path} or its disk is full.`, {}, error);
+      return new CodedError('spool.full', `The spool in ${directory} or its disk is full.`, {}, error);
     case busy:
       return new CodedError(
         'spool.in_use',
-        `Another sensor already uses ${path}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
+        `Another sensor already uses ${directory}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
         {},
         error,
       );
-    case cantOpen:
-    case readOnly:
-      return new CodedError('spool.failed', `The spool ${path} can't be written: ${why}.`, {}, error);
-    default:
-      return new CodedError('spool.failed', `The spool ${path} failed: ${why}.`, {}, error);
+    default: {
+      const isDenied = /EACCES|EPERM|EROFS|ENOTDIR/.test(why) || [cantOpen, readOnly].includes(codeOf(error));
+      const remedy = isDenied ? " Give the folder to the sensor's user, or set SVC_SENSOR_STATE_DIR." : '';
+      return new CodedError(
+        'spool.failed',
+        `The spool in ${directory} can't be used: ${why}.${remedy}`,
+        {},
+        error,
+      );
+    }
   }
 }

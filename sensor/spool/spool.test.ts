@@ -149,6 +149,15 @@ test('two sensors can not share a spool', (t) => {
   spool.close();
 });
 
+test('a folder that can not be used is said in words', (t) => {
+  const directory = join(temporaryFolder(t), 'state');
+  writeFileSync(directory, 'a file in its place');
+  assert.throws(
+    () => openSpool(directory),
+    (error: Error & { code?: string }) => error.code === 'spool.failed' && error.message.includes(directory),
+  );
+});
+
 test('the file and its folder are for their owner alone', (t) => {
   const directory = join(temporaryFolder(t), 'state');
   const { spool } = openSpool(directory);

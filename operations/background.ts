@@ -3,6 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -13,7 +14,11 @@ const serverWorkers = 4;
 /** A killed worker's job is taken up again after this long; no step of a job takes nearly as much. */
 const claimSeconds = 30;
 
-export function createBackground(settings: OperationsSettings, features: Features, reporter: Reporter): Part[] {
+export function createBackground(
+  settings: OperationsSettings,
+  features: Features,
+  reporter: Reporter,
+): Part[] {
   const db = () => features.database.db;
   const shared = { db, clock: systemClock, reporter, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
@@ -31,5 +36,5 @@ export function createBackground(settings: OperationsSettings, features: Feature
     ...shared,
     handlers: destroyNoticeJobs({ db, clock: systemClock, reporter, monitor }),
   });
-  return [...workers, notices, createServerHoursLoop({ db, clock: systemClock, reporter })];
+  return [...workers, notices, createServerHoursLoop({ db, clock: systemClock, reporter }), createTrafficRetention({ db, clock: systemClock, reporter })];
 }

@@ -78,12 +78,22 @@ export const operationsSettings = {
     false,
     'Documentation address ranges count as globally routable; for lab and demo worlds.',
   ),
+  isHttps: booleanSetting(
+    'SVC_OPERATIONS_HTTPS',
+    false,
+    'Visitors reach the pages by https (through a proxy): cookies are marked so that http never carries them.',
+  ),
   demoWorld: booleanSetting(
     'SVC_DEMO_WORLD',
     false,
     'Fill an empty system with a demo world and write its logins and keys to demo.json.',
   ),
-  logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'Format of the log on standard error.'),
+  logFormat: choiceSetting(
+    'SVC_LOG_FORMAT',
+    ['text', 'json'],
+    'text',
+    'Format of the log on standard error.',
+  ),
   logLevel: choiceSetting(
     'SVC_LOG_LEVEL',
     ['debug', 'info', 'warn', 'error'],

@@ -4,13 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
-import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
+import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -25,6 +26,7 @@ export interface Features {
   catalog: Catalog;
   hypervisor: HypervisorDriver;
   metering: Metering;
+  protectTraffic: ProtectTraffic;
   servers: Servers;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
@@ -90,6 +92,11 @@ export async function createFeatures(
     catalog,
     hypervisor,
     metering: createMetering({ db, pool, reporter, includedPerMonth: settings.includedPerMonth }),
+    protectTraffic: createProtectTraffic({
+      db,
+      addresses,
+      isDocumentationGlobal: settings.allowDocumentationAddresses,
+    }),
     servers: createServers(serversDeps),
     serversDeps,
     onWork: (listener) => {

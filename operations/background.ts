@@ -36,5 +36,10 @@ export function createBackground(
     ...shared,
     handlers: destroyNoticeJobs({ db, clock: systemClock, reporter, monitor }),
   });
-  return [...workers, notices, createServerHoursLoop({ db, clock: systemClock, reporter }), createTrafficRetention({ db, clock: systemClock, reporter })];
+  return [
+    ...workers,
+    notices,
+    createServerHoursLoop({ db, clock: systemClock, reporter }),
+    createTrafficRetention({ db, clock: systemClock, reporter }),
+  ];
 }

@@ -89,7 +89,12 @@ function parameterTable(parameters: Parameter[]): Html {
       {
         key: 'text',
         header: 'Meaning',
-        cell: (row) => prose(row.description ?? (row.schema.description as string | undefined) ?? (row.required ? 'Required.' : 'Optional.')),
+        cell: (row) =>
+          prose(
+            row.description ??
+              (row.schema.description as string | undefined) ??
+              (row.required ? 'Required.' : 'Optional.'),
+          ),
       },
     ],
     empty: { title: 'No parameters', text: 'This call takes none.' },
@@ -117,7 +122,8 @@ function errors(): Html {
     {
       title: 'Errors',
       id: 'errors',
-      description: 'Every error is one JSON object. Branch on `code`, show `message`, and name `request_id` when you ask us.',
+      description:
+        'Every error is one JSON object. Branch on `code`, show `message`, and name `request_id` when you ask us.',
     },
     table<(typeof rows)[number]>({
       caption: 'Errors',

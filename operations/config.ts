@@ -22,6 +22,11 @@ export const operationsSettings = {
     { min: 0, max: 65_535 },
     'Port that operations listens on; 0 takes a free one.',
   ),
+  publicUrl: httpUrlSetting(
+    'SVC_OPERATIONS_PUBLIC_URL',
+    null,
+    'Where customers reach operations, such as https://my.example.com. With https, cookies are sent over https only.',
+  ),
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',
     'PostgreSQL (15 or newer) of operations; unset: an embedded server in the data directory.',
@@ -61,6 +66,12 @@ export const operationsSettings = {
     { min: 1, max: 1_000_000, unit: 'failures' },
     'Failed authentications of one source address within five minutes before further ones are a 429.',
   ),
+  adminAuthFailuresMax: integerSetting(
+    'SVC_ADMIN_AUTH_FAILURES_MAX',
+    60,
+    { min: 1, max: 1_000_000, unit: 'failures' },
+    'Failed admin API authentications of one source address within five minutes before further ones are a 429.',
+  ),
   deploysPerHour: integerSetting(
     'SVC_API_DEPLOYS_PER_HOUR',
     100,
@@ -77,11 +88,6 @@ export const operationsSettings = {
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
     false,
     'Documentation address ranges count as globally routable; for lab and demo worlds.',
-  ),
-  isHttps: booleanSetting(
-    'SVC_OPERATIONS_HTTPS',
-    false,
-    'Visitors reach the pages by https (through a proxy): cookies are marked so that http never carries them.',
   ),
   demoWorld: booleanSetting(
     'SVC_DEMO_WORLD',

@@ -14,6 +14,7 @@ import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
+import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
 
 export interface Features {
@@ -28,6 +29,8 @@ export interface Features {
   metering: Metering;
   protectTraffic: ProtectTraffic;
   servers: Servers;
+  /** Of people in portal and console. */
+  sessions: Sessions;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
@@ -86,7 +89,7 @@ export async function createFeatures(
     database,
     accounts: createAccounts({ db }),
     addresses,
-    adminProjects: createAdminProjects({ db }),
+    adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool }),
     catalog,
@@ -98,6 +101,12 @@ export async function createFeatures(
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
     servers: createServers(serversDeps),
+    sessions: createSessions({
+      db,
+      // Not the monitor's name: on one host, cookies do not tell ports apart.
+      cookieName: 'svc_operations',
+      isHttps: settings.publicUrl?.startsWith('https:') ?? false,
+    }),
     serversDeps,
     onWork: (listener) => {
       wake = listener;

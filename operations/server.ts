@@ -2,17 +2,12 @@
 import { systemClock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
+import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
-import {
-  registerApiDocs,
-  registerHealth,
-  registerPublicPages,
-  renderErrorPage,
-} from '#operations/surfaces/public/index.ts';
+import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
-import { createSessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
 
@@ -21,12 +16,6 @@ export function createServer(
   features: Features,
   reporter: Reporter,
 ): Promise<HttpServer> {
-  const clock = systemClock;
-  const sessions = createSessions({
-    db: () => features.database.db,
-    cookieName: 'svc_operations',
-    isHttps: settings.isHttps,
-  });
   return createHttpServer({
     host: settings.host,
     port: settings.port,
@@ -34,13 +23,14 @@ export function createServer(
     reporter,
     errorPage: renderErrorPage,
     async routes(app) {
-      registerPublicPages(app, { ...features, sessions });
-      registerHealth(app, { askDatabase: () => features.database.pool.query('select 1') });
-      registerApiDocs(app);
       registerAssets(app);
+      await registerPublic(app, {
+        ...features,
+        isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
+      });
       await registerCustomerApi(app, {
         ...features,
-        clock,
+        clock: systemClock,
         requestsPerMinute: settings.requestsPerMinute,
         authFailuresMax: settings.authFailuresMax,
       });
@@ -48,7 +38,8 @@ export function createServer(
         ...features,
         isDocumentationGlobal: settings.allowDocumentationAddresses,
       });
-      await registerPortal(app, { ...features, sessions, clock });
+      await registerPortal(app, { ...features, clock: systemClock });
+      await registerConsole(app, { ...features, clock: systemClock });
     },
   });
 }

@@ -31,4 +31,5 @@ export function registerApiDocs(app: App): void {
       .type('application/json; charset=utf-8')
       .send(openApi),
   );
+  app.get('/developers/api/', async (_request, reply) => reply.redirect('/docs/api/', 301));
 }

@@ -16,6 +16,14 @@ const programs: Record<string, Program> = {
     sentence: 'Customers, servers, addresses and money: portal, consoles, customer API, admin API.',
     load: () => import('#operations/main.ts'),
   },
+  demo: {
+    sentence: 'Everything on this machine with a demo world to try it on; what npm start calls.',
+    load: () => import('#demo/main.ts'),
+  },
+  lab: {
+    sentence: 'A network of namespaces with real guests, for trying and testing (root on Linux).',
+    load: () => import('#lab/main.ts'),
+  },
 };
 
 async function main(argv: string[]): Promise<void> {

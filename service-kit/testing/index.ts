@@ -75,7 +75,8 @@ export async function moveDatabaseClock(database: TestDatabase, interval: string
   await client.end();
   // The pool learns of its ended sessions by events; the next query must not meet one of them.
   const deadline = Date.now() + 5_000;
-  while (database.pool.totalCount > 0 && Date.now() < deadline) await new Promise((wake) => setImmediate(wake));
+  while (database.pool.totalCount > 0 && Date.now() < deadline)
+    await new Promise((wake) => setImmediate(wake));
 }
 
 async function makeTemplate(

@@ -1,0 +1,225 @@
+/** The control socket of `control.md`: HTTP over a Unix socket, by which drivers of other programs make guests. */
+
+import { once } from 'node:events';
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type GuestInput, invalid } from '../guests/guest-definition.ts';
+import type { Guest, Guests } from '../guests/index.ts';
+
+export interface ControlServer {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ControlServerDeps {
+  socket: string;
+  facts: object;
+  guests: Guests;
+  reporter: Reporter;
+  /** Null: the world's end can't be asked for here. */
+  stopRequested: (() => void) | null;
+}
+
+const bodyBytesMax = 64 * 1024;
+
+const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
+const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
+const GuestBody = Type.Object(
+  {
+    mac: Type.String(),
+    addresses: Type.Array(
+      Type.Object(
+        {
+          address: Type.String(),
+          prefix_length: Type.Optional(Type.Integer()),
+          gateway: Type.Optional(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    power: Type.Optional(Power),
+  },
+  { additionalProperties: false },
+);
+
+interface Answer {
+  status: number;
+  body: unknown;
+}
+
+export function createControlServer(deps: ControlServerDeps): ControlServer {
+  const server = createServer((request, response) => void serve(deps, request, response));
+  return {
+    async start() {
+      rmSync(deps.socket, { force: true });
+      server.listen(deps.socket);
+      await once(server, 'listening');
+      chmodSync(deps.socket, 0o600);
+    },
+    async stop() {
+      if (!server.listening) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeIdleConnections();
+      // Calls under way get their answers; a caller that never finishes its request does not hold up the end.
+      const timer = setTimeout(() => server.closeAllConnections(), 2000);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function serve(
+  deps: ControlServerDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  let answer: Answer;
+  try {
+    answer = await answerCall(deps, request.method ?? '', request.url ?? '', await readBody(request));
+  } catch (error) {
+    answer = describeFailure(error);
+    if (answer.status === 500) deps.reporter.error('control call failed', { error: describeError(error) });
+  }
+  const text = answer.body === undefined ? '' : JSON.stringify(answer.body);
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+}
+
+async function answerCall(
+  deps: ControlServerDeps,
+  method: string,
+  url: string,
+  body: unknown,
+): Promise<Answer> {
+  const path = decodePath(url);
+  const call = `${method} /${path.map((part, i) => (i === 1 && path[0] === 'guests' ? '{name}' : part)).join('/')}`;
+  const name = path[1] ?? '';
+  const { guests } = deps;
+  switch (call) {
+    case 'GET /world':
+      return { status: 200, body: deps.facts };
+    case 'POST /world/stop':
+      if (!deps.stopRequested) throw invalid('This world ends with the program that made it');
+      setImmediate(deps.stopRequested);
+      return { status: 202, body: {} };
+    case 'GET /guests':
+      return { status: 200, body: { guests: guests.list().map(toWire) } };
+    case 'GET /guests/{name}':
+      return { status: 200, body: toWire(guests.get(name)) };
+    case 'PUT /guests/{name}': {
+      const isNew = await guests.put(readGuestBody(name, body));
+      return { status: isNew ? 201 : 200, body: toWire(guests.get(name)) };
+    }
+    case 'PUT /guests/{name}/power': {
+      if (!Value.Check(PowerBody, body))
+        throw invalid('The body must be {"power": "on"} or {"power": "off"}');
+      await guests.setPower(name, body.power);
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'POST /guests/{name}/restart':
+      await guests.restart(name);
+      return { status: 200, body: toWire(guests.get(name)) };
+    case 'DELETE /guests/{name}':
+      await guests.remove(name);
+      return { status: 204, body: undefined };
+    default:
+      throw new CodedError('lab.call_unknown', `There is no ${method} ${url} here`);
+  }
+}
+
+function decodePath(url: string): string[] {
+  try {
+    return new URL(url, 'http://lab').pathname.split('/').slice(1).map(decodeURIComponent);
+  } catch {
+    throw new CodedError('lab.call_unknown', 'The path of the call is malformed');
+  }
+}
+
+function readGuestBody(name: string, body: unknown): GuestInput {
+  if (!Value.Check(GuestBody, body)) {
+    const first = Value.Errors(GuestBody, body)[0];
+    throw invalid(`The body${first?.instancePath ?? ''} ${first?.message ?? 'must be a guest'}`);
+  }
+  return {
+    name,
+    mac: body.mac,
+    addresses: body.addresses.map((entry) => ({
+      address: entry.address,
+      ...(entry.prefix_length === undefined ? {} : { prefixLength: entry.prefix_length }),
+      ...(entry.gateway === undefined ? {} : { gateway: entry.gateway }),
+    })),
+    ...(body.power === undefined ? {} : { power: body.power }),
+  };
+}
+
+function toWire(guest: Guest): object {
+  return {
+    name: guest.name,
+    mac: guest.mac,
+    addresses: guest.addresses.map((entry) => ({
+      address: entry.address,
+      prefix_length: entry.prefixLength,
+      gateway: entry.gateway,
+    })),
+    power: guest.power,
+    interface: guest.interface,
+    namespace: guest.namespace,
+    exchanges: guest.talk && {
+      held: guest.talk.held,
+      failed: guest.talk.failed,
+      last_failure: guest.talk.lastFailure,
+    },
+  };
+}
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) throw invalid(`The body is larger than ${bodyBytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  if (bytes === 0) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    throw invalid('The body is no JSON');
+  }
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  'lab.body_invalid': 400,
+  'lab.call_unknown': 404,
+  'lab.guest_unknown': 404,
+  'lab.guest_differs': 409,
+  'lab.address_taken': 409,
+  'lab.mac_taken': 409,
+};
+
+function describeFailure(error: unknown): Answer {
+  const code = error instanceof CodedError && statuses[error.code] ? error.code : 'lab.lab_failed';
+  const message = describeError(error);
+  return { status: statuses[code] ?? 500, body: { error: { code: code.slice('lab.'.length), message } } };
+}
+
+/** Calls a control socket; rejects when nobody answers there. */
+export function callControl(
+  socket: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: unknown }> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json' };
+    const request = httpRequest({ socketPath: socket, method, path, headers, agent: false }, (response) => {
+      readBody(response).then((answer) => resolve({ status: response.statusCode!, body: answer }), reject);
+    });
+    request.on('error', reject);
+    request.end(body && JSON.stringify(body));
+  });
+}

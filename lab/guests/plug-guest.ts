@@ -1,0 +1,63 @@
+/** Makes and removes what a running guest is: a namespace with one link into the hypervisor's bridge. */
+import { CodedError } from '#common/errors/index.ts';
+import { countAddresses } from '../truth/counters.ts';
+import { fixedNeighbour, quietSettings } from '../world/build-world.ts';
+import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
+import { links, macs } from '../world/networks.ts';
+import { removeNamespace } from '../world/remove-world.ts';
+import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
+import type { GuestDefinition } from './guest-definition.ts';
+
+/** Plugs the guest in; what an interrupted earlier attempt left is removed first. */
+export async function plugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
+  await unplugGuest(names, guest);
+  const namespace = names.guestNamespacePrefix + guest.name;
+  const link = nameGuestLink(guest.name);
+  // Counting starts before the first packet can.
+  await countAddresses(
+    names.hypervisorNamespace,
+    guest.addresses.map((entry) => entry.address),
+  );
+  await runIp(null, [`netns add ${namespace}`]);
+  await writeNetworkSettings(namespace, quietSettings);
+  await runIp(names.hypervisorNamespace, [
+    `link add ${link} type veth peer name ${links.guest} address ${guest.mac} netns ${namespace}`,
+    `link set ${link} gso_max_segs 1 addrgenmode none`,
+    `link set ${link} master ${links.bridge}`,
+    `link set ${link} up`,
+    ...guest.addresses.map((entry) => fixedNeighbour(entry.address, guest.mac, links.bridge)),
+  ]);
+  await runTool([
+    ...['ip', 'netns', 'exec', names.hypervisorNamespace],
+    ...['bridge', 'fdb', 'replace', guest.mac, 'dev', link, 'master', 'static'],
+  ]);
+  await runIp(namespace, guestLines(guest));
+}
+
+function guestLines(guest: GuestDefinition): string[] {
+  const gateways = new Set(guest.addresses.map((entry) => entry.gateway));
+  return [
+    'link set lo up',
+    `link set ${links.guest} gso_max_segs 1`,
+    ...guest.addresses.map((entry) => {
+      const noDad = entry.address.includes(':') ? ' nodad' : '';
+      return `addr add ${entry.address}/${entry.prefixLength} dev ${links.guest}${noDad}`;
+    }),
+    `link set ${links.guest} up`,
+    ...[...gateways].map((gateway) => fixedNeighbour(gateway, macs.bridge, links.guest)),
+    ...[...gateways].map((gateway) => `route add default via ${gateway} dev ${links.guest}`),
+  ];
+}
+
+/** Removes the guest's namespace and link; nothing happens when there is none. */
+export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
+  await removeNamespace(names.guestNamespacePrefix + guest.name);
+  // The kernel removes a dead namespace's link some time later; the name must be free for the next one now.
+  const link = nameGuestLink(guest.name);
+  await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {
+    if (!(error instanceof CodedError) || !/Cannot find device/.test(error.message)) throw error;
+  });
+  for (const { address } of guest.addresses) {
+    await runIp(names.hypervisorNamespace, [`neigh delete ${address} dev ${links.bridge}`]).catch(() => {});
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * The lab: a world of network namespaces with real guests, a real bridge and uplink, and a real internet.
+ *
+ * One world per data directory. Its supervisor is the process that calls `start`; when that process dies in whatever
+ * way, the world's processes end with it, and the next `start` or `removeLab` clears what stands around. Nothing leaves
+ * the namespaces, and nothing of the host is reached from them but the forwarded ports.
+ */
+import { rmSync } from 'node:fs';
+import { type Clock, systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type ControlServer, callControl, createControlServer } from './control/index.ts';
+import { writeFileDurably } from './guests/guest-file.ts';
+import { createGuests, type Guests } from './guests/index.ts';
+import type { HostedGuest, InternetProcessInput } from './traffic/internet-process.ts';
+import { makeCertificate } from './traffic/make-certificate.ts';
+import type { CertificateFiles } from './traffic/web-service.ts';
+import type { TruthProcessInput } from './truth/truth-process.ts';
+import { buildWorld } from './world/build-world.ts';
+import { type Forwarder, forwardPorts } from './world/forward-ports.ts';
+import { nameWorld, type WorldNames } from './world/name-world.ts';
+import { lanNetworks, links } from './world/networks.ts';
+import { removeWorld } from './world/remove-world.ts';
+import { runTool } from './world/run-tool.ts';
+import { type SupervisedProcess, superviseProcess } from './world/supervise-process.ts';
+
+export type { GuestAddress, GuestInput, Power } from './guests/guest-definition.ts';
+export type { Guest } from './guests/index.ts';
+export type { TruthRow } from './truth/minute-ledger.ts';
+
+export interface LabOptions {
+  dataDir: string;
+  reporter: Reporter;
+  /** Ports of the host's loopback that the hypervisor may call, such as the monitor's. */
+  forwards?: readonly number[];
+  /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each. */
+  outboundPerSecond?: number;
+  inboundPerSecond?: number;
+  /** Called when somebody asks over the control socket for the world to end; without it the call is refused. */
+  stopRequested?: () => void;
+  clock?: Clock;
+}
+
+/** What others need to know of a standing world; `control.md` shows it as JSON. */
+export interface WorldFacts {
+  world: string;
+  pid: number;
+  control_socket: string;
+  hypervisor_namespace: string;
+  internet_namespace: string;
+  node: string;
+  uplink: string;
+  bridge: string;
+  networks: { prefix: string; gateway: string; first_guest: string; last_guest: string }[];
+  host_address: string;
+  hypervisor_address: string;
+  forwards: number[];
+  truth_ledger: string;
+}
+
+export interface Lab extends Part, Omit<Guests, 'start' | 'stop'> {
+  readonly facts: WorldFacts;
+  /** The argument list that runs `argv` inside the hypervisor (or a guest), for whoever spawns it. */
+  inHypervisor(argv: readonly string[]): string[];
+  inGuest(name: string, argv: readonly string[]): string[];
+  /** Runs `argv` inside the hypervisor to its end; resolves with its standard output, throws `lab.tool_failed`. */
+  execInHypervisor(argv: readonly string[]): Promise<string>;
+  execInGuest(name: string, argv: readonly string[]): Promise<string>;
+}
+
+/** Makes a lab; the world stands after `start`. Throws when the data directory can't be made. */
+export function createLab(options: LabOptions): Lab {
+  const names = nameWorld(options.dataDir);
+  const facts = describeWorld(names, options.forwards ?? []);
+  const reporter = options.reporter.with({ world: names.world });
+  let certificate: CertificateFiles | null = null;
+  let forwarder: Forwarder | null = null;
+  let internet: SupervisedProcess | null = null;
+  let truth: SupervisedProcess | null = null;
+  let hosted: HostedGuest[] = [];
+  const guests = createGuests({
+    names,
+    reporter,
+    outboundPerSecond: options.outboundPerSecond ?? 0.7,
+    certificate: () => certificate!,
+    changed: (running) => {
+      hosted = running.map((guest) => ({
+        name: guest.name,
+        addresses: guest.addresses.map((entry) => entry.address),
+      }));
+      internet?.send({ guests: hosted });
+    },
+  });
+  const control: ControlServer = createControlServer({
+    socket: names.controlSocket,
+    facts,
+    guests,
+    reporter,
+    stopRequested: options.stopRequested ?? null,
+  });
+
+  const stop = async () => {
+    await control.stop();
+    await guests.stop();
+    await Promise.all([internet?.stop(), truth?.stop(), forwarder?.stop()]);
+    await removeWorld(names);
+    reporter.info('lab is down');
+  };
+  const raise = async () => {
+    await removeWorld(names);
+    certificate = await makeCertificate(names.directory);
+    await buildWorld(names, facts.forwards);
+    forwarder = await forwardPorts(names.hostAddress, facts.forwards);
+    truth = superviseTruth(names, reporter);
+    internet = superviseInternet(
+      names,
+      reporter,
+      {
+        inboundPerSecond: options.inboundPerSecond ?? 0.4,
+        ...certificate,
+      },
+      () => ({ guests: hosted }),
+    );
+    await Promise.all([truth.start(), internet.start()]);
+    await guests.start();
+    await control.start();
+    writeFileDurably(names.worldFile, `${JSON.stringify(facts, null, 2)}\n`);
+  };
+  const inHypervisor = (argv: readonly string[]) => [
+    'ip',
+    'netns',
+    'exec',
+    names.hypervisorNamespace,
+    ...argv,
+  ];
+  const inGuest = (name: string, argv: readonly string[]) => {
+    return ['ip', 'netns', 'exec', guests.get(name).namespace, ...argv];
+  };
+
+  return {
+    name: 'lab',
+    facts,
+    async start() {
+      refuseWithoutRoot();
+      await refuseSecondSupervisor(names);
+      try {
+        await raise();
+      } catch (error) {
+        await stop().catch(() => {});
+        throw error;
+      }
+      reporter.info('lab is up', { hypervisor: names.hypervisorNamespace, guests: guests.list().length });
+    },
+    stop,
+    list: guests.list,
+    get: guests.get,
+    put: guests.put,
+    setPower: guests.setPower,
+    restart: guests.restart,
+    remove: guests.remove,
+    inHypervisor,
+    inGuest,
+    execInHypervisor: (argv) => runTool(inHypervisor(argv)),
+    execInGuest: (name, argv) => runTool(inGuest(name, argv)),
+  };
+}
+
+/** Ends the world of a data directory: asks its supervisor, and clears what is left when there is none. */
+export async function removeLab(dataDir: string, clock: Clock = systemClock): Promise<void> {
+  refuseWithoutRoot();
+  const names = nameWorld(dataDir);
+  const isAsked = await callControl(names.controlSocket, 'POST', '/world/stop').then(
+    (answer) => answer.status === 202,
+    () => false,
+  );
+  const deadlineMs = clock.monotonicMs() + 20_000;
+  while (isAsked && clock.monotonicMs() < deadlineMs) {
+    if (!(await isAnswering(names))) break;
+    await clock.wait(100);
+  }
+  await removeWorld(names);
+  rmSync(names.controlSocket, { force: true });
+}
+
+/** The facts and guests of the data directory's standing world, or null when none stands. */
+export async function lookAtLab(dataDir: string): Promise<{ facts: WorldFacts; guests: unknown[] } | null> {
+  const names = nameWorld(dataDir);
+  try {
+    const facts = (await callControl(names.controlSocket, 'GET', '/world')).body as WorldFacts;
+    const { guests } = (await callControl(names.controlSocket, 'GET', '/guests')).body as {
+      guests: unknown[];
+    };
+    return { facts, guests };
+  } catch {
+    return null;
+  }
+}
+
+function superviseTruth(names: WorldNames, reporter: Reporter): SupervisedProcess {
+  const input: TruthProcessInput = { ledger: names.truthLedger };
+  return superviseProcess({
+    namespace: names.hypervisorNamespace,
+    file: 'truth/truth-process.ts',
+    input,
+    reporter,
+  });
+}
+
+function superviseInternet(
+  names: WorldNames,
+  reporter: Reporter,
+  input: InternetProcessInput,
+  message: () => { guests: HostedGuest[] },
+): SupervisedProcess {
+  return superviseProcess({
+    namespace: names.internetNamespace,
+    file: 'traffic/internet-process.ts',
+    input,
+    reporter,
+    ready: (process) => process.send(message()),
+  });
+}
+
+function describeWorld(names: WorldNames, forwards: readonly number[]): WorldFacts {
+  return {
+    world: names.world,
+    pid: process.pid,
+    control_socket: names.controlSocket,
+    hypervisor_namespace: names.hypervisorNamespace,
+    internet_namespace: names.internetNamespace,
+    node: names.node,
+    uplink: links.uplink,
+    bridge: links.bridge,
+    networks: lanNetworks.map((network) => ({
+      prefix: network.prefix,
+      gateway: network.gateway,
+      first_guest: network.firstGuest,
+      last_guest: network.lastGuest,
+    })),
+    host_address: names.hostAddress,
+    hypervisor_address: names.hypervisorAddress,
+    forwards: [...forwards],
+    truth_ledger: names.truthLedger,
+  };
+}
+
+function refuseWithoutRoot(): void {
+  if (process.getuid?.() !== 0) {
+    throw new CodedError('lab.root_needed', 'The lab makes network namespaces, which takes root on Linux');
+  }
+}
+
+async function refuseSecondSupervisor(names: WorldNames): Promise<void> {
+  if (!(await isAnswering(names))) return;
+  const message = 'The lab of this data directory is up already. End it with: ./svc lab down';
+  throw new CodedError('lab.already_up', message);
+}
+
+async function isAnswering(names: WorldNames): Promise<boolean> {
+  return callControl(names.controlSocket, 'GET', '/world').then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,105 @@
+/** The lab's commands: `./svc lab up | down | status | record`. */
+import type { Command } from 'commander';
+import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
+import { readLabConfig } from './config.ts';
+import { createLab, lookAtLab, removeLab } from './index.ts';
+import { recordTraffic } from './record/index.ts';
+
+/** Adds the commands to the program's command line. */
+export function addCommands(program: Command): void {
+  program
+    .command('up')
+    .description('make the world of the data directory and keep it until Ctrl-C (root on Linux)')
+    .option('--forward <port...>', "further ports of the host's loopback that the hypervisor may call")
+    .action((options: { forward?: string[] }) => finish(() => up(options.forward ?? [])));
+  program
+    .command('down')
+    .description("end the data directory's world and remove everything of it, also after a crash")
+    .action(() => finish(down));
+  program
+    .command('status')
+    .description("show the data directory's world and its guests")
+    .option('--json', 'as JSON')
+    .action((options: { json?: boolean }) => finish(() => status(options.json === true)));
+  program
+    .command('record')
+    .description(
+      'record whole minutes of four guests into a small capture file, which sensors without root replay',
+    )
+    .option('--minutes <count>', 'how many', '3')
+    .option(
+      '--out <file>',
+      'the capture file; the guests are written beside it as .json',
+      'demo/recording.pcap',
+    )
+    .action((options: { minutes: string; out: string }) => finish(() => record(options)));
+}
+
+async function finish(command: () => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await command();
+  } catch (error) {
+    sayFatal(error);
+    process.exitCode = 1;
+  }
+}
+
+function up(forward: readonly string[]): Promise<number> {
+  const config = readLabConfig(process.env);
+  const reporter = createReporter({ program: 'lab' });
+  const lab = createLab({
+    dataDir: config.dataDir,
+    reporter,
+    forwards: [...new Set([config.monitorPort, ...forward.map(Number)])],
+    stopRequested: () => process.kill(process.pid, 'SIGTERM'),
+  });
+  return runUntilSignal([lab], reporter);
+}
+
+async function down(): Promise<number> {
+  await removeLab(readLabConfig(process.env).dataDir);
+  return 0;
+}
+
+async function status(isJson: boolean): Promise<number> {
+  const world = await lookAtLab(readLabConfig(process.env).dataDir);
+  if (isJson) process.stdout.write(`${JSON.stringify(world, null, 2)}\n`);
+  else if (!world) process.stdout.write('No world stands here. Start it with: ./svc lab up\n');
+  else process.stdout.write(describeStanding(world));
+  return world ? 0 : 3;
+}
+
+function describeStanding(world: NonNullable<Awaited<ReturnType<typeof lookAtLab>>>): string {
+  const { facts } = world;
+  const guests = world.guests as {
+    name: string;
+    power: string;
+    mac: string;
+    addresses: { address: string }[];
+    exchanges: { held: number; failed: number } | null;
+  }[];
+  const lines = guests.map((guest) => {
+    const addresses = guest.addresses.map((entry) => entry.address).join(' ');
+    const talk = guest.exchanges ? `${guest.exchanges.held} held, ${guest.exchanges.failed} failed` : '';
+    return `  ${guest.name.padEnd(20)} ${guest.power.padEnd(4)} ${guest.mac}  ${addresses}  ${talk}`;
+  });
+  return [
+    `world ${facts.world}, hypervisor ${facts.hypervisor_namespace} (${facts.uplink}, ${facts.bridge})`,
+    `control socket ${facts.control_socket}`,
+    `truth ledger ${facts.truth_ledger}`,
+    `${guests.length} guests`,
+    ...lines,
+    '',
+  ].join('\n');
+}
+
+async function record(options: { minutes: string; out: string }): Promise<number> {
+  const minutes = Number(options.minutes);
+  if (!Number.isInteger(minutes) || minutes < 1 || minutes > 10) {
+    process.stderr.write('svc: --minutes must be a whole number from 1 to 10\n');
+    return 1;
+  }
+  await recordTraffic({ minutes, file: options.out, reporter: createReporter({ program: 'lab' }) });
+  return 0;
+}

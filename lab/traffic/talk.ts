@@ -1,0 +1,54 @@
+/**
+ * A client's day: exchange after exchange at a steady rate, resting around each UTC minute.
+ *
+ * One exchange at a time, so a slow machine lowers the rate instead of piling up connections.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { type Exchange, holdExchange } from './exchanges.ts';
+import { msUntilCut, msUntilExchange } from './rest.ts';
+
+export interface TalkOptions {
+  clock: Clock;
+  perSecond: number;
+  /** The exchange to hold next, or null when there is nobody to talk to just now. */
+  next: () => Exchange | null;
+  signal: AbortSignal;
+}
+
+export interface TalkCounts {
+  held: number;
+  failed: number;
+  lastFailure: string | null;
+}
+
+/** Talks until the signal is aborted. `counts` is kept up to date for whoever watches. */
+export async function talk(options: TalkOptions, counts: TalkCounts): Promise<void> {
+  const { clock, signal } = options;
+  while (!signal.aborted) {
+    // Between half and one and a half of the mean pause, so that clients don't fall into step.
+    const pauseMs = (1000 / options.perSecond) * (0.5 + Math.random());
+    await clock.wait(pauseMs, signal);
+    await clock.wait(msUntilExchange(clock.nowMs()), signal);
+    const exchange = signal.aborted ? null : options.next();
+    if (!exchange) continue;
+    await holdUntilCut(exchange, options, counts);
+  }
+}
+
+async function holdUntilCut(exchange: Exchange, options: TalkOptions, counts: TalkCounts): Promise<void> {
+  const cut = new AbortController();
+  const timer = setTimeout(() => cut.abort(), msUntilCut(options.clock.nowMs()));
+  const stop = () => cut.abort();
+  options.signal.addEventListener('abort', stop, { once: true });
+  try {
+    await holdExchange(exchange, cut.signal);
+    counts.held += 1;
+  } catch (error) {
+    if (cut.signal.aborted) return;
+    counts.failed += 1;
+    counts.lastFailure = `${exchange.protocol} ${exchange.host}: ${(error as Error).message}`;
+  } finally {
+    clearTimeout(timer);
+    options.signal.removeEventListener('abort', stop);
+  }
+}

@@ -125,11 +125,11 @@ test('a gap stays a gap: what was not observed is absent or unknown, never zero'
     ],
   );
   const chart = (await (await reader.get('/chart.json?range=15m')).json()) as {
-    timesMs: number[];
+    times: number[];
     stepMs: number;
     series: { values: (number | null)[] }[];
   };
-  assert.deepEqual(chart.timesMs, [minutesAgo(9), minutesAgo(6)]);
+  assert.deepEqual(chart.times, [minutesAgo(9), minutesAgo(6)]);
   assert.equal(chart.stepMs, 60_000);
   assert.deepEqual(
     chart.series.map((series) => series.values),

@@ -37,6 +37,8 @@ export interface VisitResult {
 
 /** Bytes of points in one request; a request must fit receivers whose bodies end at 256 KiB. */
 const pointsBytesMax = 192 * 1024;
+/** Of one request, as the contract has it. */
+const clusterIdsMax = 100;
 
 /**
  * One visit: reads, sends one bounded request, and says where the cursor stands afterwards (NET-4.3).
@@ -104,7 +106,7 @@ async function send(
   const { receipts } = await context.client.postTelemetry({
     contract_version: 1,
     source_site_id: context.siteId,
-    cluster_ids: [...context.clusterIds],
+    cluster_ids: context.clusterIds.length <= clusterIdsMax ? [...context.clusterIds] : [target.clusterId],
     targets: [{ id: target.id, address: target.address, assigned_at: target.assignedAt, series }],
   });
   const receipt = receipts[0];

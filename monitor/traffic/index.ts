@@ -17,7 +17,7 @@ import * as store from './store.ts';
 
 export type { AddressMinute, ObservedMinute } from './address-minute.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
-export type { CaptureState, GapRow, TopAddress } from './store.ts';
+export type { CaptureState, Collection, GapRow, TopAddress } from './store.ts';
 
 /** An upload's origin. */
 export interface Origin {
@@ -49,6 +49,8 @@ export interface Traffic {
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<store.GapRow[]>;
   /** Every capture of the site with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<store.CaptureState[]>;
+  /** What the site's captures collected and lost in a range (NET-2.2.6). */
+  readCollection(siteId: number, fromMs: number, toMs: number): Promise<store.Collection>;
   /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
   newestMinutes(): Promise<Map<number, number>>;
 }
@@ -75,6 +77,7 @@ export function createTraffic(deps: { db: () => Queryable }): Traffic {
       store.listTopAddresses(db(), siteId, fromMs, toMs, limit),
     listGaps: (siteId, fromMs, toMs, limit) => store.listGaps(db(), siteId, fromMs, toMs, limit),
     listCaptures: (siteId) => store.listCaptures(db(), siteId),
+    readCollection: (siteId, fromMs, toMs) => store.sumCollection(db(), siteId, fromMs, toMs),
     newestMinutes: () => store.newestMinutes(db()),
   };
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { lockRollUp, recomputeSiteMinutes, takeMarks } from './store.ts';
+import { hasMarks, lockRollUp, recomputeSiteMinutes, takeMarks } from './store.ts';
 
 /**
  * Recomputes the sites' minutes that were marked.
@@ -8,13 +8,11 @@ import { lockRollUp, recomputeSiteMinutes, takeMarks } from './store.ts';
  * facts that commit later bring a mark of their own. One at a time, or an older sum could overwrite a newer one.
  */
 export async function rollUpSites(db: Queryable): Promise<void> {
-  for (;;) {
-    const taken = await db.transaction().execute(async (trx) => {
+  while (await hasMarks(db)) {
+    await db.transaction().execute(async (trx) => {
       await lockRollUp(trx);
       const marks = await takeMarks(trx, 500);
       if (marks.length > 0) await recomputeSiteMinutes(trx, marks);
-      return marks.length;
     });
-    if (taken < 500) return;
   }
 }

@@ -133,6 +133,10 @@ export async function markSiteMinutes(
   );
 }
 
+export async function hasMarks(db: Queryable): Promise<boolean> {
+  return (await sql`select 1 from site_minute_marks limit 1`.execute(db)).rows.length > 0;
+}
+
 /** Lets one roll-up run at a time, until the transaction ends. */
 export async function lockRollUp(trx: Queryable): Promise<void> {
   await sql`select pg_advisory_xact_lock(7318102)`.execute(trx);
@@ -347,6 +351,32 @@ export async function listCaptures(db: Queryable, siteId: number): Promise<Captu
     where c.site_id = ${siteId} and s.revoked_at is null
     group by c.id, s.id order by s.host_name, c.role desc, c.name`.execute(db);
   return rows;
+}
+
+/** What all captures of a site collected and lost in a range. */
+export interface Collection {
+  captureMinutes: number;
+  packets: number;
+  kernelDropped: number;
+  parserDropped: number;
+  detailTruncated: number;
+}
+
+export async function sumCollection(
+  db: Queryable,
+  siteId: number,
+  fromMs: number,
+  toMs: number,
+): Promise<Collection> {
+  const { rows } = await sql<Collection>`
+    select count(*)::int as "captureMinutes", coalesce(sum(packets), 0)::float8 as packets,
+      coalesce(sum(kernel_dropped), 0)::float8 as "kernelDropped", coalesce(sum(parser_dropped), 0)::float8 as "parserDropped",
+      coalesce(sum(detail_truncated), 0)::float8 as "detailTruncated"
+    from capture_minutes
+    where site_id = ${siteId} and minute >= to_timestamp(${fromMs / 1000}) and minute < to_timestamp(${toMs / 1000})`.execute(
+    db,
+  );
+  return rows[0]!;
 }
 
 export async function newestMinutes(db: Queryable): Promise<Map<number, number>> {

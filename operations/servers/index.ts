@@ -92,6 +92,8 @@ export interface Servers {
     limit: number,
   ): Promise<ServerAction[]>;
   retryProvisioning(actor: Actor, serverId: number): Promise<void>;
+  /** Those of the ids whose servers exist now, for whoever filters by them. */
+  listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
   /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
   listInventory(query: {
     afterId: number;
@@ -119,6 +121,7 @@ export function createServers(deps: ServersDeps): Servers {
       return store.listActions(deps.db(), serverId, limit);
     },
     retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
+    listLiveIds: (serverIds) => store.listLiveIds(deps.db(), serverIds),
     listInventory: (query) => listInventory(deps, query),
   };
 }

@@ -109,6 +109,15 @@ export async function countOfTenants(
   return new Map(rows.map((row) => [row.tenantId, row.count]));
 }
 
+/** Those of the ids that are not deleted. */
+export async function listLiveIds(db: Queryable, serverIds: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select id from servers where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted'`.execute(
+    db,
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
 export interface InventoryRow {
   id: number;
   clusterId: number;

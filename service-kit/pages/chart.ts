@@ -67,6 +67,8 @@ export interface ChartOptions {
   emptyText?: string;
 }
 
+const EMPTY_TEXT = 'Nothing was measured in this range.';
+
 /** Most rows of the table under a chart; the CSV has the rest. */
 const TABLE_ROWS_MAX = 60;
 
@@ -81,10 +83,11 @@ export function chart(options: ChartOptions): Html {
           'hx-morph-skip': true,
           'data-source': `${options.id}-data`,
           'data-title': options.title,
+          'data-empty-text': options.emptyText ?? EMPTY_TEXT,
           'data-url': options.dataUrl && safeHref(options.dataUrl),
           'data-refresh-seconds': options.refreshSeconds,
         })}></svc-chart>${jsonScript(`${options.id}-data`, chartJson(options.unit, options.data))}<script type="module" src="${assetUrl('chart.js')}"></script>`
-      : html`<p class="chart-empty">${options.emptyText ?? 'Nothing was measured in this range.'}</p>`;
+      : html`<p class="chart-empty">${options.emptyText ?? EMPTY_TEXT}</p>`;
   return html`<figure class="chart" id="${options.id}"><figcaption class="chart-title"><span>${options.title}</span>${
     options.source && html`<span class="source">${options.source}</span>`
   }</figcaption>${plot}${hasValues && valuesTable(options)}</figure>`;

@@ -5,8 +5,9 @@
  * every call, so that an edited project works at once with the token it has. There is no request limit for a valid
  * token (NET-5.2).
  */
-import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
+
 import type { Addresses } from '#operations/addresses/index.ts';
+import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';

@@ -2,7 +2,7 @@ import { InventoryPage } from '#contracts/admin-api/schemas.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { clusterScope, requireProject } from './authenticate.ts';
-import { PageQuery } from './page-query.ts';
+import { PageQuery, readPageQuery } from './page-query.ts';
 
 /**
  * `GET /inventory/vms/`: the living servers of the project's clusters, with their cards and addresses.
@@ -15,7 +15,7 @@ export function registerInventory(app: App, deps: { servers: Servers }): void {
     { schema: { querystring: PageQuery, response: { 200: InventoryPage } } },
     async (request) => {
       const project = requireProject(request, 'vm_inventory_read');
-      const { after_id: afterId, limit } = request.query;
+      const { afterId, limit } = readPageQuery(request.query);
       const page = await deps.servers.listInventory({ afterId, limit, ...clusterScope(project) });
       return {
         vms: page.vms.map((vm) => ({

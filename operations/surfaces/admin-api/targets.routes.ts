@@ -4,7 +4,7 @@ import type { Addresses } from '#operations/addresses/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { clusterScope, requireProject } from './authenticate.ts';
-import { PageQuery } from './page-query.ts';
+import { PageQuery, readPageQuery } from './page-query.ts';
 
 export interface TargetsDeps {
   addresses: Addresses;
@@ -30,7 +30,7 @@ export function registerTargets(app: App, deps: TargetsDeps): void {
         'protect_port_scan_ingest',
         'protect_vulnerability_ingest',
       );
-      const { after_id: afterId, limit } = request.query;
+      const { afterId, limit } = readPageQuery(request.query);
       const page = await deps.addresses.listActiveAllocations({ afterId, limit, ...clusterScope(project) });
       const live = await deps.servers.listLiveIds(page.allocations.map((each) => each.serverId));
       const targets = page.allocations.filter(

@@ -26,7 +26,9 @@ export function registerTelemetry(app: App, deps: { protectTraffic: ProtectTraff
           request.body,
         );
       } catch (error) {
-        throw error instanceof CodedError && error.code === 'protect_traffic.invalid' ? refusal(error) : error;
+        throw error instanceof CodedError && error.code === 'protect_traffic.invalid'
+          ? refusal(error)
+          : error;
       }
     },
   );

@@ -23,7 +23,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         {
           items: [
             { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
-            { label: 'API keys', href: '/client/developer/', key: 'k', current: options.current === 'developer' },
+            {
+              label: 'API keys',
+              href: '/client/developer/',
+              key: 'k',
+              current: options.current === 'developer',
+            },
           ],
         },
       ],

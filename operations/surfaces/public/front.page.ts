@@ -1,13 +1,10 @@
 import type { App } from '#service-kit/http/index.ts';
-import { bareDocument, brand } from '#service-kit/pages/shell.ts';
 import { html, link, sendPage } from '#service-kit/pages/index.ts';
+import { bareDocument, brand } from '#service-kit/pages/shell.ts';
 
-/** `/` and the addresses that moved. */
+/** `/`. */
 export function registerFrontPage(app: App): void {
   app.get('/', { schema: { hide: true } as object }, async (_request, reply) => sendPage(reply, frontPage()));
-  app.get('/developers/api/', { schema: { hide: true } as object }, async (_request, reply) =>
-    reply.redirect('/docs/api/', 301),
-  );
 }
 
 function frontPage() {

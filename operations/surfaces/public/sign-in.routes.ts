@@ -1,17 +1,15 @@
 /**
  * `/sign-in` and `/sign-out`.
  *
- * The form carries a token that matches a short-lived cookie, and a browser's request must come from our own page, so
- * nobody can sign a visitor in to a stranger's account. A program that posts without that cookie is no browser and has
- * no visitor to mislead.
+ * Before there is a session there is no token to compare, so a browser's sign-in must come from our own page: nobody
+ * can sign a visitor in to a stranger's account. Signing out carries the session's token like any other form.
  */
-import { randomBytes } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts, Person } from '#operations/accounts/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
-import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 
 export interface SignInDeps {
   accounts: Accounts;
@@ -22,10 +20,8 @@ const SignInForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
   password: Type.String({ maxLength: 1_000 }),
   next: Type.Optional(Type.String({ maxLength: 2_000 })),
-  csrf_token: Type.Optional(Type.String({ maxLength: 200 })),
 });
 const hidden = { hide: true } as object;
-const formCookie = 'svc_operations_form';
 
 export function registerSignIn(app: App, deps: SignInDeps): void {
   app.get(
@@ -35,34 +31,29 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
       const session = await deps.sessions.read(request.headers.cookie);
       const person = session && (await deps.accounts.findPerson(session.personId));
       if (person?.isActive) return reply.redirect(landingOf(person, request.query.next), 303);
-      return showForm(request, reply, 200, { next: request.query.next });
+      return showForm(reply, 200, { next: request.query.next });
     },
   );
 
   app.post('/sign-in', { schema: { ...hidden, body: SignInForm } }, async (request, reply) => {
     const { email, password, next } = request.body;
-    const fault = csrfFault(request, readFormToken(request) ?? request.body.csrf_token ?? '');
-    const isStale = readFormToken(request) !== null || request.headers['sec-fetch-site'] !== undefined;
-    if (fault !== null && (isStale || fault === 'the request came from another site')) {
-      const error = 'This form was out of date. Please sign in again.';
-      return showForm(request, reply, 403, { email, next, error });
+    if (otherSiteFault(request) !== null) {
+      const error = 'The request came from another site. Sign in here.';
+      return showForm(reply, 403, { email, next, error });
     }
     if (!(await deps.sessions.maySignIn(email, request.ip))) {
       const error = 'Too many failed attempts. Wait ten minutes, then try again.';
-      return showForm(request, reply, 429, { email, next, error });
+      return showForm(reply, 429, { email, next, error });
     }
     const person = await deps.accounts.signIn(email, password);
     if (person === null) {
       await deps.sessions.noteFailure(email, request.ip);
       const error = 'E-mail address and password do not fit together. Check both and try again.';
-      return showForm(request, reply, 401, { email, next, error });
+      return showForm(reply, 401, { email, next, error });
     }
     // Whatever session this browser had ends here: nobody inherits another person's.
     await deps.sessions.end(request.headers.cookie);
-    reply.header('set-cookie', [
-      await deps.sessions.start(person.id),
-      `${formCookie}=; Path=/sign-in; HttpOnly; SameSite=Lax; Max-Age=0`,
-    ]);
+    reply.header('set-cookie', await deps.sessions.start(person.id));
     return reply.redirect(landingOf(person, next), 303);
   });
 
@@ -89,31 +80,14 @@ function landingOf(person: Person, next: string | undefined): string {
 }
 
 function showForm(
-  request: FastifyRequest,
   reply: FastifyReply,
   status: number,
   shown: { email?: string; next?: string | undefined; error?: string },
 ): FastifyReply {
-  let token = readFormToken(request);
-  if (token === null) {
-    token = randomBytes(24).toString('base64url');
-    reply.header('set-cookie', `${formCookie}=${token}; Path=/sign-in; HttpOnly; SameSite=Lax; Max-Age=3600`);
-  }
   const next = isLocalPath(shown.next) ? shown.next : undefined;
   return sendPage(
     reply,
-    signInPage({
-      area: 'Virtual servers',
-      csrfToken: token,
-      email: shown.email,
-      error: shown.error,
-      next,
-    }),
+    signInPage({ area: 'Virtual servers', email: shown.email, error: shown.error, next }),
     status,
   );
-}
-
-function readFormToken(request: FastifyRequest): string | null {
-  const match = /(?:^|;\s*)svc_operations_form=([A-Za-z0-9_-]{32})(?:;|$)/.exec(request.headers.cookie ?? '');
-  return match?.[1] ?? null;
 }

@@ -24,6 +24,9 @@ class Chart extends HTMLElement {
     this.box = this.appendChild(document.createElement('div'));
     this.box.setAttribute('role', 'img');
     this.box.setAttribute('aria-label', `${this.dataset.title}; the table below has the values`);
+    this.nothing = this.appendChild(document.createElement('p'));
+    this.nothing.className = 'chart-nothing';
+    this.nothing.textContent = this.dataset.emptyText;
     this.tip = this.appendChild(document.createElement('div'));
     this.tip.className = 'chart-tip';
     this.tip.hidden = true;
@@ -96,6 +99,7 @@ class Chart extends HTMLElement {
     const columns = withBreaks(data);
     const visible = columns.slice(1).filter((_, index) => !this.hidden_.has(index));
     const largest = Math.max(0, ...visible.flat().map((value) => Math.abs(value ?? 0)));
+    this.nothing.hidden = data.series.some((series) => series.values.some((value) => value !== null));
     this.scale = chooseScale(data.unit, largest);
     // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
     this.colours = data.series.map((series, index) =>
@@ -150,7 +154,9 @@ class Chart extends HTMLElement {
           size: 48,
           gap: 6,
           space: 36,
-          values: (_plot, ticks) => ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))),
+          // Nothing was measured, so there is no height to tell.
+          values: (_plot, ticks) =>
+            this.nothing.hidden ? ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))) : [],
         },
       ],
       series: [{}, ...this.data.series.map((series, index) => this.lineOptions(series, index))],

@@ -11,7 +11,16 @@ interface Program {
   load: () => Promise<{ addCommands(program: Command): void }>;
 }
 
-const programs: Record<string, Program> = {};
+const programs: Record<string, Program> = {
+  demo: {
+    sentence: 'Everything on this machine with a demo world to try it on; what npm start calls.',
+    load: () => import('#demo/main.ts'),
+  },
+  lab: {
+    sentence: 'A network of namespaces with real guests, for trying and testing (root on Linux).',
+    load: () => import('#lab/main.ts'),
+  },
+};
 
 async function main(argv: string[]): Promise<void> {
   const root = new Command('svc')

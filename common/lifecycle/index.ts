@@ -2,7 +2,8 @@
  * How a program runs: start its parts in order, wait for SIGTERM or Ctrl-C, stop them in reverse order.
  *
  * A part's constructor does nothing; `start` may fail with a `CodedError`, whose one sentence is what the operator
- * reads before a non-zero exit. A second signal ends the process at once.
+ * reads before a non-zero exit. A second signal ends the process at once. Under a supervisor that sets
+ * `SVC_SUPERVISED=1`, the end of standard input means that the supervisor is gone, and stops the program too.
  */
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -46,7 +47,7 @@ export async function runUntilSignal(
   reporter: Reporter,
   ready: () => void = () => {},
 ): Promise<number> {
-  const signalled = new Promise<NodeJS.Signals>((resolve) => {
+  const signalled = new Promise<string>((resolve) => {
     let count = 0;
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
@@ -54,6 +55,11 @@ export async function runUntilSignal(
         if (count > 1) process.exit(130);
         resolve(signal);
       });
+    }
+    if (process.env.SVC_SUPERVISED === '1') {
+      process.stdin.once('end', () => resolve('end of the supervisor'));
+      process.stdin.once('error', () => resolve('end of the supervisor'));
+      process.stdin.resume();
     }
   });
   let stopAll: () => Promise<void>;

@@ -10,6 +10,7 @@ import Fastify, {
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure } from '#service-kit/postgres/failures.ts';
 import { type ErrorFields, errorBody, HttpError } from './errors.ts';
 import { newRequestId } from './request-id.ts';
@@ -121,7 +122,7 @@ function answer(
   reply.code(status);
   const wantsPage = (request.headers.accept ?? '').includes('text/html');
   const page = wantsPage ? (options.errorPage?.(request, status, fields) ?? null) : null;
-  if (page !== null) return reply.type('text/html; charset=utf-8').send(page);
+  if (page !== null) return reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
   // Serialised here: a route's response schema must not be able to drop a member of the error.
   return reply
     .type('application/json; charset=utf-8')

@@ -26,15 +26,15 @@ export interface TestDatabase extends AsyncDisposable {
   drop(): Promise<void>;
 }
 
-/** A fresh database with the migrations of this program folder (`operations` or `monitor`). */
+/** A fresh database with the migrations of this folder (`operations`, `monitor`, or `service-kit` for the kit's own alone). */
 export async function createTestDatabase(program: string): Promise<TestDatabase> {
-  const migrations = [kitMigrations, `${root}${program}/migrations`];
+  const migrations = [...new Set([kitMigrations, `${root}${program}/migrations`])];
   const texts = (await readMigrations(migrations)).map(
     (migration) => `${migration.name} ${migration.checksum}`,
   );
   const fingerprint = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 12);
-  const template = `svc_template_${program}_${fingerprint}`;
-  const name = `svc_test_${program}_${process.pid}_${randomBytes(4).toString('hex')}`;
+  const template = `svc_template_${program.replace('-', '_')}_${fingerprint}`;
+  const name = `svc_test_${program.replace('-', '_')}_${process.pid}_${randomBytes(4).toString('hex')}`;
   const serverUrl = await testServerUrl();
   const urlOf = (database: string) => serverUrl.replace('/postgres?', `/${database}?`);
 
@@ -73,6 +73,10 @@ export async function moveDatabaseClock(database: TestDatabase, interval: string
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
   );
   await client.end();
+  // The pool learns of its ended sessions by events; the next query must not meet one of them.
+  const deadline = Date.now() + 5_000;
+  while (database.pool.totalCount > 0 && Date.now() < deadline)
+    await new Promise((wake) => setImmediate(wake));
 }
 
 async function makeTemplate(

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { booleanSetting, databaseUrlSetting, httpUrlSetting, integerSetting, readSettings } from './index.ts';
+
+const settings = {
+  port: integerSetting('SVC_X_PORT', 8080, { min: 1, max: 65535 }, 'Port.'),
+  url: databaseUrlSetting('SVC_X_DATABASE_URL', 'Database.'),
+  isOn: booleanSetting('SVC_X_ON', true, 'On.'),
+  base: httpUrlSetting('SVC_X_BASE', null, 'Base.'),
+};
+
+test('unset and empty settings take their defaults', () => {
+  assert.deepEqual(readSettings(settings, { SVC_X_PORT: '' }), {
+    port: 8080,
+    url: null,
+    isOn: true,
+    base: null,
+  });
+});
+
+test('all faults are said at once, each with what to do, and a database password is never repeated', () => {
+  const environment = {
+    SVC_X_PORT: '80a',
+    SVC_X_DATABASE_URL: 'mysql://me:hunter2@h/db',
+    SVC_X_ON: 'yes',
+    SVC_X_BASE: 'ftp://x',
+  };
+  assert.throws(
+    () => readSettings(settings, environment),
+    (error: Error) => {
+      for (const name of Object.keys(environment)) assert.match(error.message, new RegExp(name));
+      assert.doesNotMatch(error.message, /hunter2/);
+      return true;
+    },
+  );
+});
+
+test('a base URL loses its trailing slash', () => {
+  assert.equal(
+    readSettings(settings, { SVC_X_BASE: 'http://127.0.0.1:8080/' }).base,
+    'http://127.0.0.1:8080',
+  );
+});

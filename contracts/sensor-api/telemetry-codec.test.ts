@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { create, toBinary } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { formatAddress } from '#common/ip/index.ts';
+import { uploadBytesMax } from './http.ts';
+import { TelemetryUploadSchema } from './telemetry_pb.js';
+import {
+  compressUpload,
+  decodeUpload,
+  decompressUpload,
+  encodeUpload,
+  gapReasons,
+  type TelemetryMinute,
+  type TelemetryUpload,
+  type TelemetryUsageRow,
+  usageRowsMax,
+} from './telemetry-codec.ts';
+
+const minute = 1_764_000_000 - (1_764_000_000 % 60);
+const spoolId = '0193a1f0-0000-7000-8000-000000000001';
+
+const row: TelemetryUsageRow = {
+  client: '192.0.2.10',
+  server: '2001:db8::5',
+  protocol: 6,
+  serverPort: 443,
+  direction: 'outbound',
+  name: 'example.com',
+  evidence: 'tls_sni',
+  clientBytes: 1200,
+  serverBytes: 53_000,
+  packets: 61,
+  clientLastSentMs: minute * 1000,
+  serverLastSentMs: minute * 1000 + 59_999,
+};
+
+const wholeMinute: TelemetryMinute = {
+  minute,
+  capture: 'eth0',
+  role: 'uplink',
+  observedMs: 60_000,
+  totals: {
+    packets: 70,
+    ipPackets: 61,
+    ipBytes: 54_200,
+    nonIpPackets: 8,
+    parserDropped: 1,
+    kernelDropped: 3,
+    detailTruncated: 2,
+  },
+  hosts: [
+    {
+      address: '192.0.2.10',
+      isLocal: true,
+      rxBytes: 53_000,
+      txBytes: 1200,
+      packets: 61,
+      deviceKey: 'eth0|52:54:00:00:00:01',
+    },
+  ],
+  usage: [row, { ...row, protocol: 47, serverPort: null, evidence: 'ip_protocol', clientLastSentMs: 0 }],
+};
+
+const upload: TelemetryUpload = {
+  spoolId,
+  sequence: 812,
+  sensorVersion: '0.1.0',
+  minutes: [wholeMinute, { ...wholeMinute, capture: 'br0', role: 'bridge', usage: [], hosts: [] }],
+  gaps: [{ fromMinute: minute - 600, toMinute: minute - 60, capture: '', reason: 'sensor_down' }],
+};
+
+test('an upload comes back from the wire as it was sent, compressed or not', () => {
+  const bytes = encodeUpload(upload);
+  assert.deepEqual(decodeUpload(bytes), upload);
+  assert.deepEqual(decodeUpload(decompressUpload(compressUpload(bytes), 'zstd')), upload);
+  assert.deepEqual(decodeUpload(decompressUpload(gzipSync(bytes), 'GZIP')), upload);
+  assert.deepEqual(decodeUpload(decompressUpload(bytes, undefined)), upload);
+});
+
+test('every upload a sensor can make comes back as it was sent', () => {
+  const count = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+  const address = fc
+    .oneof(fc.uint8Array({ minLength: 4, maxLength: 4 }), fc.uint8Array({ minLength: 16, maxLength: 16 }))
+    .map(formatAddress);
+  const text = fc.string({ unit: 'grapheme-ascii', maxLength: 200 });
+  const sent = fc.oneof(
+    fc.constant(0),
+    fc.integer({ min: 0, max: 59_999 }).map((ms) => minute * 1000 + ms),
+  );
+  const usageRow = fc.record<TelemetryUsageRow>({
+    client: address,
+    server: address,
+    protocol: fc.integer({ min: 0, max: 255 }),
+    serverPort: fc.option(fc.integer({ min: 0, max: 65_535 })),
+    direction: fc.constantFrom('outbound', 'inbound', 'internal', 'transit'),
+    name: text,
+    evidence: fc.constantFrom(
+      'ip_protocol',
+      'tls_sni',
+      'http_host',
+      'http_connect',
+      'tls_outer',
+      'dns',
+      'none',
+    ),
+    clientBytes: count,
+    serverBytes: count,
+    packets: count,
+    clientLastSentMs: sent,
+    serverLastSentMs: sent,
+  });
+  const small = fc.integer({ min: 0, max: 1e12 });
+  const totals = fc
+    .record({
+      ipPackets: small,
+      ipBytes: count,
+      nonIpPackets: small,
+      parserDropped: small,
+      kernelDropped: count,
+      detailTruncated: count,
+    })
+    .map((t) => ({ ...t, packets: t.ipPackets + t.nonIpPackets + t.parserDropped }));
+  const host = fc.record({
+    address,
+    isLocal: fc.constant(true),
+    rxBytes: count,
+    txBytes: count,
+    packets: count,
+    deviceKey: text,
+  });
+  const captureMinute = fc.record<TelemetryMinute>({
+    minute: fc.constant(minute),
+    capture: fc.stringMatching(/^[a-z0-9.]{1,15}$/),
+    role: fc.constantFrom('uplink', 'bridge'),
+    observedMs: fc.integer({ min: 0, max: 60_000 }),
+    totals,
+    hosts: fc.uniqueArray(host, { selector: (one) => one.address, maxLength: 20 }),
+    usage: fc.array(usageRow, { maxLength: 20 }),
+  });
+  const anyUpload = fc.record<TelemetryUpload>({
+    spoolId: fc.uuid(),
+    sequence: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    sensorVersion: fc.constant('0.1.0'),
+    minutes: fc.uniqueArray(captureMinute, { selector: (one) => one.capture, maxLength: 4 }),
+    gaps: fc.array(
+      fc.record({
+        fromMinute: fc.constant(minute - 120),
+        toMinute: fc.constant(minute),
+        capture: fc.constantFrom('', 'eth0'),
+        reason: fc.constantFrom(...gapReasons),
+      }),
+      { maxLength: 4 },
+    ),
+  });
+  fc.assert(
+    fc.property(anyUpload, (sentUpload) => {
+      // Generated records have no prototype; a clone is plain data.
+      assert.deepEqual(decodeUpload(encodeUpload(sentUpload)), structuredClone(sentUpload));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('remote addresses stay out of the host counters', () => {
+  const hosts = [...wholeMinute.hosts, { ...wholeMinute.hosts[0]!, address: '198.51.100.7', isLocal: false }];
+  const decoded = decodeUpload(encodeUpload({ ...upload, minutes: [{ ...wholeMinute, hosts }] }));
+  assert.deepEqual(decoded.minutes[0]!.hosts, wholeMinute.hosts);
+});
+
+test('a hostile name can not get a minute refused: it arrives without what a database could not store', () => {
+  const usage = [
+    { ...row, name: `a\0b\n\u0085${'x'.repeat(300)}` },
+    { ...row, name: 'half \ud800 pair' },
+  ];
+  const decoded = decodeUpload(encodeUpload({ ...upload, minutes: [{ ...wholeMinute, usage }] }));
+  const names = decoded.minutes[0]!.usage.map((one) => one.name);
+  assert.equal(names[0], `a\ufffdb\ufffd\ufffd${'x'.repeat(250)}`);
+  assert.equal(names[1], 'half \ufffd pair');
+});
+
+test('what no sensor of this contract sends is refused with a sentence', () => {
+  const [first] = upload.minutes as [TelemetryMinute];
+  const withMinute = (change: Partial<TelemetryMinute>) =>
+    encodeUpload({ ...upload, minutes: [{ ...first, ...change }] });
+  const withGap = (change: object) =>
+    encodeUpload({ ...upload, gaps: [{ ...upload.gaps[0]!, ...change }] as TelemetryUpload['gaps'] });
+  const refusals: [string, Uint8Array][] = [
+    ['no telemetry upload', Uint8Array.of(0x0a, 0xff)],
+    [
+      'contract_version',
+      toBinary(TelemetryUploadSchema, create(TelemetryUploadSchema, { contractVersion: 2 })),
+    ],
+    ['spool_id', encodeUpload({ ...upload, spoolId: 'x' })],
+    ['sequence', encodeUpload({ ...upload, sequence: 0 })],
+    ['occurs twice', encodeUpload({ ...upload, minutes: [first, first] })],
+    ['UTC minute', withMinute({ minute: minute + 1 })],
+    ['capture of a minute is blank', withMinute({ capture: '' })],
+    ['observed_ms', withMinute({ observedMs: 60_001 })],
+    ['totals.packets', withMinute({ totals: { ...first.totals, packets: 1 } })],
+    ['canonical', withMinute({ hosts: [{ ...first.hosts[0]!, address: '192.0.2.010' }] })],
+    ['address occurs twice', withMinute({ hosts: [first.hosts[0]!, first.hosts[0]!] })],
+    ['address of usage', withMinute({ usage: [{ ...row, client: '2001:DB8::1' }] })],
+    ['port of usage', withMinute({ usage: [{ ...row, serverPort: 70_000 }] })],
+    ['NET-8.6', withMinute({ usage: new Array(usageRowsMax + 1).fill(row) })],
+    ['gap ends', withGap({ fromMinute: minute, toMinute: minute - 60 })],
+    ['gap reason', withGap({ reason: 'holiday' })],
+  ];
+  for (const [about, bytes] of refusals) {
+    const expected = about === 'NET-8.6' ? 'more than 4096 rows' : about;
+    assert.throws(
+      () => decodeUpload(bytes),
+      (error: Error & { code?: string }) =>
+        error.code === 'telemetry.malformed' && error.message.includes(expected),
+      about,
+    );
+  }
+});
+
+test('columns of different length and texts that are not there are refused', () => {
+  const usageOf = (change: object) => ({
+    texts: ['192.0.2.1', '192.0.2.2', 'x'],
+    client: [0],
+    server: [1],
+    name: [2],
+    protocol: [6],
+    serverPortPlusOne: [81],
+    direction: [1],
+    evidence: [1],
+    clientBytes: [1n],
+    serverBytes: [1n],
+    packets: [2n],
+    clientLastSent: [1],
+    serverLastSent: [1],
+    ...change,
+  });
+  const bytesOf = (usage: object) =>
+    toBinary(
+      TelemetryUploadSchema,
+      create(TelemetryUploadSchema, {
+        contractVersion: 1,
+        spoolId,
+        sequence: 1n,
+        minutes: [{ minute: BigInt(minute), capture: 'eth0', role: 1, totals: {}, usage }],
+      }),
+    );
+  assert.equal(decodeUpload(bytesOf(usageOf({}))).minutes[0]!.usage.length, 1);
+  const offences = [
+    { packets: [] },
+    { name: [3] },
+    { direction: [0] },
+    { evidence: [99] },
+    { clientLastSent: [60_001] },
+    { clientBytes: [2n ** 60n] },
+    { texts: ['192.0.2.1', '192.0.2.2', 'x', 'y'] },
+  ];
+  for (const offence of offences) {
+    assert.throws(() => decodeUpload(bytesOf(usageOf(offence))), { code: 'telemetry.malformed' });
+  }
+});
+
+test('a small body that would become a huge one is refused before it does', () => {
+  const bomb = compressUpload(new Uint8Array(uploadBytesMax + 1));
+  assert.ok(bomb.length < 10_000);
+  assert.throws(() => decompressUpload(bomb, 'zstd'), { code: 'telemetry.too_large' });
+  assert.throws(() => decompressUpload(Uint8Array.of(1, 2, 3), 'zstd'), { code: 'telemetry.malformed' });
+  assert.throws(() => decompressUpload(Uint8Array.of(1, 2, 3), 'br'), {
+    code: 'telemetry.encoding_unsupported',
+  });
+});

@@ -1,0 +1,48 @@
+/** Checks of single values on the telemetry wire. Each throws `telemetry.malformed` and names the field. */
+import { CodedError } from '#common/errors/index.ts';
+import { canonicalAddress } from '#common/ip/index.ts';
+
+/** Longest name or device key on the wire, in UTF-16 units; DNS names end at 253. */
+export const textMax = 255;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.
+const controls = /[\u0000-\u001f\u007f-\u009f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.
+const controlsEverywhere = /[\u0000-\u001f\u007f-\u009f]/g;
+
+/** The error of whatever a sensor of this contract can't have sent. */
+export function malformed(what: string): CodedError {
+  return new CodedError('telemetry.malformed', `Malformed telemetry: ${what}.`);
+}
+
+/** Text as it may travel: no control characters, well-formed Unicode, at most `textMax` long. */
+export function cleanText(text: string): string {
+  const cut = text.length > textMax ? text.slice(0, textMax) : text;
+  return cut.toWellFormed().replace(controlsEverywhere, '\ufffd');
+}
+
+/** The text itself, when it is short enough and has no control characters. */
+export function plainText(text: string, lengthMax: number, field: string): string {
+  if (text.length > lengthMax) throw malformed(`${field} is longer than ${lengthMax} characters`);
+  if (controls.test(text)) throw malformed(`${field} holds a control character`);
+  return text;
+}
+
+/** A counter that a double holds exactly. */
+export function countOf(value: bigint, field: string): number {
+  const count = Number(value);
+  if (!Number.isSafeInteger(count) || count < 0) throw malformed(`${field} is out of range`);
+  return count;
+}
+
+/** An address in canonical text. */
+export function canonicalAddressText(text: string, field: string): string {
+  if (canonicalAddress(text) !== text) throw malformed(`${field} is not an address in canonical text`);
+  return text;
+}
+
+/** The list itself, when it is no longer than allowed. */
+export function boundedList<T>(list: T[], lengthMax: number, field: string): T[] {
+  if (list.length > lengthMax) throw malformed(`${field} holds more than ${lengthMax} entries`);
+  return list;
+}

@@ -1,0 +1,116 @@
+/**
+ * What an upload says, as plain data: the same shape on both sides of the wire, described in format.md.
+ *
+ * A sensor's minute reports fit `TelemetryMinute` as they are. Counters are whole numbers that a double holds exactly.
+ */
+
+/** Version of this contract (NET-9.1). */
+export const telemetryContractVersion = 1;
+/** Usage rows one capture may report for one minute (NET-8.6). */
+export const usageRowsMax = 4096;
+/** Capture minutes of one upload; a sensor sends one minute of each of its captures. */
+export const captureMinutesMax = 64;
+/** Local addresses of one capture minute. */
+export const hostsMax = 65_536;
+/** Gap records of one upload. */
+export const gapsMax = 4096;
+/** Characters of a capture's name. */
+export const captureNameMax = 64;
+
+/** Why minutes are missing or partial. */
+export const gapReasons = [
+  'sensor_down',
+  'capture_failed',
+  'storage_full',
+  'refused',
+  'spool_damaged',
+  'clock_step',
+] as const;
+export type GapReason = (typeof gapReasons)[number];
+
+export interface TelemetryUpload {
+  /** UUID of the spool file. */
+  spoolId: string;
+  /** From 1, one higher for each upload of this spool, never used twice. */
+  sequence: number;
+  sensorVersion: string;
+  minutes: TelemetryMinute[];
+  gaps: TelemetryGap[];
+}
+
+/** What one capture saw in one UTC minute. */
+export interface TelemetryMinute {
+  /** Start of the UTC minute, seconds since 1970. */
+  minute: number;
+  /** The interface's name. */
+  capture: string;
+  role: 'uplink' | 'bridge';
+  /** At most 60,000; less means that the minute is partial, and a gap record names it as well. */
+  observedMs: number;
+  totals: TelemetryTotals;
+  /** Exact counters of local addresses; no address twice. Remote ones are left out by the encoder. */
+  hosts: TelemetryHost[];
+  /** Rows of one key may occur twice; they add. */
+  usage: TelemetryUsageRow[];
+}
+
+export interface TelemetryTotals {
+  packets: number;
+  ipPackets: number;
+  ipBytes: number;
+  nonIpPackets: number;
+  parserDropped: number;
+  kernelDropped: number;
+  detailTruncated: number;
+}
+
+export interface TelemetryHost {
+  /** Canonical text (RFC 5952). */
+  address: string;
+  /** Always true after decoding. */
+  isLocal: boolean;
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+  /** `segment|MAC`, or blank (NET-2.2.9). */
+  deviceKey: string;
+}
+
+export type TelemetryDirection = 'outbound' | 'inbound' | 'internal' | 'transit';
+export type TelemetryEvidence =
+  | 'ip_protocol'
+  | 'tls_sni'
+  | 'http_host'
+  | 'http_connect'
+  | 'tls_outer'
+  | 'dns'
+  | 'none';
+
+/** One client, server, service and name. */
+export interface TelemetryUsageRow {
+  client: string;
+  server: string;
+  /** IP protocol number. */
+  protocol: number;
+  /** Null where the protocol has none. */
+  serverPort: number | null;
+  direction: TelemetryDirection;
+  name: string;
+  evidence: TelemetryEvidence;
+  clientBytes: number;
+  serverBytes: number;
+  packets: number;
+  /** Unix milliseconds at which each side last sent within the minute, 0 for never. */
+  clientLastSentMs: number;
+  serverLastSentMs: number;
+}
+
+/** Minutes that were not, or not wholly, collected, or were refused. Never an estimate of what was in them. */
+export interface TelemetryGap {
+  /** First and last minute, seconds since 1970, both inclusive. */
+  fromMinute: number;
+  toMinute: number;
+  /** Blank: every capture of the sensor. */
+  capture: string;
+  reason: GapReason;
+}

@@ -1,0 +1,268 @@
+/** Starts the demo world step by step, saying what it does, and ends with the addresses, the logins and a call. */
+import { createHash } from 'node:crypto';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { join, relative } from 'node:path';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { DemoSettings } from './config.ts';
+import {
+  forgetLostKeys,
+  type MonitorPart,
+  noticeSecret,
+  type OperationsPart,
+  readPart,
+  writeDemoFile,
+} from './demo-file.ts';
+import { createProcesses, type Processes, type Supervised, stopLeftovers } from './processes.ts';
+import { type LabFacts, readLabFacts, recording, recordingCidrs, whyNoLab } from './world.ts';
+
+export interface Demo {
+  stop(): Promise<void>;
+}
+
+interface Steps {
+  settings: DemoSettings;
+  processes: Processes;
+  signal: AbortSignal;
+  operationsUrl: string;
+  monitorUrl: string;
+}
+
+const say = (text: string) => process.stderr.write(text);
+
+export async function startDemo(
+  settings: DemoSettings,
+  isSimulated: boolean,
+  signal: AbortSignal,
+): Promise<Demo> {
+  const startedMs = performance.now();
+  prepareDataDir(settings.dataDir);
+  const lock = await takeLock(settings.dataDir);
+  await stopLeftovers(settings.dataDir);
+  forgetLostKeys(settings.dataDir);
+  const processes = createProcesses(settings.dataDir);
+  const stop = async () => {
+    await processes.stopAll();
+    lock.close();
+  };
+  const steps: Steps = {
+    settings,
+    processes,
+    signal,
+    operationsUrl: `http://127.0.0.1:${settings.operationsPort}`,
+    monitorUrl: `http://127.0.0.1:${settings.monitorPort}`,
+  };
+  try {
+    const lab = await startLab(steps, isSimulated);
+    const operations = await startOperations(steps, lab);
+    const monitor = await startMonitor(steps, lab, operations);
+    await startSensor(steps, lab, monitor);
+    const urls = { operations_url: steps.operationsUrl, monitor_url: steps.monitorUrl };
+    const file = writeDemoFile(settings.dataDir, urls, operations, monitor);
+    showWelcome(steps, operations, monitor, file, (performance.now() - startedMs) / 1000);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+function prepareDataDir(dataDir: string): void {
+  try {
+    mkdirSync(join(dataDir, 'demo'), { recursive: true });
+    accessSync(dataDir, constants.W_OK);
+    accessSync(join(dataDir, 'demo'), constants.W_OK);
+  } catch (error) {
+    throw new CodedError(
+      'data_dir.unwritable',
+      `The data directory ${dataDir} can't be written (${describeError(error)}). Set SVC_DATA_DIR to a folder that you may write.`,
+    );
+  }
+}
+
+/** The kernel lets an abstract socket go when its process dies, so a killed demo never blocks the next. */
+async function takeLock(dataDir: string): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  const name = `\0svc-demo-${createHash('sha256').update(dataDir).digest('hex').slice(0, 32)}`;
+  await new Promise<void>((done, fail) => {
+    server.once('error', () =>
+      fail(
+        new CodedError(
+          'demo.running',
+          `A demo already runs on ${dataDir}. Stop it, or set SVC_DATA_DIR to another folder.`,
+        ),
+      ),
+    );
+    server.listen(name, done);
+  });
+  server.unref();
+  return server;
+}
+
+async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | null> {
+  const reason = isSimulated ? 'asked for' : await whyNoLab();
+  if (reason !== null) {
+    say(`  network      simulated hypervisor, and a sensor that replays a recorded capture (${reason})\n`);
+    return null;
+  }
+  const { dataDir, monitorPort } = steps.settings;
+  const lab = steps.processes.start({
+    name: 'lab',
+    args: ['lab', 'up', '--forward', String(monitorPort)],
+    env: { SVC_DATA_DIR: dataDir },
+  });
+  const find = async () => {
+    const facts = readLabFacts(dataDir);
+    return facts?.pid === lab.pid ? facts : null;
+  };
+  return waitFor(steps, lab, 'network', 'a lab of network namespaces with real guests', find);
+}
+
+async function startOperations(steps: Steps, lab: LabFacts | null): Promise<OperationsPart> {
+  const { dataDir, operationsPort } = steps.settings;
+  const hypervisor: Record<string, string> = lab
+    ? { SVC_OPERATIONS_HYPERVISOR: 'lab', SVC_OPERATIONS_LAB_SOCKET: lab.control_socket }
+    : { SVC_OPERATIONS_HYPERVISOR: 'simulated', SVC_OPERATIONS_SIMULATED_GUESTS: recording.guests };
+  const operations = steps.processes.start({
+    name: 'operations',
+    args: ['operations', 'serve'],
+    env: {
+      SVC_DATA_DIR: dataDir,
+      SVC_OPERATIONS_PORT: String(operationsPort),
+      SVC_DEMO_WORLD: '1',
+      SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
+      SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
+      SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
+      ...hypervisor,
+    },
+  });
+  return waitFor(steps, operations, 'operations', steps.operationsUrl, async () =>
+    (await isReady(steps.operationsUrl)) ? readPart<OperationsPart>(dataDir, 'operations') : null,
+  );
+}
+
+async function startMonitor(
+  steps: Steps,
+  lab: LabFacts | null,
+  operations: OperationsPart,
+): Promise<MonitorPart> {
+  const { dataDir, monitorPort } = steps.settings;
+  const cidrs = lab ? lab.networks.map((network) => network.prefix) : recordingCidrs;
+  const monitor = steps.processes.start({
+    name: 'monitor',
+    args: ['monitor', 'serve'],
+    env: {
+      SVC_DATA_DIR: dataDir,
+      SVC_MONITOR_PORT: String(monitorPort),
+      SVC_DEMO_WORLD: '1',
+      SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
+      SVC_DEMO_OPERATIONS_URL: steps.operationsUrl,
+      SVC_DEMO_OPERATIONS_TOKEN: operations.admin_token,
+      SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
+      SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
+      SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
+    },
+  });
+  return waitFor(steps, monitor, 'monitor', steps.monitorUrl, async () =>
+    (await isReady(steps.monitorUrl)) ? readPart<MonitorPart>(dataDir, 'monitor') : null,
+  );
+}
+
+async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorPart): Promise<void> {
+  const { dataDir, monitorPort } = steps.settings;
+  const source: Record<string, string> = lab
+    ? {
+        SVC_MONITOR_URL: `http://${lab.host_address}:${monitorPort}`,
+        SVC_SENSOR_CAPTURES: `uplink:${lab.uplink},bridge:${lab.bridge}`,
+        SVC_SENSOR_NODE: lab.node,
+      }
+    : {
+        SVC_MONITOR_URL: steps.monitorUrl,
+        SVC_SENSOR_REPLAY: recording.capture,
+        SVC_SENSOR_NODE: 'simulated-1',
+      };
+  const sensor = steps.processes.start({
+    name: 'sensor',
+    args: ['sensor', 'run'],
+    env: { SVC_DATA_DIR: dataDir, SVC_SENSOR_ENROLMENT_TOKEN: monitor.enrolment_token, ...source },
+    ...(lab ? { prefix: ['ip', 'netns', 'exec', lab.hypervisor_namespace] } : {}),
+  });
+  const what = lab
+    ? `captures ${lab.uplink} and ${lab.bridge}`
+    : 'replays a recorded capture, shifted to now';
+  const startedMs = performance.now();
+  await waitFor(steps, sensor, 'sensor', what, async () =>
+    performance.now() - startedMs > 700 ? true : null,
+  );
+}
+
+/** Waits until `find` finds something, or the process has died with a sentence. */
+async function waitFor<T>(
+  steps: Steps,
+  supervised: Supervised,
+  title: string,
+  what: string,
+  find: () => Promise<T | null>,
+): Promise<T> {
+  say(`  ${title.padEnd(12)} `);
+  const startedMs = performance.now();
+  const deadlineMs = startedMs + 120_000;
+  while (performance.now() < deadlineMs) {
+    if (steps.signal.aborted) throw new CodedError('demo.interrupted', 'Interrupted.');
+    const failure = supervised.failure();
+    if (failure !== null) {
+      say('failed\n');
+      throw new CodedError('demo.start_failed', `${supervised.name} did not start: ${failure}`);
+    }
+    const found = await find();
+    if (found !== null) {
+      supervised.keepAlive();
+      say(`${what} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)\n`);
+      return found;
+    }
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
+  say('failed\n');
+  throw new CodedError('demo.start_failed', `${supervised.name} was not ready within two minutes.`);
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
+    await answer.arrayBuffer();
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+function showWelcome(
+  steps: Steps,
+  operations: OperationsPart,
+  monitor: MonitorPart,
+  file: string,
+  seconds: number,
+): void {
+  const shownFile = relative(process.cwd(), file).startsWith('..') ? file : relative(process.cwd(), file);
+  const key = `$(sed -n 's/.*"full_key": *"\\([^"]*\\)".*/\\1/p' '${shownFile}')`;
+  const login = (title: string, { email, password }: { email: string; password: string }) =>
+    `    ${title.padEnd(22)} ${email.padEnd(30)} ${password}\n`;
+  say(`
+Ready in ${seconds.toFixed(1)} s.
+
+  Customer portal        ${steps.operationsUrl}/client/
+  Operators' console     ${steps.operationsUrl}/console/
+  API reference          ${steps.operationsUrl}/docs/api/
+  Monitor's console      ${steps.monitorUrl}/
+
+  Demo logins
+${login('customer (owner)', operations.customer)}${login('customer (member)', operations.customer_member)}${login('another customer', operations.other_customer)}${login('operator', operations.operator)}${login('support (read-only)', operations.support)}${login('monitor operator', monitor.monitor_operator)}${login('monitor viewer', monitor.monitor_viewer)}
+  Deploy a server by a call:
+
+    curl -s ${steps.operationsUrl}/api/v1/servers -H "Authorization: Bearer ${key}" \\
+      -H 'Content-Type: application/json' -d '{"plan":"kvm-1","image":"debian-13","name":"hello"}'
+
+  Everything is kept in ${steps.settings.dataDir} (logs in logs/). Ctrl-C stops it.
+`);
+}

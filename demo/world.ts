@@ -1,0 +1,42 @@
+/** Which network the demo runs on: the lab's namespaces where this machine allows them, else a recording. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { installSystemPackages, systemPackages } from '#tools/system-packages.ts';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+/** The lab's own description of itself (`lab/control.md`), as far as the demo needs it. */
+export interface LabFacts {
+  pid: number;
+  control_socket: string;
+  hypervisor_namespace: string;
+  uplink: string;
+  bridge: string;
+  node: string;
+  networks: { prefix: string }[];
+  host_address: string;
+}
+
+export const recording = { capture: join(here, 'recording.pcap'), guests: join(here, 'recording.json') };
+/** Local prefixes of the recording; the lab tells its own. */
+export const recordingCidrs = ['203.0.113.0/24', '2001:db8:113::/64'];
+
+/** Why there can be no lab here, or null when there can; as root it installs what the lab needs. */
+export async function whyNoLab(): Promise<string | null> {
+  if (process.platform !== 'linux') return 'network namespaces need Linux';
+  if (process.getuid?.() !== 0) return 'network namespaces need root';
+  const needed = systemPackages.filter((entry) => ['iproute2', 'nftables'].includes(entry.name));
+  if (!(await installSystemPackages(needed))) return 'the packages iproute2 and nftables are missing';
+  const probe = spawnSync('unshare', ['--net', 'true']);
+  return probe.status === 0 ? null : 'this machine does not allow network namespaces';
+}
+
+export function readLabFacts(dataDir: string): LabFacts | null {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as LabFacts;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The packet path: frames in, counters and names out.
+ *
+ * Promises: every frame counts exactly once (`packets = ipPackets + nonIpPackets + parserDropped`); bytes are IP
+ * total lengths of the outermost header; `observe` never throws and allocates nothing on the ordinary path; memory
+ * is bounded, and what finds no room is counted in `detailTruncated` while the totals of local addresses stay exact.
+ */
+import type { CaptureRole, MinuteReport } from './minute-report.ts';
+
+export type {
+  CaptureRole,
+  CaptureTotals,
+  HostCounters,
+  MinuteReport,
+  NameEvidence,
+  UsageDirection,
+  UsageRow,
+} from './minute-report.ts';
+
+/** What counts as local, as canonical text: prefixes (`192.0.2.0/24`, `2001:db8::/48`) and exact addresses. */
+export interface LocalScope {
+  prefixes: readonly string[];
+  addresses: readonly string[];
+}
+
+export interface CaptureOptions {
+  /** The interface's name; also the segment of device keys. */
+  name: string;
+  role: CaptureRole;
+  /** Link type as numbered in capture files: 1 is Ethernet. */
+  linkType: number;
+  /**
+   * Reduces a host to its registrable domain, null where there is none. Injected because the packet path imports no
+   * package. Called once for each new name, not for each packet.
+   */
+  registrableDomain(host: string): string | null;
+  local: LocalScope;
+  /** Key of the hash tables, random by default, so that nobody outside can aim at one bucket. */
+  hashKey?: readonly [number, number];
+  /** Flows this capture may hold; 32,768 by default. Fanout members of one capture share that budget between them. */
+  flowsMax?: number;
+}
+
+export interface Capture {
+  /**
+   * One frame out of `bytes` at `offset`. `vlanTci` is the tag that the kernel took off the frame, -1 for none.
+   * Never throws. Hand in the same `bytes` object for frames of one buffer: a view is made for each new one.
+   */
+  observe(
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    seconds: number,
+    nanoseconds: number,
+    vlanTci: number,
+  ): void;
+  /** Replaces the local scope; flows that are open are judged anew. */
+  setLocal(local: LocalScope): void;
+  /** Adds packets that the kernel dropped since the last call to the open minute. */
+  addKernelDropped(packets: number): void;
+  /** Marks from when on this capture listens (unix ms), so that `observedMs` is true for its first minute. */
+  listeningSince(ms: number): void;
+  /**
+   * Closes every minute that ended at or before `nowMs`, oldest first; a minute without a frame gives a report of
+   * zeros. A frame of a later minute closes the open one by itself; its report waits for the next call.
+   */
+  closeMinutes(nowMs: number): MinuteReport[];
+  /** Closes everything, the open minute too, as at `nowMs` (for an orderly stop). */
+  closeAll(nowMs: number): MinuteReport[];
+}
+
+/** Makes a capture. It holds its tables from the start (about 12 MiB) and starts nothing. */
+export declare function createCapture(options: CaptureOptions): Capture;

@@ -1,0 +1,229 @@
+/**
+ * The system calls of a packet socket with a TPACKET_V3 ring, through koffi.
+ *
+ * Order matters: the socket is opened with protocol 0, which receives nothing; the ring is built; the bind with
+ * ETH_P_ALL then starts it. A socket opened with ETH_P_ALL queues frames of every interface before its ring exists.
+ *
+ * A packet socket bound to one interface sees each of its frames once: those that arrive and those that leave
+ * (PACKET_OUTGOING) are different frames of the same wire. Only on the loopback interface is one packet both, so there
+ * outgoing ones are ignored. A bridge shows what passes between its ports only when it is promiscuous.
+ */
+import koffi from 'koffi';
+import { CodedError } from '#common/errors/index.ts';
+
+const afPacket = 17;
+const sockRaw = 3;
+const sockCloexec = 0o2000000;
+const ethPAll = 0x0003;
+const solSocket = 1;
+const soError = 4;
+const soAttachFilter = 26;
+const solPacket = 263;
+const packetAddMembership = 1;
+const packetRxRing = 5;
+const packetStatistics = 6;
+const packetVersion = 10;
+const packetIgnoreOutgoing = 23;
+const tpacketV3 = 2;
+const membershipPromiscuous = 1;
+const siocgifhwaddr = 0x8927;
+const hardwareLoopback = 772;
+/** ARPHRD numbers to link types of capture files: Ethernet, loopback (Ethernet frames), and no link header at all. */
+const linkTypes = new Map([
+  [1, 1],
+  [hardwareLoopback, 1],
+  [0xfffe, 101],
+]);
+const protReadWrite = 3;
+const mapShared = 1;
+const pollIn = 1;
+const pollError = 8;
+const bpfReturn = 0x06;
+
+const errnoNames = new Map(Object.entries(koffi.os.errno).map(([name, number]) => [number, name]));
+
+/** The C library's functions, looked up once in each thread that opens a socket. */
+function loadLibrary() {
+  const library = koffi.load(null);
+  const socketFilter = koffi.struct({ code: 'uint16', jt: 'uint8', jf: 'uint8', k: 'uint32' });
+  const filterProgram = koffi.struct({ len: 'uint16', filter: koffi.pointer(socketFilter) });
+  return {
+    socket: library.func('int socket(int domain, int type, int protocol)'),
+    setsockopt: library.func(
+      'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
+    ),
+    attachFilter: library.func('setsockopt', 'int', [
+      'int',
+      'int',
+      'int',
+      koffi.pointer(filterProgram),
+      'uint32_t',
+    ]),
+    getsockopt: library.func('int getsockopt(int fd, int level, int name, void *value, void *length)'),
+    bind: library.func('int bind(int fd, const void *address, uint32_t length)'),
+    ioctl: library.func('int ioctl(int fd, unsigned long request, void *argument)'),
+    mmap: library.func('void *mmap(void *at, size_t length, int prot, int flags, int fd, int64_t offset)'),
+    munmap: library.func('int munmap(void *at, size_t length)'),
+    poll: library.func('int poll(void *fds, unsigned long count, int timeout)'),
+    close: library.func('int close(int fd)'),
+    nameToIndex: library.func('unsigned int if_nametoindex(const char *name)'),
+  };
+}
+
+export interface PacketSocketOptions {
+  interfaceName: string;
+  blockBytes: number;
+  blockCount: number;
+  /** After this time the kernel hands over a block that is not full. */
+  retireMs: number;
+  /** Frames are cut to this length; the headers still tell their whole length. */
+  snapBytes: number;
+}
+
+export interface PacketSocket {
+  readonly linkType: number;
+  /** The ring's memory. Touching it after `close` ends the process. */
+  readonly memory: ArrayBuffer;
+  /** Waits until a block is ready. Returns false when the interface is gone. */
+  wait(timeoutMs: number): boolean;
+  /** Packets dropped for want of room since the last call. */
+  takeDropped(): number;
+  close(): void;
+}
+
+/** Opens a socket on an interface and starts it. Throws a `CodedError` (`capture.…`) that says what is missing. */
+export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
+  const c = loadLibrary();
+  const { interfaceName } = options;
+  const fail = (step: string): CodedError => systemError(interfaceName, step, koffi.errno());
+  const index: number = c.nameToIndex(interfaceName);
+  if (index === 0) {
+    throw new CodedError(
+      'capture.no_interface',
+      `There is no network interface ${interfaceName}. Name one of 'ip link' in SVC_SENSOR_CAPTURES.`,
+    );
+  }
+  const fd: number = c.socket(afPacket, sockRaw | sockCloexec, 0);
+  if (fd < 0) throw fail('open a packet socket');
+  const length = options.blockBytes * options.blockCount;
+  let mapped: unknown = null;
+  try {
+    const set = (name: number, value: Buffer, step: string) => {
+      if (c.setsockopt(fd, solPacket, name, value, value.length) !== 0) throw fail(step);
+    };
+    const linkType = readLinkType();
+    set(packetVersion, words(tpacketV3), 'choose TPACKET_V3');
+    attachSnapFilter();
+    const { blockBytes, blockCount, retireMs } = options;
+    set(
+      packetRxRing,
+      words(blockBytes, blockCount, blockBytes, blockCount, retireMs, 0, 0),
+      `make a ring of ${length / 1024 / 1024} MiB`,
+    );
+    mapped = c.mmap(null, length, protReadWrite, mapShared, fd, 0);
+    if (koffi.address(mapped) === 0xffff_ffff_ffff_ffffn) {
+      mapped = null;
+      throw fail('map the ring');
+    }
+    const membership = Buffer.alloc(16);
+    membership.writeInt32LE(index, 0);
+    membership.writeUInt16LE(membershipPromiscuous, 4);
+    set(packetAddMembership, membership, 'make the interface promiscuous');
+    const address = Buffer.alloc(20);
+    address.writeUInt16LE(afPacket, 0);
+    address.writeUInt16BE(ethPAll, 2);
+    address.writeInt32LE(index, 4);
+    if (c.bind(fd, address, address.length) !== 0) throw fail('listen');
+    return startedSocket(linkType, koffi.view(mapped, length));
+  } catch (error) {
+    release();
+    throw error;
+  }
+
+  function readLinkType(): number {
+    const request = Buffer.alloc(40);
+    request.write(interfaceName.slice(0, 15), 0, 'latin1');
+    if (c.ioctl(fd, siocgifhwaddr, request) !== 0) throw fail('ask for the link type');
+    const hardware = request.readUInt16LE(16);
+    const linkType = linkTypes.get(hardware);
+    if (linkType === undefined) {
+      throw new CodedError(
+        'capture.link_type',
+        `Interface ${interfaceName} carries no Ethernet or plain IP (hardware type ${hardware}). Capture another one.`,
+      );
+    }
+    if (
+      hardware === hardwareLoopback &&
+      c.setsockopt(fd, solPacket, packetIgnoreOutgoing, words(1), 4) !== 0
+    ) {
+      throw fail('ignore outgoing packets');
+    }
+    return linkType;
+  }
+
+  // A program of one instruction without a load: a load past a short packet's end would drop it uncounted.
+  function attachSnapFilter(): void {
+    const program = { len: 1, filter: [{ code: bpfReturn, jt: 0, jf: 0, k: options.snapBytes }] };
+    if (c.attachFilter(fd, solSocket, soAttachFilter, program, 16) !== 0) throw fail('attach the filter');
+  }
+
+  function startedSocket(linkType: number, memory: ArrayBuffer): PacketSocket {
+    const pollSet = Buffer.alloc(8);
+    const statistics = Buffer.alloc(12);
+    const optionLength = Buffer.alloc(4);
+    const errorValue = Buffer.alloc(4);
+    return {
+      linkType,
+      memory,
+      wait(timeoutMs) {
+        pollSet.writeInt32LE(fd, 0);
+        pollSet.writeInt16LE(pollIn, 4);
+        pollSet.writeInt16LE(0, 6);
+        c.poll(pollSet, 1, timeoutMs);
+        if ((pollSet.readInt16LE(6) & pollError) === 0) return true;
+        // The interface went down or away. Reading the error clears it; a poll would return at once for ever.
+        optionLength.writeUInt32LE(4);
+        c.getsockopt(fd, solSocket, soError, errorValue, optionLength);
+        return c.nameToIndex(interfaceName) === index;
+      },
+      takeDropped() {
+        optionLength.writeUInt32LE(statistics.length);
+        // The kernel resets its counters with every read.
+        if (c.getsockopt(fd, solPacket, packetStatistics, statistics, optionLength) !== 0) return 0;
+        return statistics.readUInt32LE(4);
+      },
+      close: release,
+    };
+  }
+
+  function release(): void {
+    if (mapped !== null) c.munmap(mapped, length);
+    mapped = null;
+    c.close(fd);
+  }
+}
+
+function words(...values: number[]): Buffer {
+  const buffer = Buffer.alloc(values.length * 4);
+  for (const [i, value] of values.entries()) buffer.writeUInt32LE(value, i * 4);
+  return buffer;
+}
+
+function systemError(interfaceName: string, step: string, errno: number): CodedError {
+  const name = errnoNames.get(errno) ?? `errno ${errno}`;
+  if (name === 'EPERM' || name === 'EACCES') {
+    return new CodedError(
+      'capture.not_permitted',
+      `Capturing on ${interfaceName} needs the capability CAP_NET_RAW. Run the sensor as root or under systemd ` +
+        'with AmbientCapabilities=CAP_NET_RAW, or replay a capture file with SVC_SENSOR_REPLAY=FILE.',
+      { step },
+    );
+  }
+  if (name === 'ENOMEM') {
+    return new CodedError(
+      'capture.no_memory',
+      `Could not ${step} for ${interfaceName}: the machine has not enough free memory. Lower SVC_SENSOR_RING_MIB.`,
+    );
+  }
+  return new CodedError('capture.failed', `Could not ${step} on ${interfaceName}: ${name}.`, { step, errno });
+}

@@ -1,0 +1,54 @@
+/** Sets of UTC minutes as sorted, disjoint ranges: what has been covered, what is missing. Seconds, both ends inclusive. */
+export type MinuteRange = readonly [from: number, to: number];
+
+/** Ranges kept at most; each further one is a jump of the clock. */
+const rangesMax = 256;
+
+/** The ranges with one more; neighbours are joined, and the oldest are forgotten beyond a bound. */
+export function addRange(ranges: readonly MinuteRange[], from: number, to: number): MinuteRange[] {
+  const joined: MinuteRange[] = [];
+  let [start, end] = [from, to];
+  for (const range of ranges) {
+    if (range[1] + 60 < start || range[0] - 60 > end) joined.push(range);
+    else [start, end] = [Math.min(start, range[0]), Math.max(end, range[1])];
+  }
+  joined.push([start, end]);
+  return joined.sort((a, b) => a[0] - b[0]).slice(-rangesMax);
+}
+
+/** True when some range holds the minute. */
+export function hasMinute(ranges: readonly MinuteRange[], minute: number): boolean {
+  return ranges.some(([from, to]) => from <= minute && minute <= to);
+}
+
+/** The last minute of the ranges before `minute`, or null. */
+export function lastBefore(ranges: readonly MinuteRange[], minute: number): number | null {
+  let last: number | null = null;
+  for (const [from, to] of ranges) if (from < minute) last = Math.min(to, minute - 60);
+  return last;
+}
+
+/** What of `ranges` after minute `after` no range of `taken` holds. */
+export function subtractRanges(
+  ranges: readonly MinuteRange[],
+  taken: readonly MinuteRange[],
+  after: number,
+): MinuteRange[] {
+  let left: MinuteRange[] = ranges.map(([from, to]) => [Math.max(from, after + 60), to] as const);
+  for (const [from, to] of taken) {
+    left = left.flatMap<MinuteRange>(([start, end]) =>
+      to < start || from > end
+        ? [[start, end]]
+        : [
+            [start, from - 60],
+            [to + 60, end],
+          ],
+    );
+  }
+  return left.filter(([from, to]) => from <= to);
+}
+
+/** The minutes strictly between two minutes, or null when there are none or the earlier one is unknown. */
+export function missingBetween(earlier: number | null, later: number): MinuteRange | null {
+  return earlier === null || earlier + 60 >= later ? null : [earlier + 60, later - 60];
+}

@@ -1,0 +1,54 @@
+/** SQLite's errors sorted by what the spool does about them. */
+import { CodedError, describeError } from '#common/errors/index.ts';
+
+/** Primary result codes of SQLite. */
+const busy = 5;
+const ioError = 10;
+const corrupt = 11;
+const full = 13;
+const cantOpen = 14;
+const readOnly = 8;
+const notADatabase = 26;
+
+function codeOf(error: unknown): number {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === 'number' ? code & 0xff : 0;
+}
+
+/** True when the file is damaged rather than the disk full or busy. */
+export function isDamage(error: unknown): boolean {
+  const code = codeOf(error);
+  return (
+    code === corrupt ||
+    code === notADatabase ||
+    (error instanceof CodedError && error.code === 'spool.damaged')
+  );
+}
+
+/** True when the handle must not be trusted any more and the file is to be opened anew. */
+export function breaksHandle(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === ioError || code === cantOpen || code === readOnly;
+}
+
+/** The error that callers of the spool see. */
+export function spoolError(error: unknown, path: string): CodedError {
+  if (error instanceof CodedError) return error;
+  const why = describeError(error);
+  switch (codeOf(error)) {
+    case full:
+      return new CodedError('spool.full', `The spool ${path} or its disk is full.`, {}, error);
+    case busy:
+      return new CodedError(
+        'spool.in_use',
+        `Another sensor already uses ${path}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
+        {},
+        error,
+      );
+    case cantOpen:
+    case readOnly:
+      return new CodedError('spool.failed', `The spool ${path} can't be written: ${why}.`, {}, error);
+    default:
+      return new CodedError('spool.failed', `The spool ${path} failed: ${why}.`, {}, error);
+  }
+}

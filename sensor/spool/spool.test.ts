@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import {
+  decodeUpload,
+  decompressUpload,
+  type TelemetryUpload,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { firstMinute, openSpool, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
+import type { PendingUpload, Spool } from './index.ts';
+
+const at = (index: number) => firstMinute + index * 60;
+
+function opened(upload: PendingUpload | null): TelemetryUpload {
+  assert.ok(upload, 'an upload waits');
+  return decodeUpload(decompressUpload(upload.body, 'zstd'));
+}
+
+/** Takes everything off the queue as the uplink would. */
+function drain(spool: Spool): TelemetryUpload[] {
+  const uploads: TelemetryUpload[] = [];
+  for (let next = spool.oldest(); next; next = spool.oldest()) {
+    uploads.push(opened(next));
+    spool.acknowledge(next, 'accepted');
+  }
+  return uploads;
+}
+
+test('uploads leave in the order they came, numbered from 1, and stay until their receipt is stored', (t) => {
+  const directory = temporaryFolder(t);
+  const first = openSpool(directory);
+  first.spool.append([sampleMinute(at(0), 100)], []);
+  first.spool.append([sampleMinute(at(1), 200)], []);
+  assert.equal(opened(first.spool.oldest()).sequence, 1);
+  assert.equal(opened(first.spool.oldest()).sequence, 1, 'reading does not take it off the queue');
+  first.spool.acknowledge(first.spool.oldest()!, 'accepted');
+  first.spool.close();
+
+  const second = openSpool(directory);
+  const upload = opened(second.spool.oldest());
+  assert.equal(upload.sequence, 2);
+  assert.equal(upload.minutes[0]!.totals.ipBytes, 200);
+  assert.equal(second.spool.status().lastReceipt?.sequence, 1);
+  assert.equal(second.spool.status().spoolId, upload.spoolId);
+  second.spool.close();
+});
+
+test('a number is never used again, also after everything was delivered and the sensor restarted', (t) => {
+  const directory = temporaryFolder(t);
+  const first = openSpool(directory);
+  first.spool.append([sampleMinute(at(0), 1)], []);
+  drain(first.spool);
+  first.spool.close();
+  const second = openSpool(directory);
+  second.spool.append([sampleMinute(at(1), 2)], []);
+  assert.equal(opened(second.spool.oldest()).sequence, 2);
+  second.spool.close();
+});
+
+test('a refused upload is replaced by an exact gap, keeps the gaps it carried, and frees its place', (t) => {
+  const { spool } = openSpool(temporaryFolder(t));
+  const down = { fromMinute: at(-9), toMinute: at(-1), capture: '', reason: 'sensor_down' as const };
+  spool.append([sampleMinute(at(0), 1), { ...sampleMinute(at(0), 2), capture: 'br0' }], [down]);
+  spool.append([sampleMinute(at(1), 3)], []);
+  const gaps = spool.refuse(spool.oldest()!);
+  const refused = { fromMinute: at(0), toMinute: at(0), capture: '', reason: 'refused' };
+  assert.deepEqual(gaps, [refused, down]);
+  const [replacement, next] = drain(spool);
+  assert.deepEqual(replacement!.gaps, [refused, down]);
+  assert.deepEqual(replacement!.minutes, []);
+  assert.equal(replacement!.sequence, 3, 'it is an upload of its own');
+  assert.equal(next!.minutes[0]!.totals.ipBytes, 3);
+  spool.close();
+});
+
+test('a refused gap record is given up, so that refusals end', (t) => {
+  const { spool } = openSpool(temporaryFolder(t));
+  spool.append([], [{ fromMinute: at(0), toMinute: at(1), capture: '', reason: 'sensor_down' }]);
+  assert.deepEqual(spool.refuse(spool.oldest()!), []);
+  assert.equal(spool.oldest(), null);
+  assert.equal(spool.status().lastReceipt?.receipt, 'refused');
+  spool.close();
+});
+
+test('it knows after a restart which minutes were committed or are gaps', (t) => {
+  const directory = temporaryFolder(t);
+  const first = openSpool(directory);
+  first.spool.append(
+    [sampleMinute(at(5), 1)],
+    [{ fromMinute: at(1), toMinute: at(3), capture: '', reason: 'sensor_down' }],
+  );
+  drain(first.spool);
+  first.spool.close();
+  const { spool } = openSpool(directory);
+  const covered = [0, 1, 2, 3, 4, 5, 6].filter((index) => spool.isCovered(at(index)));
+  assert.deepEqual(covered, [1, 2, 3, 5]);
+  assert.equal(spool.coveredBefore(at(9)), at(5));
+  assert.equal(spool.coveredBefore(at(5)), at(3));
+  assert.equal(spool.coveredBefore(at(1)), null);
+  spool.close();
+});
+
+test('NET-7.3: a full spool takes no more minutes, keeps all it has, and takes minutes again once there is room', (t) => {
+  const { spool } = openSpool(temporaryFolder(t), 2 * 1024 * 1024);
+  const big = (index: number) => {
+    // Random names do not compress, so each minute takes its space.
+    const usage = Array.from({ length: 1000 }, () => ({
+      client: '192.0.2.1',
+      server: '192.0.2.2',
+      protocol: 6,
+      serverPort: 443,
+      direction: 'outbound' as const,
+      name: randomBytes(60).toString('hex'),
+      evidence: 'tls_sni' as const,
+      clientBytes: 1,
+      serverBytes: 1,
+      packets: 2,
+      clientLastSentMs: 0,
+      serverLastSentMs: 0,
+    }));
+    return { ...sampleMinute(at(index), index), usage };
+  };
+  let stored = 0;
+  assert.throws(
+    () => {
+      for (; stored < 1000; stored += 1) spool.append([big(stored)], []);
+    },
+    { code: 'spool.full' },
+  );
+  assert.ok(stored > 10 && stored < 1000);
+  assert.equal(spool.isCovered(at(stored)), false);
+  spool.append([], [{ fromMinute: at(stored), toMinute: at(stored), capture: '', reason: 'storage_full' }]);
+  spool.acknowledge(spool.oldest()!, 'accepted');
+  spool.append([big(stored + 1)], []);
+  assert.deepEqual(
+    drain(spool).map((upload) => upload.minutes[0]?.totals.ipBytes ?? 'gap'),
+    [...Array.from({ length: stored - 1 }, (_, i) => i + 1), 'gap', stored + 1],
+  );
+  spool.close();
+});
+
+test('two sensors can not share a spool', (t) => {
+  const directory = temporaryFolder(t);
+  const { spool } = openSpool(directory);
+  assert.throws(() => openSpool(directory), { code: 'spool.in_use' });
+  spool.close();
+});
+
+test('the file and its folder are for their owner alone', (t) => {
+  const directory = join(temporaryFolder(t), 'state');
+  const { spool } = openSpool(directory);
+  spool.append([sampleMinute(at(0), 1)], []);
+  assert.equal(statSync(directory).mode & 0o777, 0o700);
+  for (const name of readdirSync(directory)) {
+    assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
+  }
+  spool.close();
+});
+
+test('an upload whose bytes changed on disk is not sent: an exact gap takes its place and the rest goes on', (t) => {
+  const directory = temporaryFolder(t);
+  const first = openSpool(directory);
+  for (let index = 0; index < 3; index += 1) first.spool.append([sampleMinute(at(index), index)], []);
+  first.spool.close();
+  const db = new DatabaseSync(join(directory, 'spool-1.sqlite'));
+  db.exec(`UPDATE uploads SET payload = CAST(payload || x'00' AS BLOB) WHERE position = 2`);
+  db.close();
+  const { spool } = openSpool(directory);
+  const uploads = drain(spool);
+  assert.deepEqual(
+    uploads.map((one) => one.minutes.length),
+    [1, 0, 1],
+  );
+  assert.deepEqual(uploads[1]!.gaps, [
+    { fromMinute: at(1), toMinute: at(1), capture: '', reason: 'spool_damaged' },
+  ]);
+  spool.close();
+});
+
+test('a copy of an old spool takes new numbers instead of losing minutes to the old ones', (t) => {
+  const directory = temporaryFolder(t);
+  const { spool } = openSpool(directory);
+  spool.append([sampleMinute(at(0), 1)], []);
+  spool.append([sampleMinute(at(1), 2)], []);
+  const before = spool.oldest()!;
+  assert.equal(before.isNew, true);
+  spool.renumber(before);
+  const uploads = drain(spool);
+  assert.deepEqual(
+    uploads.map((one) => [one.sequence, one.minutes[0]!.totals.ipBytes]),
+    [
+      [1, 1],
+      [2, 2],
+    ],
+  );
+  assert.ok(uploads.every((one) => one.spoolId !== before.spoolId));
+  spool.append([sampleMinute(at(2), 3)], []);
+  assert.equal(opened(spool.oldest()).sequence, 3);
+  spool.close();
+});
+
+/** A spool with delivered, pending and gap uploads, closed; returns its bytes. */
+function filledFile(directory: string, pendingUploads: number): Buffer {
+  const { spool } = openSpool(directory);
+  for (let index = 0; index < 3; index += 1) spool.append([sampleMinute(at(index), index)], []);
+  drain(spool);
+  for (let index = 3; index < 3 + pendingUploads; index += 1) {
+    const usage = Array.from({ length: 40 }, () => ({
+      client: '192.0.2.1',
+      server: '192.0.2.2',
+      protocol: 6,
+      serverPort: 443,
+      direction: 'outbound' as const,
+      name: randomBytes(30).toString('hex'),
+      evidence: 'tls_sni' as const,
+      clientBytes: 1,
+      serverBytes: 1,
+      packets: 2,
+      clientLastSentMs: 0,
+      serverLastSentMs: 0,
+    }));
+    spool.append([{ ...sampleMinute(at(index), index), usage }], []);
+  }
+  spool.close();
+  return readFileSync(join(directory, 'spool-1.sqlite'));
+}
+
+/** Opens what is there and says what became of each pending minute: sent, gap, or silently lost. */
+function fateOf(
+  directory: string,
+  pendingUploads: number,
+): { sent: number; gaps: number; lost: number; wrong: number } {
+  const { spool } = openSpool(directory);
+  const uploads = drain(spool);
+  spool.close();
+  const fate = { sent: 0, gaps: 0, lost: 0, wrong: 0 };
+  for (let index = 3; index < 3 + pendingUploads; index += 1) {
+    const minutes = uploads.flatMap((upload) => upload.minutes).filter((one) => one.minute === at(index));
+    const isGap = uploads.some((upload) =>
+      upload.gaps.some((gap) => gap.fromMinute <= at(index) && at(index) <= gap.toMinute),
+    );
+    if (minutes.length > 1 || (minutes[0] && minutes[0].totals.ipBytes !== index)) fate.wrong += 1;
+    else if (minutes.length === 1) fate.sent += 1;
+    else if (isGap) fate.gaps += 1;
+    else fate.lost += 1;
+  }
+  return fate;
+}
+
+test('one flipped bit anywhere in the file: no crash, nothing wrong, nothing lost in silence', (t) => {
+  const pendingUploads = 24;
+  const source = temporaryFolder(t);
+  const bytes = filledFile(source, pendingUploads);
+  const root = temporaryFolder(t);
+  const flips = Number(process.env.SVC_TEST_SPOOL_FLIPS ?? 60);
+  let worst = 0;
+  let gapsAtAll = 0;
+  for (let n = 0; n < flips; n += 1) {
+    // The header and the first table roots are few bytes with much weight; every fourth flip goes there.
+    const range = n % 4 === 0 ? 4 * 4096 : bytes.length;
+    const offset = Math.floor((n / flips) * range);
+    const damaged = Buffer.from(bytes);
+    damaged[offset] = damaged[offset]! ^ (1 << (n % 8));
+    const directory = join(root, String(n));
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'spool-1.sqlite'), damaged);
+    const fate = fateOf(directory, pendingUploads);
+    assert.equal(fate.lost + fate.wrong, 0, `bit ${n % 8} at ${offset}: ${JSON.stringify(fate)}`);
+    worst = Math.max(worst, fate.gaps);
+    gapsAtAll += fate.gaps;
+  }
+  t.diagnostic(`${flips} flips, ${gapsAtAll} uploads became gaps, at most ${worst} at once`);
+  assert.ok(gapsAtAll > 0, 'some flip must hit an upload, or this test shows nothing');
+});
+
+test('a file that was cut short or is no database goes aside; what is intact goes on under its old identity', (t) => {
+  const pendingUploads = 12;
+  const source = temporaryFolder(t);
+  const bytes = filledFile(source, pendingUploads);
+  const root = temporaryFolder(t);
+  for (const length of [bytes.length - 4096, Math.floor(bytes.length / 2), 4096 * 3, 100]) {
+    const directory = join(root, `cut-${length}`);
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'spool-1.sqlite'), bytes.subarray(0, length));
+    const fate = fateOf(directory, pendingUploads);
+    assert.equal(fate.wrong, 0);
+    if (length > 4096 * 4) assert.equal(fate.lost, 0, `cut to ${length}: ${JSON.stringify(fate)}`);
+    const names = readdirSync(directory);
+    assert.ok(names.includes('damaged-spool-1.sqlite') && names.includes('spool-2.sqlite'), names.join());
+  }
+});
+
+test('a salvage that was interrupted before the new file took its place begins again', (t) => {
+  const directory = temporaryFolder(t);
+  const bytes = filledFile(directory, 4);
+  bytes[2 * 4096 + 2] = 0xff;
+  writeFileSync(join(directory, 'spool-1.sqlite'), bytes);
+  copyFileSync(join(directory, 'spool-1.sqlite'), join(directory, 'spool-2.sqlite.building'));
+  const fate = fateOf(directory, 4);
+  assert.equal(fate.lost + fate.wrong, 0);
+});

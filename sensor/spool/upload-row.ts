@@ -1,0 +1,73 @@
+/** Rows of the queue: how an upload and the gaps that stand for it become bytes with digests, and back. */
+import {
+  compressUpload,
+  decodeUpload,
+  decompressUpload,
+  encodeUpload,
+  type TelemetryGap,
+  type TelemetryMinute,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { digestMatches, digestOf } from './spool-state.ts';
+import type { UploadRow } from './store.ts';
+
+export interface UploadIdentity {
+  position: number;
+  spoolId: string;
+  sequence: number;
+  madeAtMs: number;
+}
+
+/** The row of an upload with these minutes and gaps. */
+export function uploadRow(
+  identity: UploadIdentity,
+  minutes: readonly TelemetryMinute[],
+  gaps: readonly TelemetryGap[],
+  sensorVersion: string,
+): UploadRow {
+  const { spoolId, sequence } = identity;
+  const payload = compressUpload(
+    encodeUpload({ spoolId, sequence, sensorVersion, minutes: [...minutes], gaps: [...gaps] }),
+  );
+  const kind = minutes.length > 0 ? 'minutes' : 'gaps';
+  const covers = JSON.stringify([...refusedMinutes(minutes), ...gaps]);
+  return {
+    ...identity,
+    kind,
+    covers,
+    coversSha256: digestOf(spoolId, String(sequence), kind, covers),
+    payload,
+    sha256: digestOf(spoolId, String(sequence), payload),
+  };
+}
+
+/** The row of an upload of gaps alone. */
+export function gapRow(
+  identity: UploadIdentity,
+  gaps: readonly TelemetryGap[],
+  sensorVersion: string,
+): UploadRow {
+  return uploadRow(identity, [], gaps, sensorVersion);
+}
+
+/** The same content under another identity. Throws when the payload is damaged. */
+export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadRow {
+  const upload = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion);
+}
+
+/** True when the payload is what was stored. */
+export function payloadIsIntact(row: UploadRow): boolean {
+  return digestMatches(row.sha256, row.spoolId, String(row.sequence), row.payload);
+}
+
+/** The gaps that stand for an upload, or null when even they are damaged. Minutes carry the reason `refused`. */
+export function coversOf(row: UploadRow): TelemetryGap[] | null {
+  if (!digestMatches(row.coversSha256, row.spoolId, String(row.sequence), row.kind, row.covers)) return null;
+  return JSON.parse(row.covers) as TelemetryGap[];
+}
+
+/** Minutes of every capture as gaps, each minute once. */
+function refusedMinutes(minutes: readonly TelemetryMinute[]): TelemetryGap[] {
+  const distinct = [...new Set(minutes.map((one) => one.minute))].sort((a, b) => a - b);
+  return distinct.map((minute) => ({ fromMinute: minute, toMinute: minute, capture: '', reason: 'refused' }));
+}

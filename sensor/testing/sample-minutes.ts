@@ -1,0 +1,54 @@
+/** Minutes, spools and folders for tests of the sensor. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createTestClock, type TestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
+
+/** Some UTC minute, seconds. */
+export const firstMinute = 1_764_000_000;
+
+/** A minute that `bytes` tells apart from every other. */
+export function sampleMinute(minute: number, bytes: number, observedMs = 60_000): TelemetryMinute {
+  return {
+    minute,
+    capture: 'eth0',
+    role: 'uplink',
+    observedMs,
+    totals: {
+      packets: 10,
+      ipPackets: 9,
+      ipBytes: bytes,
+      nonIpPackets: 1,
+      parserDropped: 0,
+      kernelDropped: 0,
+      detailTruncated: 0,
+    },
+    hosts: [{ address: '192.0.2.10', isLocal: true, rxBytes: bytes, txBytes: 0, packets: 9, deviceKey: '' }],
+    usage: [],
+  };
+}
+
+/** A folder that goes away with the test. */
+export function temporaryFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-sensor-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface SpoolFixture {
+  spool: Spool;
+  clock: TestClock;
+  directory: string;
+}
+
+/** An open spool in the folder, at the second minute after `firstMinute`. */
+export function openSpool(directory: string, bytesMax = 8 * 1024 * 1024): SpoolFixture {
+  const clock = createTestClock((firstMinute + 62) * 1000);
+  const spool = createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter });
+  spool.open();
+  return { spool, clock, directory };
+}

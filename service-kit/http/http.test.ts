@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { Type } from 'typebox';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createHttpServer, HttpError, newRequestId, parseStrictJson, sourceBucket } from './index.ts';
+
+const options = { host: '127.0.0.1', port: 0, portSetting: 'SVC_X_PORT', reporter: silentReporter };
+
+async function makeServer() {
+  return createHttpServer({
+    ...options,
+    routes(app) {
+      app.post(
+        '/things',
+        {
+          schema: {
+            body: Type.Object({ name: Type.String() }),
+            response: { 201: Type.Object({ name: Type.String() }) },
+          },
+        },
+        async (request, reply) => {
+          reply.code(201);
+          return { name: request.body.name, secret: 'not in the schema' };
+        },
+      );
+      app.get('/conflict', async () => {
+        throw new HttpError(
+          409,
+          { code: 'conflict', reason: 'server_busy', message: 'Busy.' },
+          { 'retry-after': '3' },
+        );
+      });
+      app.get('/broken', async () => {
+        throw new Error('select password from people');
+      });
+      app.get('/database', async () => {
+        throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      });
+    },
+  });
+}
+
+test('a field that no schema names does not leave', async () => {
+  const { app } = await makeServer();
+  const answer = await app.inject({ method: 'POST', url: '/things', payload: { name: 'a' } });
+  assert.equal(answer.statusCode, 201);
+  assert.deepEqual(answer.json(), { name: 'a' });
+});
+
+test('errors have one body: code, message and request id, and never the inside of a defect', async () => {
+  const { app } = await makeServer();
+  const conflict = await app.inject('/conflict');
+  assert.equal(conflict.statusCode, 409);
+  assert.equal(conflict.headers['retry-after'], '3');
+  assert.equal(conflict.json().error.reason, 'server_busy');
+  assert.equal(conflict.json().error.request_id, conflict.headers['x-request-id']);
+  const broken = await app.inject('/broken');
+  assert.equal(broken.statusCode, 500);
+  assert.equal(broken.json().error.code, 'internal_error');
+  assert.ok(!broken.body.includes('password'));
+  const database = await app.inject('/database');
+  assert.equal(database.statusCode, 503);
+  assert.equal(database.headers['retry-after'], '2');
+  const nothing = await app.inject('/nothing');
+  assert.equal(nothing.statusCode, 404);
+  assert.equal(nothing.json().error.code, 'not_found');
+});
+
+test('bodies that are ambiguous, of another type or too large are refused with what to do', async () => {
+  const { app } = await makeServer();
+  const post = (payload: string, type = 'application/json') =>
+    app.inject({ method: 'POST', url: '/things', payload, headers: { 'content-type': type } });
+  assert.equal((await post('{"name":"a","name":"b"}')).statusCode, 400);
+  assert.equal((await post('{"name":')).json().error.reason, 'invalid_json');
+  assert.equal((await post('<a/>', 'text/xml')).statusCode, 415);
+  assert.equal((await post(`{"name":"${'a'.repeat(300_000)}"}`)).statusCode, 413);
+  const wrong = await post('{"name":5}');
+  assert.equal(wrong.statusCode, 422);
+  assert.equal(wrong.json().error.fields[0].path, 'name');
+});
+
+test('a taken port is said in one sentence that names the setting', async () => {
+  const taken = createServer();
+  await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
+  const { port } = taken.address() as { port: number };
+  const server = await createHttpServer({ ...options, port, routes: () => {} });
+  await assert.rejects(server.start(), new RegExp(`Port ${port} .* SVC_X_PORT`));
+  taken.close();
+});
+
+test('strict JSON refuses duplicate names anywhere, __proto__ and deep nesting, and takes the rest', () => {
+  for (const bad of [
+    '{"a":1,"a":2}',
+    '{"a":1,"\\u0061":2}',
+    '[{"x":{"y":1,"y":1}}]',
+    '{"__proto__":1}',
+    '['.repeat(40) + ']'.repeat(40),
+    '{"a"',
+    '',
+  ]) {
+    assert.throws(() => parseStrictJson(bad), SyntaxError, bad);
+  }
+  for (const good of ['{"a":{"a":1},"b":["a","a"]}', '"a"', '[]', '{"a":"x\\"y: {","b":1}']) {
+    assert.deepEqual(parseStrictJson(good), JSON.parse(good));
+  }
+});
+
+test('a request id is req_ and 26 characters, and later ones sort after earlier ones', () => {
+  assert.match(newRequestId(), /^req_[0-9A-HJKMNP-TV-Z]{26}$/);
+  assert.ok(newRequestId(1_000) < newRequestId(2_000));
+});
+
+test('IPv6 sources are throttled by their /64, IPv4 ones by themselves', () => {
+  assert.equal(sourceBucket('2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  assert.equal(sourceBucket('192.0.2.1'), '192.0.2.1');
+  assert.equal(sourceBucket('::ffff:192.0.2.1'), '192.0.2.1');
+});

@@ -1,0 +1,116 @@
+/**
+ * Stylesheet and scripts, at addresses that hold a hash of their contents, so browsers may keep them for ever.
+ *
+ * One hash covers all of them (`/assets/<hash>/chart.js`), so scripts import each other by relative path and no
+ * bundler or rewriting is needed. A page of an older release that asks with an older hash gets the present file, to be
+ * kept by nobody: during a rolling release that is better than an unstyled page.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import type { App } from '#service-kit/http/index.ts';
+
+interface Asset {
+  type: string;
+  body: Buffer;
+  gzipped: Buffer;
+}
+
+const own = (name: string) => readFileSync(new URL(`./browser/${name}`, import.meta.url));
+const fromPackage = (path: string) => readFileSync(new URL(import.meta.resolve(path)));
+
+/** In the order of the cascade: tokens first, what phones change last. */
+const styles = [
+  'tokens',
+  'ground',
+  'shell',
+  'page',
+  'controls',
+  'tables',
+  'feedback',
+  'text',
+  'navigation',
+  'charts',
+  'alone',
+  'phone',
+];
+
+function stylesheet(): Buffer {
+  const parts = [fromPackage('uplot/dist/uPlot.min.css'), ...styles.map((name) => own(`styles/${name}.css`))];
+  return Buffer.from(parts.map((part) => withoutComments(part.toString())).join('\n'));
+}
+
+/** Comments and spaces are a third of the stylesheet, and no browser needs them. */
+function withoutComments(css: string): string {
+  return css
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s*\n\s*/g, '\n')
+    .replace(/\s*([{};,])\s*/g, '$1')
+    .replace(/: /g, ':')
+    .trim();
+}
+
+/** Our scripts without indentation and without comments on lines of their own; they hold no text over several lines. */
+function script(name: string): Buffer {
+  const lines = own(name).toString().split('\n');
+  const kept = lines
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !/^(\/\/|\/\*\*.*\*\/$)/.test(line));
+  return Buffer.from(`${kept.join('\n')}\n`);
+}
+
+const sources = {
+  'pages.css': () => ['text/css', stylesheet()],
+  'theme.js': () => ['text/javascript', script('theme.js')],
+  'pages.js': () => ['text/javascript', script('pages.js')],
+  'chart.js': () => ['text/javascript', script('chart.js')],
+  'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
+  // The minified build is a plain script; as a module it needs its one export.
+  'uplot.js': () => [
+    'text/javascript',
+    Buffer.concat([fromPackage('uplot/dist/uPlot.iife.min.js'), Buffer.from('\nexport default uPlot;\n')]),
+  ],
+  'favicon.svg': () => ['image/svg+xml', own('favicon.svg')],
+} satisfies Record<string, () => [string, Buffer]>;
+
+export type AssetName = keyof typeof sources;
+
+let loaded: { hash: string; assets: Map<string, Asset> } | undefined;
+
+function load(): { hash: string; assets: Map<string, Asset> } {
+  if (loaded) return loaded;
+  const hash = createHash('sha256');
+  const assets = new Map<string, Asset>();
+  for (const [name, read] of Object.entries(sources)) {
+    const [type, body] = read() as [string, Buffer];
+    hash.update(name).update(body);
+    assets.set(name, { type: `${type}; charset=utf-8`, body, gzipped: gzipSync(body, { level: 9 }) });
+  }
+  loaded = { hash: hash.digest('base64url').slice(0, 12), assets };
+  return loaded;
+}
+
+/** The address of an asset, with the present hash. */
+export function assetUrl(name: AssetName): string {
+  return `/assets/${load().hash}/${name}`;
+}
+
+/** Serves `/assets/…`. Register it once per server. */
+export function registerAssets(app: App): void {
+  const { hash, assets } = load();
+  app.get<{ Params: { hash: string; name: string } }>(
+    '/assets/:hash/:name',
+    { schema: { hide: true } as object },
+    async (request, reply) => {
+      const asset = assets.get(request.params.name);
+      if (!asset) return reply.code(404).type('text/plain').send('There is no such file.\n');
+      const isCurrent = request.params.hash === hash;
+      reply.type(asset.type);
+      reply.header('cache-control', isCurrent ? 'public, max-age=31536000, immutable' : 'no-store');
+      reply.header('x-content-type-options', 'nosniff');
+      reply.header('vary', 'accept-encoding');
+      if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(asset.body);
+      return reply.header('content-encoding', 'gzip').send(asset.gzipped);
+    },
+  );
+}

@@ -1,0 +1,237 @@
+/** What only a browser can tell: scripts run under our policy, keys and theme work, nothing is wider than a phone. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { registerAssets, registerGallery } from './index.ts';
+
+let server: HttpServer;
+let browser: Browser;
+
+before(async () => {
+  server = await createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'none',
+    reporter: silentReporter,
+    routes: (app) => {
+      registerAssets(app);
+      registerGallery(app);
+    },
+  });
+  await server.start();
+  browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-sync',
+    ],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+interface Opened extends AsyncDisposable {
+  page: Page;
+  /** Messages of the console, script errors and refusals of the policy. */
+  complaints: string[];
+}
+
+async function open(
+  path: string,
+  options: BrowserContextOptions = {},
+  prepare?: (page: Page) => Promise<unknown>,
+): Promise<Opened> {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    colorScheme: 'light',
+    ...options,
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  if (options.javaScriptEnabled !== false) {
+    await page.addInitScript(
+      "addEventListener('securitypolicyviolation', (e) => console.error('policy refused ' + e.blockedURI + ' ' + e.violatedDirective))",
+    );
+  }
+  await prepare?.(page);
+  await page.goto(`${server.url}${path}`, { waitUntil: 'load' });
+  return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+const ground = (page: Page) => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+
+describe('pages in a browser', () => {
+  test('the gallery runs under the policy without a complaint, charts drawn', async () => {
+    await using opened = await open('/dev/gallery?toast=1');
+    await opened.page.locator('#traffic svc-chart canvas').waitFor();
+    await opened.page.locator('#applications svc-chart canvas').waitFor();
+    assert.deepEqual(opened.complaints, []);
+  });
+
+  test('an inline script is refused, and the test sees it', async () => {
+    await using opened = await open('/dev/gallery');
+    await opened.page.evaluate(
+      "document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = 1' }))",
+    );
+    assert.equal(await opened.page.evaluate('window.ran'), undefined);
+    assert.match(opened.complaints.join(), /policy refused|violates/);
+  });
+
+  test('the theme switch changes the scheme at once and on the next page', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    const light = await ground(page);
+    await page.getByRole('button', { name: 'Dark' }).click();
+    const dark = await ground(page);
+    assert.notEqual(dark, light);
+    assert.equal(await page.getByRole('button', { name: 'Dark' }).getAttribute('aria-pressed'), 'true');
+    await page.goto(`${server.url}/dev/gallery/sign-in`);
+    assert.equal(await ground(page), dark);
+    await page.goto(`${server.url}/dev/gallery`);
+    await page.getByRole('button', { name: 'Auto' }).click();
+    assert.equal(await ground(page), light);
+    assert.deepEqual(opened.complaints, []);
+  });
+
+  test('/ focuses the search, and types a slash inside a field', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate("document.activeElement.matches('[data-search]')"), true);
+    await page.keyboard.type('a/g');
+    assert.equal(await page.locator('[data-search]').inputValue(), 'a/g');
+  });
+
+  test('g and a letter goes to a place', async () => {
+    await using opened = await open('/dev/gallery');
+    await opened.page.keyboard.press('g');
+    await opened.page.keyboard.press('s');
+    await opened.page.waitForURL('**/dev/gallery/sign-in');
+  });
+
+  test('arrows move through the rows of a table', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    await page.locator('#servers .table-scroll').focus();
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), 'web-1');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), 'web-2');
+    await page.keyboard.press('End');
+    assert.equal(await focused(), 'backup');
+    await page.keyboard.press('ArrowUp');
+    assert.match(await focused(), /^database/);
+  });
+
+  test('a confirmation opens its button only for the right name', async () => {
+    await using opened = await open('/dev/gallery');
+    const box = opened.page.locator('[data-confirm]');
+    const button = box.getByRole('button', { name: 'Destroy server' });
+    assert.equal(await button.isDisabled(), true);
+    await box.locator('input[type="text"]').fill('web-2');
+    assert.equal(await button.isDisabled(), true);
+    await box.locator('input[type="text"]').fill('web-1');
+    assert.equal(await button.isDisabled(), false);
+  });
+
+  test('the crosshair tells the exact values with their units', async () => {
+    await using opened = await open('/dev/gallery');
+    const { page } = opened;
+    const plot = page.locator('#traffic .u-over');
+    await plot.waitFor();
+    await plot.hover({ position: { x: 700, y: 60 } });
+    const said = (await page.locator('#traffic .chart-tip').textContent()) ?? '';
+    assert.match(said, /\d{4}-\d\d-\d\d \d\d:\d\d UTC/);
+    assert.match(said, /In[\d.]+ Mbit\/s[\d,.]+ bit\/s/);
+  });
+
+  test('a refreshed part and a chart renew themselves, and the drawing stays', async () => {
+    await using opened = await open('/dev/gallery', {}, (page) => page.clock.install());
+    const { page } = opened;
+    await page.locator('#traffic canvas').waitFor();
+    await page.evaluate("document.querySelector('#servers tbody th a').textContent = 'old'");
+    const answers = [
+      page.waitForResponse('**/dev/gallery'),
+      page.waitForResponse('**/dev/gallery/chart.json'),
+    ];
+    await page.clock.runFor(61_000);
+    await Promise.all(answers);
+    await page.locator('#servers tbody th a', { hasText: 'web-1' }).waitFor();
+    assert.equal(await page.locator('#traffic canvas').count(), 1);
+    assert.deepEqual(opened.complaints, []);
+  });
+
+  test('without JavaScript the values stand open in place of the chart, and nothing dead is shown', async () => {
+    await using opened = await open('/dev/gallery', { javaScriptEnabled: false });
+    const { page } = opened;
+    assert.equal(await page.locator('#traffic .chart-values table').isVisible(), true);
+    assert.equal(await page.locator('#traffic svc-chart').isVisible(), false);
+    assert.equal(await page.locator('.theme-switch').isVisible(), false);
+    assert.equal(await page.locator('[data-copy]').first().isVisible(), false);
+    await page.getByRole('button', { name: 'Open a drawer' }).click();
+    assert.equal(await page.locator('#drawer-key').isVisible(), true);
+  });
+
+  test('nothing is wider than a phone, and the navigation unfolds there', async () => {
+    await using opened = await open('/dev/gallery', { viewport: { width: 390, height: 844 } });
+    const { page } = opened;
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+    assert.equal(await page.locator('#navigation').isVisible(), false);
+    await page.getByRole('button', { name: 'Menu' }).click();
+    assert.equal(await page.locator('#navigation').isVisible(), true);
+    for (const path of [
+      '/dev/gallery/sign-in?failed',
+      '/dev/gallery/error/404',
+      '/dev/gallery/error/500?inside',
+    ]) {
+      await page.goto(`${server.url}${path}`);
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390, path);
+    }
+  });
+});
+
+describe('assets', () => {
+  test('an asset of this release is kept for ever, one asked by another hash is not kept', async () => {
+    const page = await (await fetch(`${server.url}/dev/gallery/sign-in`)).text();
+    const path = /href="(\/assets\/[^"]+pages\.css)"/.exec(page)?.[1] ?? '';
+    const current = await fetch(`${server.url}${path}`);
+    assert.equal(current.status, 200);
+    assert.equal(current.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    assert.equal(current.headers.get('content-encoding'), 'gzip');
+    assert.match(await current.text(), /--accent/);
+    const older = await fetch(`${server.url}/assets/older/pages.css`, {
+      headers: { 'accept-encoding': 'identity' },
+    });
+    assert.equal(older.headers.get('cache-control'), 'no-store');
+    assert.equal(older.headers.get('content-encoding'), null);
+    assert.equal((await fetch(`${server.url}/assets/older/..%2f..%2fpackage.json`)).status, 404);
+  });
+
+  test('all files of a page together stay under 130 KiB, so that with 20 KiB of HTML the budget of 150 holds', async () => {
+    const sizes = await Promise.all(
+      ['pages.css', 'theme.js', 'pages.js', 'chart.js', 'uplot.js', 'htmx.js', 'favicon.svg'].map(
+        async (name) =>
+          (
+            await (
+              await fetch(`${server.url}/assets/x/${name}`, { headers: { 'accept-encoding': 'identity' } })
+            ).arrayBuffer()
+          ).byteLength,
+      ),
+    );
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(total < 130 * 1024, `${total} bytes`);
+  });
+});

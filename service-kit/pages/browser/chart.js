@@ -1,0 +1,379 @@
+// Draws <svc-chart> with uPlot: in up and out down around zero, gaps as gaps, expected dashed, attacks as red areas.
+// The data lies in a JSON script element beside it, and is asked for again at `data-url` when there is one.
+import uPlot from './uplot.js';
+
+const scales = {
+  'bit/s': { steps: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'] },
+  bytes: { steps: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] },
+  'packets/s': { steps: ['pps', 'kpps', 'Mpps', 'Gpps'] },
+  count: { steps: ['', 'thousand', 'million', 'billion'] },
+  percent: { steps: ['%'], factor: 100 },
+  ms: { steps: ['ms'] },
+};
+
+const arrows = { in: '↑ ', out: '↓ ', line: '' };
+const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+
+/** The step of the unit that a chart's largest value asks for. */
+function chooseScale(unit, largest) {
+  const { steps, factor = 1 } = scales[unit] ?? scales.count;
+  let step = 0;
+  let size = largest * factor;
+  while (size >= 1000 && step < steps.length - 1) {
+    size /= 1000;
+    step += 1;
+  }
+  return { label: steps[step], factor: factor / 1000 ** step };
+}
+
+function formatScaled(unit, value) {
+  const scale = chooseScale(unit, Math.abs(value));
+  const size = Math.abs(value) * scale.factor;
+  const digits =
+    size === 0 || (scale.factor >= 1 && Number.isInteger(size)) ? 0 : size < 10 ? 2 : size < 100 ? 1 : 0;
+  return `${size.toFixed(digits)} ${scale.label}`.trim();
+}
+
+const twoDigits = (number) => String(number).padStart(2, '0');
+
+function formatMoment(ms) {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** Day where a tick begins one or ticks are days apart, else the time of day; all in UTC. */
+function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
+  return ticks.map((ms) => {
+    const date = new Date(ms);
+    const isDay = incrementMs >= 86_400_000 || date.getUTCHours() + date.getUTCMinutes() === 0;
+    const day = `${date.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })} ${date.getUTCDate()}`;
+    const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}`;
+    return isDay ? day : time;
+  });
+}
+
+/** Regular times travel as start, step and count. */
+function withTimes(data) {
+  const { times } = data;
+  const timesMs = Array.isArray(times)
+    ? times
+    : Array.from({ length: times.count }, (_, index) => times.startMs + index * times.stepMs);
+  return { ...data, timesMs };
+}
+
+/** Puts a break where whole steps are missing, so that a gap is never bridged. */
+function withBreaks(data) {
+  const times = [];
+  const columns = data.series.map(() => []);
+  data.timesMs.forEach((time, index) => {
+    const before = data.timesMs[index - 1];
+    if (data.stepMs && before !== undefined && time - before > data.stepMs * 1.5) {
+      times.push(before + data.stepMs);
+      for (const column of columns) column.push(null);
+    }
+    times.push(time);
+    data.series.forEach((series, at) => {
+      const value = series.values[index] ?? null;
+      columns[at].push(value === null ? null : series.role === 'out' ? -value : value);
+    });
+  });
+  return [times, ...columns];
+}
+
+/** Points that no line reaches: a value between two gaps would not be seen otherwise. */
+function lonelyPoints(plot, seriesIndex) {
+  const values = plot.data[seriesIndex];
+  const lonely = [];
+  for (let index = 0; index < values.length; index += 1) {
+    if (
+      values[index] !== null &&
+      (values[index - 1] ?? null) === null &&
+      (values[index + 1] ?? null) === null
+    ) {
+      lonely.push(index);
+    }
+  }
+  return lonely;
+}
+
+class Chart extends HTMLElement {
+  connectedCallback() {
+    this.hidden_ = new Set();
+    this.legend = this.appendChild(document.createElement('div'));
+    this.legend.className = 'chart-legend';
+    this.box = this.appendChild(document.createElement('div'));
+    this.box.setAttribute('role', 'img');
+    this.box.setAttribute('aria-label', `${this.dataset.title}; the table below has the values`);
+    this.tip = this.appendChild(document.createElement('div'));
+    this.tip.className = 'chart-tip';
+    this.tip.hidden = true;
+    this.redraw = () => this.draw();
+    document.addEventListener('themechange', this.redraw);
+    this.scheme = matchMedia('(prefers-color-scheme: dark)');
+    this.scheme.addEventListener('change', this.redraw);
+    this.sizes = new ResizeObserver(() => this.resize());
+    this.sizes.observe(this);
+    this.reread = () => this.read();
+    document.addEventListener('htmx:after:swap', this.reread);
+    const seconds = Number(this.dataset.refreshSeconds);
+    if (this.dataset.url && seconds > 0)
+      this.timer = setInterval(() => void this.refresh(), Math.max(5, seconds) * 1000);
+    this.read();
+  }
+
+  disconnectedCallback() {
+    clearInterval(this.timer);
+    this.sizes.disconnect();
+    this.scheme.removeEventListener('change', this.redraw);
+    document.removeEventListener('themechange', this.redraw);
+    document.removeEventListener('htmx:after:swap', this.reread);
+    this.plot?.destroy();
+    this.plot = undefined;
+    this.replaceChildren();
+  }
+
+  read() {
+    const text = document.getElementById(this.dataset.source)?.textContent;
+    if (!text || text === this.text) return;
+    this.text = text;
+    this.data = withTimes(JSON.parse(text));
+    this.draw();
+  }
+
+  async refresh() {
+    if (document.hidden) return;
+    let data;
+    try {
+      const answer = await fetch(this.dataset.url, { headers: { accept: 'application/json' } });
+      if (answer.ok) data = withTimes(await answer.json());
+    } catch {
+      // Said below, in the legend.
+    }
+    this.isStale = data === undefined;
+    if (data) this.data = data;
+    this.draw();
+  }
+
+  /** A token's colour in the present scheme: `light-dark()` is only resolved in a property that takes a colour. */
+  colour(name) {
+    const probe = this.appendChild(document.createElement('i'));
+    probe.className = name;
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  }
+
+  resize() {
+    const width = this.box.clientWidth;
+    if (this.plot && width > 0 && width !== this.plot.width)
+      this.plot.setSize({ width, height: this.plot.height });
+  }
+
+  draw() {
+    this.plot?.destroy();
+    this.tip.hidden = true;
+    const { data } = this;
+    const columns = withBreaks(data);
+    const visible = columns.slice(1).filter((_, index) => !this.hidden_.has(index));
+    const largest = Math.max(0, ...visible.flat().map((value) => Math.abs(value ?? 0)));
+    this.scale = chooseScale(data.unit, largest);
+    // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
+    this.colours = data.series.map((series, index) => `series-${this.colourNumber(series, index)}`);
+    this.drawLegend();
+    this.plot = new uPlot(this.options(), columns, this.box);
+  }
+
+  colourNumber(series, index) {
+    if (series.role === 'in') return 1;
+    if (series.role === 'out') return 2;
+    const before = this.data.series
+      .slice(0, index)
+      .filter((other) => other.role === 'line' && !other.isExpected);
+    return (before.length % 8) + 1;
+  }
+
+  options() {
+    const height = this.classList.contains('size-small') ? 140 : 240;
+    const axis = { stroke: this.colour('colour-text'), font: `12px ${getComputedStyle(this).fontFamily}` };
+    const grid = { stroke: this.colour('colour-grid'), width: 1 };
+    return {
+      width: Math.max(200, this.box.clientWidth),
+      height,
+      ms: 1,
+      tzDate: (ms) => uPlot.tzDate(new Date(ms), 'Etc/UTC'),
+      padding: [8, 16, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      scales: {
+        x: { time: true, range: (_plot, least, most) => this.timeRange(least, most) },
+        y: { range: (_plot, least, most) => this.valueRange(least, most) },
+      },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          ticks: { ...grid, size: 4 },
+          size: 28,
+          gap: 4,
+          space: 64,
+          values: formatTicks,
+        },
+        {
+          ...axis,
+          grid,
+          ticks: { show: false },
+          size: 48,
+          gap: 6,
+          space: 36,
+          values: (_plot, ticks) => ticks.map((tick) => exact.format(Math.abs(tick * this.scale.factor))),
+        },
+      ],
+      series: [{}, ...this.data.series.map((series, index) => this.lineOptions(series, index))],
+      hooks: {
+        drawClear: [(plot) => this.drawAreas(plot)],
+        drawAxes: [(plot) => this.drawZero(plot)],
+        setCursor: [(plot) => this.moveTip(plot)],
+      },
+    };
+  }
+
+  lineOptions(series, index) {
+    const stroke = this.colour(this.colours[index]);
+    const isFilled = !series.isExpected && series.role !== 'line';
+    return {
+      label: series.label,
+      show: !this.hidden_.has(index),
+      stroke,
+      width: 1.5,
+      spanGaps: false,
+      ...(series.isExpected && { dash: [5, 4] }),
+      ...(isFilled && { fill: stroke.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.14)'), fillTo: 0 }),
+      points: { show: true, size: 5, width: 0, fill: stroke, filter: lonelyPoints },
+    };
+  }
+
+  timeRange(least, most) {
+    const step = this.data.stepMs ?? 60_000;
+    return least === null || most === null
+      ? [Date.now() - step, Date.now()]
+      : least === most
+        ? [least - step, most + step]
+        : [least, most];
+  }
+
+  valueRange(least, most) {
+    if (least === null || most === null || (least === 0 && most === 0)) return [0, 1];
+    const room = (Math.max(0, most) - Math.min(0, least)) * 0.06;
+    return [least < 0 ? least - room : 0, most > 0 ? most + room : 0];
+  }
+
+  drawAreas(plot) {
+    const { ctx, bbox } = plot;
+    for (const area of this.data.areas ?? []) {
+      const from = Math.max(bbox.left, plot.valToPos(area.fromMs, 'x', true));
+      const until = area.toMs === null ? bbox.left + bbox.width : plot.valToPos(area.toMs, 'x', true);
+      const to = Math.min(bbox.left + bbox.width, until);
+      if (to <= from) continue;
+      const colour = this.colour(area.tone === 'warn' ? 'colour-warn' : 'colour-bad');
+      ctx.save();
+      ctx.fillStyle = colour;
+      ctx.globalAlpha = 0.16;
+      ctx.fillRect(from, bbox.top, Math.max(2, to - from), bbox.height);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(from, bbox.top, Math.max(2, to - from), 2 * devicePixelRatio);
+      ctx.restore();
+    }
+  }
+
+  drawZero(plot) {
+    if (plot.scales.y.min >= 0) return;
+    const { ctx, bbox } = plot;
+    const y = Math.round(plot.valToPos(0, 'y', true)) + 0.5;
+    ctx.save();
+    ctx.strokeStyle = this.colour('colour-zero');
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.restore();
+  }
+
+  drawLegend() {
+    const unit = document.createElement('span');
+    unit.className = 'chart-unit';
+    unit.textContent = this.scale.label;
+    const items = this.data.series.map((series, index) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.setAttribute('aria-pressed', String(!this.hidden_.has(index)));
+      button.append(this.swatch(index), `${series.isExpected ? '' : arrows[series.role]}${series.label}`);
+      button.addEventListener('click', () => {
+        if (!this.hidden_.delete(index)) this.hidden_.add(index);
+        this.draw();
+        this.legend.querySelectorAll('button')[index]?.focus();
+      });
+      return button;
+    });
+    const areas = [...new Map((this.data.areas ?? []).map((area) => [area.label, area])).values()].map(
+      (area) => {
+        const item = document.createElement('span');
+        const swatch = document.createElement('span');
+        swatch.className = `chart-swatch is-area ${area.tone === 'warn' ? 'colour-warn' : 'colour-bad'}`;
+        item.className = 'chart-area-label';
+        item.append(swatch, area.label);
+        return item;
+      },
+    );
+    const stale = document.createElement('span');
+    stale.className = 'chart-stale';
+    if (this.isStale) stale.textContent = '▲ Not refreshed: the server did not answer';
+    this.legend.replaceChildren(unit, ...(this.isStale ? [stale] : []), ...items, ...areas);
+  }
+
+  swatch(index) {
+    const swatch = document.createElement('span');
+    swatch.className = `chart-swatch ${this.colours[index]}${this.data.series[index].isExpected ? ' is-expected' : ''}`;
+    return swatch;
+  }
+
+  /** The crosshair's box: the exact value of each line with its unit. */
+  moveTip(plot) {
+    const { idx, left } = plot.cursor;
+    if (idx === null || idx === undefined || left < 0) {
+      this.tip.hidden = true;
+      return;
+    }
+    const time = document.createElement('p');
+    const ms = plot.data[0][idx];
+    const area = (this.data.areas ?? []).find(
+      (one) => ms >= one.fromMs && (one.toMs === null || ms < one.toMs),
+    );
+    time.textContent = formatMoment(ms) + (area ? ` · ${area.label}` : '');
+    const values = document.createElement('table');
+    this.data.series.forEach((series, index) => {
+      if (this.hidden_.has(index)) return;
+      const value = plot.data[index + 1][idx];
+      const row = values.insertRow();
+      row.insertCell().append(this.swatch(index), series.label);
+      row.insertCell().textContent =
+        value === null || value === undefined ? 'no data' : formatScaled(this.data.unit, value);
+      row.insertCell().textContent =
+        value === null || value === undefined ? '' : this.exactText(Math.abs(value));
+    });
+    this.tip.replaceChildren(time, values);
+    this.tip.hidden = false;
+    const at = plot.over.offsetLeft + left;
+    const room = this.clientWidth - at;
+    const width = this.tip.offsetWidth;
+    this.tip.style.top = `${this.box.offsetTop + 6}px`;
+    this.tip.style.left = `${Math.max(0, room > width + 16 ? at + 12 : at - width - 12)}px`;
+  }
+
+  exactText(value) {
+    if (this.data.unit === 'percent' || this.data.unit === 'ms' || this.data.unit === 'count') return '';
+    const base = scales[this.data.unit].steps[0];
+    return value < 1000 ? '' : `${exact.format(value)} ${base}`;
+  }
+}
+
+customElements.define('svc-chart', Chart);

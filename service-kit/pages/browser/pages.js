@@ -1,0 +1,175 @@
+// What pages do beyond HTML: theme switch, keyboard, copy buttons, confirmations, toasts, ages that grow.
+// Everything listens at the document, so parts that are fetched later need no set-up.
+
+const root = document.documentElement;
+
+/** Theme switch: "system" leaves the choice to the browser. */
+function showTheme() {
+  for (const button of document.querySelectorAll('[data-theme-choice]')) {
+    button.setAttribute(
+      'aria-pressed',
+      String(button.dataset.themeChoice === (root.dataset.theme ?? 'system')),
+    );
+  }
+}
+
+function chooseTheme(choice) {
+  if (choice === 'system') delete root.dataset.theme;
+  else root.dataset.theme = choice;
+  try {
+    if (choice === 'system') localStorage.removeItem('theme');
+    else localStorage.setItem('theme', choice);
+  } catch {
+    // The choice then holds for this page only.
+  }
+  showTheme();
+  document.dispatchEvent(new Event('themechange'));
+}
+
+async function copy(button) {
+  const label = button.textContent;
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = 'Copied';
+    button.classList.add('is-done');
+  } catch {
+    button.textContent = 'Select and copy';
+  }
+  setTimeout(() => {
+    button.textContent = label;
+    button.classList.remove('is-done');
+  }, 1500);
+}
+
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('button') : null;
+  if (!button) return;
+  if (button.dataset.themeChoice) chooseTheme(button.dataset.themeChoice);
+  else if (button.dataset.copy !== undefined) void copy(button);
+  else if (button.dataset.close !== undefined) button.closest('.toast')?.remove();
+});
+
+/** The button of a confirmation stays shut until the name fits. */
+function checkConfirm(box) {
+  const typed = box.querySelector('input[type="text"]')?.value.trim();
+  const button = box.querySelector('button[type="submit"]');
+  if (button) button.disabled = typed !== box.dataset.confirm.trim();
+}
+
+document.addEventListener('input', (event) => {
+  const box = event.target instanceof Element ? event.target.closest('[data-confirm]') : null;
+  if (box) checkConfirm(box);
+});
+
+/** `/` goes to the search, `g` and a letter to a place, arrows through the rows of a table. */
+let goUntil = 0;
+
+function isTyping(target) {
+  return target instanceof Element && target.matches('input, select, textarea, [contenteditable]');
+}
+
+function expectGo(isExpected) {
+  goUntil = isExpected ? performance.now() + 1500 : 0;
+  root.classList.toggle('shows-keys', isExpected);
+  if (isExpected) setTimeout(() => performance.now() >= goUntil && root.classList.remove('shows-keys'), 1550);
+}
+
+document.addEventListener('keydown', (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (
+    event.key === 'Escape' &&
+    event.target instanceof HTMLElement &&
+    event.target.matches('[data-search]')
+  ) {
+    event.target.blur();
+    return;
+  }
+  if (isTyping(event.target)) return;
+  if (performance.now() < goUntil) {
+    const place = document.querySelector(`[data-go="${CSS.escape(event.key.toLowerCase())}"]`);
+    expectGo(false);
+    if (place) {
+      event.preventDefault();
+      place.click();
+    }
+    return;
+  }
+  if (event.key === '/') {
+    const search = document.querySelector('[data-search]');
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  } else if (event.key === 'g') expectGo(true);
+  else if (['ArrowDown', 'ArrowUp', 'Home', 'End'].includes(event.key)) moveInTable(event);
+});
+
+function moveInTable(event) {
+  const box = event.target instanceof Element ? event.target.closest('.table-scroll') : null;
+  const rows = [...(box?.querySelectorAll('table[data-rows] tbody tr') ?? [])];
+  if (rows.length === 0) return;
+  const at = rows.indexOf(event.target.closest('tbody tr'));
+  const wanted = {
+    ArrowDown: at + 1,
+    ArrowUp: at < 0 ? rows.length - 1 : at - 1,
+    Home: 0,
+    End: rows.length - 1,
+  }[event.key];
+  const row = rows[Math.max(0, Math.min(rows.length - 1, wanted))];
+  const focusable = row.querySelector('th a, a, button');
+  if (!focusable) row.tabIndex = -1;
+  event.preventDefault();
+  (focusable ?? row).focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+
+/** Ages grow while the page stands: the server's clock at rendering plus the time passed since. */
+const seenAges = new WeakMap();
+const units = [
+  [86_400, 'days', 172_800],
+  [3600, 'h', 3600],
+  [60, 'min', 60],
+  [1, 's', 0],
+];
+
+function growAges() {
+  for (const element of document.querySelectorAll('time[data-now]')) {
+    let seen = seenAges.get(element);
+    if (seen?.now !== element.dataset.now) {
+      seen = { now: element.dataset.now, at: performance.now() };
+      seenAges.set(element, seen);
+    }
+    const nowMs = Number(seen.now) + performance.now() - seen.at;
+    const seconds = Math.round((nowMs - Date.parse(element.dateTime)) / 1000);
+    const size = Math.abs(seconds);
+    const [length, unit] = units.find(([, , least]) => size >= least);
+    const span = `${Math.floor(size / length)} ${unit}`;
+    const text = size < 2 ? 'now' : seconds > 0 ? `${span} ago` : `in ${span}`;
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+/** A refreshed part that came back without itself (signed out meanwhile) reloads the page instead of vanishing. */
+document.addEventListener('htmx:after:request', (event) => {
+  const context = event.detail?.ctx;
+  const id = context?.sourceElement?.matches?.('.refreshing') ? context.sourceElement.id : undefined;
+  if (id === undefined || context.response.status >= 400 || context.text.includes(`id="${id}"`)) return;
+  event.preventDefault();
+  location.reload();
+});
+
+document.addEventListener('htmx:before:request', (event) => {
+  // Nobody looks: the next round comes.
+  if (document.hidden && event.detail?.ctx?.sourceElement?.matches?.('.refreshing')) event.preventDefault();
+});
+
+// Most pages refresh nothing, so most pages don't load htmx.
+if (document.querySelector('[hx-get], [hx-post]')) void import('./htmx.js');
+
+showTheme();
+growAges();
+setInterval(growAges, 1000);
+for (const box of document.querySelectorAll('[data-confirm]')) checkConfirm(box);
+for (const toast of document.querySelectorAll('[data-toast="leave"]'))
+  setTimeout(() => toast.remove(), 10_000);

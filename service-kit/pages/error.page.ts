@@ -1,0 +1,56 @@
+/** Pages for what went wrong: what happened, why, what to do now. */
+import { type Content, type Html, html } from './html.ts';
+import { link } from './link.ts';
+import { bareDocument, brand, type ShellOptions, shell } from './shell.ts';
+
+export interface ErrorPageOptions {
+  status: number;
+  area: string;
+  home: string;
+  /** In place of the usual words. */
+  title?: string;
+  text?: Content;
+  /** The request's number, for support. */
+  requestId?: string | undefined;
+  /** Keeps the navigation of a signed-in person. */
+  shell?: Omit<ShellOptions, 'title'> | undefined;
+}
+
+const words: Record<number, { title: string; text: string }> = {
+  400: {
+    title: 'That request could not be read',
+    text: 'Go back, check what was entered, and send it again.',
+  },
+  403: {
+    title: 'You may not do this',
+    text: 'Your role does not allow it. Ask whoever manages your organization, or sign in as somebody else.',
+  },
+  404: {
+    title: 'There is no such page',
+    text: 'It may have been deleted, or the address is wrong. Start again from the overview.',
+  },
+  409: {
+    title: 'It changed in the meantime',
+    text: 'Somebody else was faster. Load the page again and look before you repeat it.',
+  },
+  429: { title: 'Too many tries', text: 'Wait a few minutes, then try again.' },
+  500: {
+    title: 'Something went wrong on our side',
+    text: 'It was written down. Try again in a moment; nothing you entered was half done.',
+  },
+  503: { title: 'Not available right now', text: 'The database does not answer. Try again in a moment.' },
+};
+
+/** The page of an error status. */
+export function errorPage(options: ErrorPageOptions): Html {
+  const known = words[options.status] ?? words[options.status < 500 ? 400 : 500]!;
+  const title = options.title ?? known.title;
+  const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${options.text ?? known.text}</p>${
+    options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`
+  }<p>${link(options.home, 'Go to the overview', { kind: 'primary' })}</p></div>`;
+  if (options.shell) return shell({ ...options.shell, title }, content);
+  return bareDocument(
+    { title: `${title} · ${options.area}` },
+    html`<main class="alone">${brand(options.area, options.home)}<div class="card">${content}</div></main>`,
+  );
+}

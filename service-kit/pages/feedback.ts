@@ -1,0 +1,73 @@
+/** What a page says about states and outcomes: badges, notices, toasts, empty states, progress, skeletons. */
+import { attributes, type Content, type Html, html } from './html.ts';
+import { link } from './link.ts';
+import { codeBlock } from './text.ts';
+import { type Tone, toneMark } from './tone.ts';
+
+/** A word about a state, with a shape of its own. */
+export function badge(tone: Tone, text: Content): Html {
+  return html`<span class="badge tone-${tone}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span>${text}</span>`;
+}
+
+export interface NoticeOptions {
+  tone: Tone;
+  /** What happened. */
+  title: Content;
+  /** Why, and what to do now. */
+  text?: Content;
+  actions?: Content;
+}
+
+/** A message that stays in the page. Bad ones are announced at once by screen readers. */
+export function notice(options: NoticeOptions): Html {
+  return html`<div class="notice tone-${options.tone}" role="${options.tone === 'bad' ? 'alert' : 'status'}"><span class="mark" aria-hidden="true">${toneMark(options.tone)}</span><div><p class="notice-title">${options.title}</p>${
+    options.text && html`<p>${options.text}</p>`
+  }</div>${options.actions && html`<div class="actions">${options.actions}</div>`}</div>`;
+}
+
+/** The outcome of the last action, floating; closed by its button, and after ten seconds unless it is bad. */
+export function toast(tone: Tone, text: Content): Html {
+  return html`<div class="toast tone-${tone}" role="${tone === 'bad' ? 'alert' : 'status'}" data-toast="${tone === 'bad' ? 'stay' : 'leave'}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span><span>${text}</span><button type="button" class="icon-button needs-script" data-close aria-label="Close">×</button></div>`;
+}
+
+export interface EmptyStateOptions {
+  /** What is not there: "No servers yet". */
+  title: string;
+  /** What will appear here, and what makes it appear. */
+  text: Content;
+  /** A command that makes it appear, with a copy button. */
+  command?: string;
+  action?: { label: string; href: string };
+}
+
+/** Stands where rows will be, and teaches how they come. */
+export function emptyState(options: EmptyStateOptions): Html {
+  return html`<div class="empty"><p class="empty-title">${options.title}</p><p class="hint">${options.text}</p>${
+    options.command && codeBlock({ code: options.command, label: 'Command' })
+  }${options.action && html`<p>${link(options.action.href, options.action.label, { kind: 'primary' })}</p>`}</div>`;
+}
+
+export interface ProgressOptions {
+  label: string;
+  /** Left out while nobody can tell. */
+  value?: number | undefined;
+  max?: number | undefined;
+  /** "Writing the disk, 3 of 7 steps". */
+  detail?: Content;
+}
+
+/** A long task on its way; the page may be left. */
+export function progress(options: ProgressOptions): Html {
+  return html`<div class="progress"><div class="progress-line"><span>${options.label}</span>${
+    options.detail && html`<span class="hint">${options.detail}</span>`
+  }</div><progress${attributes({ 'aria-label': options.label, value: options.value, max: options.max })}></progress></div>`;
+}
+
+/** Keeps the room of content that is fetched later, so that nothing jumps: `rows` lines of table height. */
+export function skeleton(rows: number, label = 'Loading'): Html {
+  const lines = Array.from(
+    { length: Math.min(50, Math.max(1, rows)) },
+    () => html`<span class="skeleton-row"></span>`,
+  );
+  return html`<div class="skeleton" role="status"><span class="visually-hidden">${label}</span>${lines}</div>`;
+}

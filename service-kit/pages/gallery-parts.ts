@@ -1,0 +1,365 @@
+/** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
+import { type ChartData, chart } from './chart.ts';
+import { badge, emptyState, notice, progress, skeleton } from './feedback.ts';
+import { actionButton, confirm, field, form } from './form.ts';
+import { formatBytes, formatCount, formatMoney } from './format.ts';
+import { type Content, type Html, html } from './html.ts';
+import { link } from './link.ts';
+import { drawer, refreshing } from './navigation.ts';
+import { section } from './page-header.ts';
+import type { Range } from './range.ts';
+import { type Column, readSort, shareBar, table } from './table.ts';
+import { age, code, codeBlock, copyButton, definitionList, moment } from './text.ts';
+
+/** A day's rhythm with some noise, two gaps and one attack; the same for the same times. */
+export function trafficOf(nowMs: number, range: Range): ChartData {
+  const stepMs = range.stepSeconds * 1000;
+  const timesMs: number[] = [];
+  for (let ms = range.fromMs; ms < Math.min(range.toMs, nowMs); ms += stepMs) timesMs.push(ms);
+  const count = timesMs.length;
+  const attack = { from: Math.floor(count * 0.62), to: Math.floor(count * 0.74) };
+  const isGap = (index: number) =>
+    (index > count * 0.2 && index < count * 0.25) || (count > 50 && index === Math.floor(count * 0.4));
+  const noise = (seed: number) => (Math.sin(seed * 12.9898) * 43_758.5453) % 1;
+  const wave = (ms: number, size: number) =>
+    size * (1 + 0.35 * Math.sin(ms / 5_200_000) + 0.2 * noise(ms / 60_000));
+  const isAttack = (index: number) => index >= attack.from && index < attack.to;
+  return {
+    timesMs,
+    stepMs,
+    series: [
+      {
+        label: 'In',
+        role: 'in',
+        values: timesMs.map((ms, index) =>
+          isGap(index) ? null : Math.round(wave(ms, 11e6) * (isAttack(index) ? 4.2 : 1)),
+        ),
+      },
+      {
+        label: 'Out',
+        role: 'out',
+        values: timesMs.map((ms, index) => (isGap(index) ? null : Math.round(wave(ms + 9e5, 19e6)))),
+      },
+      {
+        label: 'Expected in',
+        role: 'in',
+        isExpected: true,
+        values: timesMs.map((ms) => Math.round(11e6 * (1 + 0.35 * Math.sin(ms / 5_200_000)))),
+      },
+    ],
+    areas: [{ fromMs: timesMs[attack.from] ?? nowMs, toMs: timesMs[attack.to], label: 'Attack' }],
+  };
+}
+
+function applicationsOf(nowMs: number, range: Range): ChartData {
+  const stepMs = range.stepSeconds * 1000;
+  const timesMs: number[] = [];
+  for (let ms = range.fromMs; ms < Math.min(range.toMs, nowMs); ms += stepMs) timesMs.push(ms);
+  const names = ['example.com', 'debian.org', 'github.com', 'DNS', 'SSH', 'wikipedia.org', 'NTP', 'other'];
+  return {
+    timesMs,
+    stepMs,
+    series: names.map((label, index) => ({
+      label,
+      values: timesMs.map((ms) =>
+        Math.round((8 - index) * 4e5 * (1.2 + Math.sin(ms / (3e6 + index * 7e5) + index))),
+      ),
+    })),
+  };
+}
+
+/** Charts: mirrored with gaps and an attack, many lines, nothing measured. */
+export function galleryCharts(nowMs: number, range: Range): Html {
+  return section(
+    { title: 'Charts', description: 'In goes up, out goes down; a gap stays a gap.', id: 'charts' },
+    [
+      chart({
+        id: 'traffic',
+        title: 'Traffic',
+        unit: 'bit/s',
+        data: trafficOf(nowMs, range),
+        dataUrl: '/dev/gallery/chart.json',
+        refreshSeconds: 60,
+        source: 'uplink of node-3, minute by minute',
+        csvHref: '/dev/gallery?format=csv',
+      }),
+      chart({
+        id: 'applications',
+        title: 'Applications',
+        unit: 'bit/s',
+        data: applicationsOf(nowMs, range),
+        size: 'small',
+      }),
+      chart({
+        id: 'nothing',
+        title: 'Packets',
+        unit: 'packets/s',
+        data: { timesMs: [], series: [{ label: 'In', role: 'in', values: [] }] },
+        emptyText:
+          'Nothing was measured in this range. The sensor of node-3 has not reported since it was enrolled.',
+      }),
+    ],
+  );
+}
+
+interface GalleryServer {
+  name: string;
+  address: string;
+  state: 'running' | 'stopped' | 'attacked';
+  inBytes: number | null;
+  share: number;
+  seenMs: number;
+}
+
+const servers: GalleryServer[] = [
+  {
+    name: 'web-1',
+    address: '198.51.100.17',
+    state: 'attacked',
+    inBytes: 81_274_000_123,
+    share: 0.62,
+    seenMs: 20_000,
+  },
+  {
+    name: 'web-2',
+    address: '198.51.100.18',
+    state: 'running',
+    inBytes: 12_000_000,
+    share: 0.21,
+    seenMs: 20_000,
+  },
+  {
+    name: 'database-with-a-very-long-name-that-nobody-typed-by-hand',
+    address: '2001:db8:4f3a:1200:5054:ff:fe12:3456',
+    state: 'running',
+    inBytes: 7_120_000,
+    share: 0.13,
+    seenMs: 80_000,
+  },
+  {
+    name: 'backup',
+    address: '203.0.113.9',
+    state: 'stopped',
+    inBytes: null,
+    share: 0,
+    seenMs: 5 * 86_400_000,
+  },
+];
+
+const stateBadges = {
+  running: badge('good', 'running'),
+  stopped: badge('neutral', 'stopped'),
+  attacked: badge('bad', 'under attack'),
+};
+
+const serverColumns = (nowMs: number): Column<GalleryServer>[] => [
+  {
+    key: 'name',
+    header: 'Server',
+    sortable: true,
+    cell: (row) => link(`/dev/gallery?server=${encodeURIComponent(row.name)}`, row.name),
+  },
+  { key: 'state', header: 'State', cell: (row) => stateBadges[row.state] },
+  { key: 'address', header: 'Address', kind: 'code', cell: (row) => row.address },
+  {
+    key: 'in',
+    header: 'In',
+    unit: 'MB',
+    kind: 'figure',
+    sortable: true,
+    cell: (row) => (row.inBytes === null ? undefined : formatCount(Math.round(row.inBytes / 1e6))),
+  },
+  {
+    key: 'share',
+    header: 'Share of site',
+    kind: 'figure',
+    cell: (row) => shareBar(row.inBytes === null ? null : row.share),
+  },
+  { key: 'seen', header: 'Last sample', kind: 'figure', cell: (row) => age(nowMs - row.seenMs, nowMs) },
+  {
+    key: 'actions',
+    header: '',
+    kind: 'actions',
+    cell: () => actionButton({ action: '/dev/gallery', csrfToken: 'gallery', label: 'Restart' }),
+  },
+];
+
+/** Tables: sorted with pages and files, refreshed, empty. */
+export function galleryTables(url: string, query: Readonly<Record<string, unknown>>, nowMs: number): Html {
+  const columns = serverColumns(nowMs);
+  const sort = readSort(query, columns, { by: 'in', direction: 'desc' });
+  const filter = form(
+    { action: '/dev/gallery', method: 'get', submit: 'Filter', submitKind: 'button', layout: 'inline' },
+    [
+      field({ name: 'name', label: 'Name contains', placeholder: 'web' }),
+      field({
+        kind: 'select',
+        name: 'state',
+        label: 'State',
+        options: [
+          { value: '', label: 'any' },
+          { value: 'running', label: 'running' },
+        ],
+      }),
+    ],
+  );
+  return section({ title: 'Tables', id: 'tables' }, [
+    refreshing(
+      { id: 'servers', url: '/dev/gallery', everySeconds: 20 },
+      table({
+        caption: 'Servers',
+        columns,
+        rows: servers,
+        url,
+        sort,
+        filter,
+        rowTone: (row) => (row.state === 'attacked' ? 'bad' : undefined),
+        pages: { label: '1–4 of 312', nextHref: '/dev/gallery?after=4' },
+        csvHref: '/dev/gallery?format=csv',
+        jsonHref: '/dev/gallery?format=json',
+        empty: { title: 'No servers', text: 'Deploy one.' },
+      }),
+    ),
+    table({
+      caption: 'Networks',
+      columns: [{ key: 'name', header: 'Name', cell: () => '' }],
+      rows: [],
+      empty: {
+        title: 'No servers yet',
+        text: 'A server appears here as soon as it is ordered, with its address and its traffic.',
+        command:
+          'curl -H "Authorization: Bearer $KEY" -X POST https://example.net/api/v1/servers -d @server.json',
+        action: { label: 'Deploy a server', href: '/dev/gallery' },
+      },
+    }),
+  ]);
+}
+
+/** Forms: every kind of field, hints, errors, and the guard of what can't be undone. */
+export function galleryForms(csrfToken: string): Html {
+  return section(
+    {
+      title: 'Forms',
+      id: 'forms',
+      actions: drawer(
+        { id: 'drawer-key', open: 'Open a drawer', title: 'New API key' },
+        keyForm(csrfToken, 'drawer_'),
+      ),
+    },
+    [
+      html`<div class="card">${keyForm(csrfToken, '')}</div>`,
+      confirm({
+        action: '/dev/gallery',
+        csrfToken,
+        name: 'web-1',
+        consequence: 'web-1, its disk and its addresses will be gone for good. Nothing can bring them back.',
+        submit: 'Destroy server',
+      }),
+    ],
+  );
+}
+
+function keyForm(csrfToken: string, prefix: string): Html {
+  return form(
+    { action: '/dev/gallery', csrfToken, submit: 'Create key', cancel: link('/dev/gallery', 'Cancel') },
+    [
+      field({
+        name: `${prefix}name`,
+        label: 'Name',
+        hint: 'What will use the key, so that you know it later.',
+        value: 'deploy',
+        required: true,
+      }),
+      field({
+        name: `${prefix}network`,
+        label: 'Allowed network',
+        error: '10.0.0.0/40 is no network. Write it like 10.0.0.0/24.',
+        value: '10.0.0.0/40',
+        isCode: true,
+      }),
+      field({
+        kind: 'select',
+        name: `${prefix}scope`,
+        label: 'Scope',
+        value: 'read',
+        options: [
+          { value: 'read', label: 'Read' },
+          { value: 'full', label: 'Full' },
+        ],
+      }),
+      field({
+        kind: 'textarea',
+        name: `${prefix}note`,
+        label: 'Note',
+        rows: 3,
+        value: 'Rotated every quarter.',
+      }),
+      field({
+        kind: 'number',
+        name: `${prefix}days`,
+        label: 'Days until it ends',
+        min: 1,
+        max: 365,
+        disabled: true,
+        value: 90,
+      }),
+      field({
+        kind: 'checkbox',
+        name: `${prefix}notify`,
+        label: 'Tell me before it ends',
+        checked: true,
+        hint: 'By email, a week before.',
+      }),
+    ],
+  );
+}
+
+/** Badges, notices, progress, skeletons, buttons. */
+export function galleryFeedback(): Html {
+  return section({ title: 'States and outcomes', id: 'feedback' }, [
+    html`<div class="actions">${badge('neutral', 'stopped')}${badge('info', 'deploying')}${badge('good', 'running')}${badge('warn', 'late')}${badge('bad', 'under attack')}</div>`,
+    html`<div class="actions">${link('/dev/gallery', 'Primary', { kind: 'primary' })}${link('/dev/gallery', 'Button', { kind: 'button' })}${link('/dev/gallery', 'Danger', { kind: 'danger' })}<button class="button" type="button" disabled>Disabled</button>${link('/dev/gallery', 'Plain link')}</div>`,
+    notice({
+      tone: 'info',
+      title: 'The sensor of node-3 is new',
+      text: 'Its first minute arrives within two minutes.',
+    }),
+    notice({ tone: 'good', title: 'Saved' }),
+    notice({
+      tone: 'warn',
+      title: 'Credit ends in 3 days',
+      text: 'Servers stop when it reaches zero. Add credit or a card.',
+      actions: link('/dev/gallery', 'Add credit', { kind: 'button' }),
+    }),
+    notice({
+      tone: 'bad',
+      title: 'The server was not started',
+      text: 'node-3 did not answer within 30 s. Try again, or start it on another node.',
+    }),
+    html`<div class="card">${progress({ label: 'Deploying web-3', value: 3, max: 7, detail: 'Writing the disk, step 3 of 7' })}</div>`,
+    html`<div class="card">${progress({ label: 'Looking for a node', detail: 'This may take a minute; you may leave this page.' })}</div>`,
+    html`<div class="table-frame">${skeleton(3)}</div>`,
+    html`<div class="card">${emptyState({ title: 'All quiet', text: 'Incidents appear here when traffic leaves what is expected.' })}</div>`,
+  ]);
+}
+
+/** Facts, code, copy buttons, moments, money. */
+export function galleryText(nowMs: number): Content {
+  return section({ title: 'Facts and code', id: 'text' }, [
+    definitionList([
+      { term: 'Address', value: code('2001:db8:4f3a:1200:5054:ff:fe12:3456', true) },
+      { term: 'MAC', value: code('52:54:00:12:34:56', true) },
+      { term: 'Deployed', value: moment(nowMs - 3_600_000 * 31, nowMs) },
+      { term: 'Disk', value: formatBytes(40_000_000_000) },
+      { term: 'Price', value: `${formatMoney(125)} an hour` },
+      { term: 'Balance', value: formatMoney(-12_345_600) },
+      { term: 'Host', value: undefined },
+      { term: 'Last backup', value: age(null, nowMs) },
+    ]),
+    codeBlock({
+      label: 'Answer',
+      code: '{\n  "id": 17,\n  "name": "web-1",\n  "description": "a long line that does not fit on a phone and therefore scrolls inside its own box",\n  "state": "running"\n}',
+    }),
+    html`<p>${copyButton('svc_demo', 'Copy the key')}</p>`,
+  ]);
+}

@@ -1,0 +1,104 @@
+/**
+ * The pages of both servers: typed functions that return HTML, in one visual language.
+ *
+ * A page is `sendPage(reply, shell({…}, [pageHeader({…}), …]))`. Values in `html` templates are escaped, links come
+ * from `link` alone, and nothing here prints inline script or style, because the policy of `sendPage` forbids them.
+ * A server registers `registerAssets(app)` once, and outside production `registerGallery(app)`, whose page
+ * `/dev/gallery` shows every component. Units in names: `…Ms` is UTC milliseconds, money is whole quanta of 0.0001.
+ */
+export { type AssetName, assetUrl, registerAssets } from './assets.ts';
+export {
+  type ChartArea,
+  type ChartData,
+  type ChartOptions,
+  type ChartSeries,
+  type ChartUnit,
+  chart,
+  chartJson,
+  formatChartValue,
+} from './chart.ts';
+export { type ErrorPageOptions, errorPage } from './error.page.ts';
+export {
+  badge,
+  type EmptyStateOptions,
+  emptyState,
+  type NoticeOptions,
+  notice,
+  type ProgressOptions,
+  progress,
+  skeleton,
+  toast,
+} from './feedback.ts';
+export {
+  actionButton,
+  type CheckboxField,
+  CONFIRM_FIELD,
+  type ConfirmOptions,
+  CSRF_FIELD,
+  confirm,
+  type FieldOptions,
+  type FormOptions,
+  field,
+  form,
+  hiddenField,
+  type InputField,
+  isConfirmed,
+  type SelectField,
+  type TextAreaField,
+} from './form.ts';
+export {
+  formatAge,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatMoney,
+  formatPacketRate,
+  formatPercent,
+  formatTime,
+  type Known,
+} from './format.ts';
+export { registerGallery } from './gallery.page.ts';
+export { attributes, type Content, type Html, html, jsonScript } from './html.ts';
+export { isSafeHref, type LinkOptions, link, safeHref, withQuery } from './link.ts';
+export { type DrawerOptions, drawer, type RefreshOptions, refreshing, type Tab, tabs } from './navigation.ts';
+export {
+  type PageHeaderOptions,
+  pageHeader,
+  type SectionOptions,
+  type StatOptions,
+  section,
+  stat,
+  stats,
+} from './page-header.ts';
+export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
+export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
+export {
+  type Crumb,
+  type NavigationGroup,
+  type NavigationItem,
+  type Person,
+  type ShellOptions,
+  shell,
+} from './shell.ts';
+export { isLocalPath, type SignInPageOptions, signInPage } from './sign-in.page.ts';
+export {
+  type Column,
+  readSort,
+  type Sort,
+  type SortDirection,
+  shareBar,
+  type TableOptions,
+  table,
+} from './table.ts';
+export {
+  age,
+  type CodeBlockOptions,
+  code,
+  codeBlock,
+  copyButton,
+  type Definition,
+  definitionList,
+  moment,
+} from './text.ts';
+export type { Tone } from './tone.ts';

@@ -1,0 +1,307 @@
+/**
+ * The promises of every component: what comes from outside can't become markup, and nothing is executed or styled
+ * from inside the page. A component that is not in the list below fails the first test.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { galleryPage } from './gallery.page.ts';
+import * as pages from './index.ts';
+
+const naughty = `"><svg onload=alert(1)>'&lt;</script></textarea><!--\` onx=1 {{7*7}}`;
+const token = `csrf${naughty}`;
+const href = `/a?b=${encodeURIComponent(naughty)}`;
+const now = Date.UTC(2026, 10, 21, 10, 0);
+const range = { ...pages.readRange({}, now), error: naughty };
+const frame: pages.ShellOptions = {
+  area: naughty,
+  home: href,
+  title: naughty,
+  navigation: [{ label: naughty, items: [{ label: naughty, href, key: naughty, count: 3 }] }],
+  breadcrumb: [{ label: naughty, href }, { label: naughty }],
+  search: { action: href, placeholder: naughty, name: naughty, value: naughty },
+  person: { name: naughty, detail: naughty },
+  csrfToken: token,
+  toast: pages.toast('bad', naughty),
+};
+const oneField = { name: naughty, label: naughty, hint: naughty, error: naughty };
+
+/** Every exported component with the naughty string wherever text may come in. */
+const components: Record<string, () => pages.Html> = {
+  actionButton: () =>
+    pages.actionButton({ action: href, csrfToken: token, label: naughty, fields: { [naughty]: naughty } }),
+  age: () => pages.age(now, now),
+  attributes: () => pages.html`<a${pages.attributes({ title: naughty })}></a>`,
+  badge: () => pages.badge('bad', naughty),
+  chart: () =>
+    pages.chart({
+      id: naughty,
+      title: naughty,
+      unit: 'bit/s',
+      source: naughty,
+      dataUrl: href,
+      csvHref: href,
+      data: {
+        timesMs: [now],
+        series: [{ label: naughty, values: [1] }],
+        areas: [{ fromMs: now, label: naughty }],
+      },
+    }),
+  code: () => pages.code(naughty, true),
+  codeBlock: () => pages.codeBlock({ code: naughty, label: naughty }),
+  confirm: () =>
+    pages.confirm({
+      action: href,
+      csrfToken: token,
+      name: naughty,
+      consequence: naughty,
+      submit: naughty,
+      error: naughty,
+      fields: { a: naughty },
+    }),
+  copyButton: () => pages.copyButton(naughty, naughty),
+  definitionList: () => pages.definitionList([{ term: naughty, value: naughty }]),
+  drawer: () => pages.drawer({ id: naughty, open: naughty, title: naughty }, naughty),
+  emptyState: () =>
+    pages.emptyState({ title: naughty, text: naughty, command: naughty, action: { label: naughty, href } }),
+  errorPage: () =>
+    pages.errorPage({
+      status: 404,
+      area: naughty,
+      home: href,
+      title: naughty,
+      text: naughty,
+      requestId: naughty,
+    }),
+  field: () =>
+    pages.html`${[
+      pages.field({
+        ...oneField,
+        value: naughty,
+        placeholder: naughty,
+        pattern: naughty,
+        autocomplete: naughty,
+      }),
+      pages.field({ ...oneField, kind: 'textarea', value: naughty, placeholder: naughty }),
+      pages.field({
+        ...oneField,
+        kind: 'select',
+        value: naughty,
+        options: [{ value: naughty, label: naughty }],
+      }),
+      pages.field({ ...oneField, kind: 'checkbox', value: naughty }),
+    ]}`,
+  form: () =>
+    pages.form({ action: href, csrfToken: token, submit: naughty, error: naughty, cancel: naughty }, naughty),
+  hiddenField: () => pages.hiddenField(naughty, naughty),
+  html: () => pages.html`<p title="${naughty}">${naughty}${[naughty, [naughty]]}</p>`,
+  jsonScript: () => pages.jsonScript(naughty, { [naughty]: naughty }),
+  link: () => pages.link(href, naughty, { label: naughty }),
+  moment: () => pages.moment(now, now),
+  notice: () => pages.notice({ tone: 'bad', title: naughty, text: naughty, actions: naughty }),
+  pageHeader: () =>
+    pages.pageHeader({ title: naughty, state: { tone: 'bad', text: naughty }, actions: naughty }),
+  progress: () => pages.progress({ label: naughty, detail: naughty }),
+  rangePicker: () => pages.rangePicker({ url: `/a?x=${encodeURIComponent(naughty)}`, range }),
+  refreshing: () => pages.refreshing({ id: naughty, url: href, everySeconds: 20 }, naughty),
+  section: () =>
+    pages.section({ title: naughty, description: naughty, actions: naughty, id: naughty }, naughty),
+  shareBar: () => pages.shareBar(0.5),
+  shell: () => pages.shell(frame, naughty),
+  signInPage: () => pages.signInPage({ area: naughty, email: naughty, error: naughty, next: naughty }),
+  skeleton: () => pages.skeleton(2, naughty),
+  stat: () => pages.stat({ label: naughty, value: naughty, unit: naughty, source: naughty, href }),
+  stats: () => pages.stats(pages.stat({ label: naughty, value: undefined })),
+  table: () =>
+    pages.table({
+      caption: naughty,
+      url: href,
+      filter: naughty,
+      csvHref: href,
+      jsonHref: href,
+      empty: { title: naughty, text: naughty },
+      sort: { by: naughty, direction: 'asc' },
+      columns: [
+        { key: naughty, header: naughty, unit: naughty, sortable: true, cell: () => naughty },
+        { key: 'b', header: 'b', kind: 'figure', cell: () => undefined },
+      ],
+      rows: [1],
+      pages: { label: naughty, nextHref: href },
+    }),
+  tabs: () => pages.tabs(naughty, [{ label: naughty, href, count: 2 }]),
+  toast: () => pages.toast('good', naughty),
+};
+
+/** Exported functions that give no markup. */
+const noMarkup = new Set([
+  'assetUrl',
+  'chartJson',
+  'isConfirmed',
+  'isLocalPath',
+  'isSafeHref',
+  'readRange',
+  'readSort',
+  'registerAssets',
+  'registerGallery',
+  'safeHref',
+  'sendPage',
+  'withQuery',
+  ...Object.keys(pages).filter((name) => name.startsWith('format')),
+]);
+
+/** Every `<` begins a tag whose attributes are all quoted; since `>` is always escaped, a tag ends at the first one. */
+function tagsOf(markup: string): string[] {
+  const withoutData = markup.replace(/(<script type="application\/json"[^>]*>)[^<]*/g, '$1');
+  assert.doesNotMatch(withoutData.replace(/<[^<>]*>/g, ''), /[<>]/, 'a bare < or > stands in the text');
+  return withoutData.match(/<[^<>]*>/g) ?? [];
+}
+
+function assertClean(name: string, markup: string): void {
+  for (const tag of tagsOf(markup)) {
+    assert.match(
+      tag,
+      /^<(!doctype html|\/?[a-z][a-z0-9-]*( [a-zA-Z][a-zA-Z0-9-]*(="[^"<>]*")?)*)>$/,
+      `${name}: ${tag}`,
+    );
+    assert.doesNotMatch(tag.replace(/"[^"]*"/g, '""'), / (style|on[a-z]+)(=|\s|>)/, `${name}: ${tag}`);
+    assert.doesNotMatch(tag, /="\s*(javascript|vbscript|data):/i, `${name}: ${tag}`);
+    if (tag.startsWith('<script'))
+      assert.match(tag, / src="\/assets\/| type="application\/json"/, `${name}: ${tag}`);
+    assert.doesNotMatch(tag, /^<(style|svg onload|iframe|object|embed|base)\b/, `${name}: ${tag}`);
+  }
+}
+
+describe('components', () => {
+  test('every exported function is in the list', () => {
+    const functions = Object.entries(pages).filter(
+      ([name, value]) => typeof value === 'function' && !noMarkup.has(name),
+    );
+    assert.deepEqual(functions.map(([name]) => name).sort(), Object.keys(components).sort());
+  });
+
+  for (const [name, render] of Object.entries(components)) {
+    test(`${name} escapes what it is given and emits no inline script, style or javascript: address`, () => {
+      assertClean(name, String(render()));
+    });
+  }
+
+  test('the checker itself finds what it looks for', () => {
+    for (const bad of [
+      '<p onclick="x">',
+      '<p style="x">',
+      '<a href="javascript:x">',
+      '<a href=/x>',
+      '<script>x</script>',
+      '<p>a < b</p>',
+      '<script src="https://x/">',
+      '<style>',
+    ]) {
+      assert.throws(() => assertClean('planted', bad), bad);
+    }
+  });
+
+  test('the gallery shows each component', () => {
+    const page = String(galleryPage({ url: '/dev/gallery', nowMs: now, query: { toast: '1' } }));
+    assertClean('gallery', page);
+    const marks = [
+      'class="sidebar"',
+      'class="breadcrumb"',
+      'role="search"',
+      'class="theme-switch',
+      'action="/sign-out"',
+      'class="page-header"',
+      'class="state ',
+      'class="stats"',
+      'class="table-scroll"',
+      'aria-sort=',
+      'class="exports"',
+      'class="empty"',
+      '<svc-chart',
+      'class="chart-empty"',
+      'class="badge ',
+      'class="definitions"',
+      'class="field-error"',
+      'class="field field-checkbox"',
+      'data-confirm=',
+      'data-copy=',
+      'class="code-block"',
+      'class="tabs"',
+      'class="drawer"',
+      'class="toast ',
+      'class="notice ',
+      '<progress',
+      'class="skeleton"',
+      'class="range-picker"',
+      'hx-get=',
+      'class="share"',
+      'class="unknown"',
+      'name="csrf_token"',
+    ];
+    for (const mark of marks) assert.ok(page.includes(mark), mark);
+  });
+
+  test('chart data can not close its script element, and reads back the same', () => {
+    const label = `</script><script>alert(1)</script><!-- \u2028 & `;
+    const made = String(pages.jsonScript('x', { label }));
+    const inside = made.slice(made.indexOf('>') + 1, made.lastIndexOf('</script>'));
+    assert.doesNotMatch(inside, /[<>&\u2028]/);
+    assert.deepEqual(JSON.parse(inside), { label });
+  });
+
+  test('no source writes an attribute without quotes', () => {
+    const files = readdirSync(new URL('.', import.meta.url)).filter((name) => /(?<!\.test)\.ts$/.test(name));
+    assert.ok(files.length > 15);
+    for (const file of files) {
+      const text = readFileSync(new URL(file, import.meta.url), 'utf8');
+      assert.doesNotMatch(text, /<[a-z][^<>`]* [a-z-]+=\$\{/, file);
+    }
+  });
+
+  test('html refuses a promise, attributes refuse handlers and styles, a POST form refuses to miss its token', () => {
+    assert.throws(() => pages.html`${Promise.resolve('x') as never}`, TypeError);
+    for (const name of ['onclick', 'style', 'x y', 'a"b'])
+      assert.throws(() => pages.attributes({ [name]: 'x' }), TypeError);
+    assert.throws(() => pages.form({ action: '/a', submit: 'x' }, ''), TypeError);
+    assert.throws(() => pages.shell({ ...frame, csrfToken: undefined }, ''), TypeError);
+  });
+
+  test('a GET form carries no token', () => {
+    assert.doesNotMatch(
+      String(pages.form({ action: '/a', method: 'get', csrfToken: token, submit: 'x' }, '')),
+      /csrf/,
+    );
+  });
+
+  test('a password is never sent back into a page', () => {
+    assert.doesNotMatch(
+      String(pages.field({ kind: 'password', name: 'p', label: 'P', value: 'secret' })),
+      /secret/,
+    );
+  });
+
+  test('an action that asks for the name takes the name only', () => {
+    assert.equal(pages.isConfirmed({ confirm_name: ' web-1 ' }, 'web-1'), true);
+    for (const body of [{}, null, 'web-1', { confirm_name: 'web-2' }, { confirm_name: ['web-1'] }]) {
+      assert.equal(pages.isConfirmed(body, 'web-1'), false);
+    }
+  });
+
+  test('a forged sort name gives the default order', () => {
+    const columns = [
+      { key: 'name', header: 'Name', sortable: true, cell: () => '' },
+      { key: 'x', header: 'X', cell: () => '' },
+    ];
+    const fallback = { by: 'name', direction: 'asc' } as const;
+    assert.deepEqual(pages.readSort({ sort: 'x', direction: 'desc' }, columns, fallback), fallback);
+    assert.deepEqual(pages.readSort({ sort: 'name', direction: 'desc' }, columns, fallback), {
+      by: 'name',
+      direction: 'desc',
+    });
+  });
+
+  test('a missing value reads unknown, in figures, facts and tables', () => {
+    assert.match(String(pages.stat({ label: 'x', value: undefined, unit: 'Mbit/s' })), /unknown<\/span>/);
+    assert.match(String(pages.definitionList([{ term: 'x', value: null }])), /unknown/);
+    assert.match(String(components.table!()), /<span class="unknown">unknown<\/span>/);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * The time range of charts and tables, the same everywhere and always in the URL: `?range=6h`, or
+ * `?range=custom&from=2026-11-21T10:00Z&to=…` in UTC.
+ */
+import { field, form, hiddenField } from './form.ts';
+import { type Content, type Html, html } from './html.ts';
+import { link, splitUrl, withQuery } from './link.ts';
+
+export type RangeName = '15m' | '1h' | '6h' | '24h' | '7d' | '30d' | 'custom';
+
+export interface Range {
+  name: RangeName;
+  /** Inclusive, on a whole step. */
+  fromMs: number;
+  /** Exclusive, on a whole step; for the named ranges the end of the step that holds now. */
+  toMs: number;
+  /** Distance of two points that gives a chart 15 to 720 of them; whole minutes. */
+  stepSeconds: number;
+  /** Why a custom range was not taken; the fallback stands in the other fields. */
+  error?: string;
+}
+
+const spans: Record<Exclude<RangeName, 'custom'>, { seconds: number; stepSeconds: number; label: string }> = {
+  '15m': { seconds: 900, stepSeconds: 60, label: '15 m' },
+  '1h': { seconds: 3600, stepSeconds: 60, label: '1 h' },
+  '6h': { seconds: 21_600, stepSeconds: 60, label: '6 h' },
+  '24h': { seconds: 86_400, stepSeconds: 300, label: '24 h' },
+  '7d': { seconds: 604_800, stepSeconds: 1800, label: '7 d' },
+  '30d': { seconds: 2_592_000, stepSeconds: 7200, label: '30 d' },
+};
+
+/** The longest custom range. */
+export const RANGE_DAYS_MAX = 400;
+
+/** Reads the range of a parsed query. What can't be read gives the fallback, with `error` for a custom range. */
+export function readRange(
+  query: Readonly<Record<string, unknown>>,
+  nowMs: number,
+  fallback: Exclude<RangeName, 'custom'> = '6h',
+): Range {
+  const name = query.range;
+  if (name === 'custom') return readCustomRange(query, nowMs, fallback);
+  if (typeof name === 'string' && Object.hasOwn(spans, name))
+    return namedRange(name as keyof typeof spans, nowMs);
+  return namedRange(fallback, nowMs);
+}
+
+function namedRange(name: keyof typeof spans, nowMs: number): Range {
+  const { seconds, stepSeconds } = spans[name];
+  const stepMs = stepSeconds * 1000;
+  const toMs = Math.ceil(nowMs / stepMs) * stepMs;
+  return { name, fromMs: toMs - seconds * 1000, toMs, stepSeconds };
+}
+
+function readCustomRange(
+  query: Readonly<Record<string, unknown>>,
+  nowMs: number,
+  fallback: keyof typeof spans,
+): Range {
+  const from = readUtc(query.from);
+  const to = readUtc(query.to);
+  const refuse = (error: string): Range => ({ ...namedRange(fallback, nowMs), error });
+  if (from === undefined || to === undefined)
+    return refuse('Give both times in UTC, such as 2026-11-21 10:00.');
+  if (to <= from) return refuse('The end must be after the start.');
+  if (to - from > RANGE_DAYS_MAX * 86_400_000)
+    return refuse(`A range covers at most ${RANGE_DAYS_MAX} days.`);
+  const stepSeconds =
+    [60, 300, 900, 1800, 3600, 7200, 21_600, 86_400].find((step) => (to - from) / (step * 1000) <= 720) ??
+    86_400;
+  const stepMs = stepSeconds * 1000;
+  return {
+    name: 'custom',
+    fromMs: Math.floor(from / stepMs) * stepMs,
+    toMs: Math.ceil(to / stepMs) * stepMs,
+    stepSeconds,
+  };
+}
+
+/** A browser's `datetime-local` has no zone: it is read as UTC, which the field's label says. */
+function readUtc(value: unknown): number | undefined {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?$/.test(value))
+    return undefined;
+  const ms = Date.parse(`${value.replace(' ', 'T').replace(/Z$/, '')}Z`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** The range's picker; `url` is this page's path and query, whose other values stay. */
+export function rangePicker(options: { url: string; range: Range }): Html {
+  const { url, range } = options;
+  const named = Object.entries(spans).map(([name, span]) =>
+    link(withQuery(url, { range: name, from: undefined, to: undefined }), span.label, {
+      kind: 'quiet',
+      current: range.name === name,
+    }),
+  );
+  return html`<div class="range-picker"><nav class="segments" aria-label="Time range">${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
+    range.error && html`<p class="field-error" role="alert">■ ${range.error}</p>`
+  }</div>`;
+}
+
+function customForm(url: string, range: Range): Html {
+  const { path, query } = splitUrl(url);
+  const kept: Content[] = [];
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (!['range', 'from', 'to'].includes(name)) kept.push(hiddenField(name, value));
+  }
+  const local = (ms: number) => new Date(ms).toISOString().slice(0, 16);
+  return form({ action: path, method: 'get', submit: 'Show' }, [
+    kept,
+    hiddenField('range', 'custom'),
+    field({
+      kind: 'datetime-local',
+      name: 'from',
+      label: 'From (UTC)',
+      required: true,
+      value: local(range.fromMs),
+    }),
+    field({
+      kind: 'datetime-local',
+      name: 'to',
+      label: 'To (UTC)',
+      required: true,
+      value: local(range.toMs),
+    }),
+  ]);
+}

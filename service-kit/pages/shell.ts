@@ -1,0 +1,149 @@
+/**
+ * The frame of every page: navigation, breadcrumb, search, the signed-in person, the theme switch.
+ *
+ * `shell` gives a whole document. Everything works without JavaScript: on a phone the navigation folds into a
+ * popover, which browsers open by themselves.
+ */
+import { assetUrl } from './assets.ts';
+import { CSRF_FIELD, hiddenField } from './form.ts';
+import { attributes, type Content, type Html, html } from './html.ts';
+import { link, safeHref } from './link.ts';
+
+export interface NavigationItem {
+  label: string;
+  href: string;
+  /** The letter that goes here after `g`. */
+  key?: string;
+  /** The item whose part of the product one is in. */
+  current?: boolean;
+  /** A figure behind the label, for what waits. */
+  count?: number | undefined;
+}
+
+export interface NavigationGroup {
+  /** Heading over the items; left out for the first group. */
+  label?: string;
+  items: readonly NavigationItem[];
+}
+
+export interface Crumb {
+  label: string;
+  href?: string;
+}
+
+export interface Person {
+  name: string;
+  /** The organization or the role: "Northwind", "operator, read-only". */
+  detail?: string | undefined;
+}
+
+export interface ShellOptions {
+  /** Which part of the product: "Customer portal", "Operations", "Monitor". */
+  area: string;
+  /** Where the product's name leads. */
+  home: string;
+  /** The page's title in the browser; the area is added. */
+  title: string;
+  navigation: readonly NavigationGroup[];
+  /** The way to this page, the page itself last and without `href`. */
+  breadcrumb?: readonly Crumb[];
+  /** A GET form; `/` focuses it. */
+  search?: { action: string; placeholder: string; name?: string; value?: string | undefined } | undefined;
+  /** Who is signed in. Without a person there is no sign-out form. */
+  person?: Person | undefined;
+  /** Token of the sign-out form; needed with a person. */
+  csrfToken?: string | undefined;
+  /** Where the sign-out form posts; default `/sign-out`. */
+  signOutAction?: string;
+  /** The outcome of the last action (`toast`). */
+  toast?: Html | undefined;
+  /** Narrow text instead of the full width, for settings and forms. */
+  isNarrow?: boolean;
+}
+
+/** A whole page. */
+export function shell(options: ShellOptions, content: Content): Html {
+  return bareDocument(
+    { title: `${options.title} · ${options.area}` },
+    html`<a class="skip-link" href="#content">Skip to the content</a><div class="shell">${sidebar(options)}<div class="column">${topBar(options)}<main id="content" class="${options.isNarrow ? 'content narrow' : 'content'}" tabindex="-1">${content}</main></div></div>${options.toast}`,
+  );
+}
+
+/** No styles injected, no history of its own, and no error page swapped into a part of a page. */
+const HTMX_SETTINGS = JSON.stringify({
+  includeIndicatorCSS: false,
+  history: false,
+  noSwap: [204, 304, '4xx', '5xx'],
+});
+
+/** A document without navigation: the frame of sign-in and error pages. */
+export function bareDocument(options: { title: string }, body: Content): Html {
+  // The theme script is small and blocks on purpose: a page must not flash in the wrong scheme.
+  return html`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="htmx-config" content="${HTMX_SETTINGS}"><title>${options.title}</title><link rel="icon" type="image/svg+xml" href="${assetUrl('favicon.svg')}"><link rel="stylesheet" href="${assetUrl('pages.css')}"><script src="${assetUrl('theme.js')}"></script><script type="module" src="${assetUrl('pages.js')}"></script></head><body>${body}</body></html>`;
+}
+
+/** The product's mark and name. */
+export function brand(area: string, home: string): Html {
+  return html`<a class="brand" href="${safeHref(home)}"><svg class="brand-mark" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><rect x="2" y="3" width="20" height="7" rx="2"></rect><rect x="2" y="14" width="20" height="7" rx="2"></rect><circle cx="7" cy="6.5" r="1.5"></circle><path d="M6 17.5h4l1.5-2 2 4 1.5-2h3"></path></svg><span class="brand-name">svc</span><span class="brand-area">${area}</span></a>`;
+}
+
+function sidebar(options: ShellOptions): Html {
+  const groups = options.navigation.map(
+    (group) =>
+      html`<div class="navigation-group">${group.label && html`<p class="navigation-label">${group.label}</p>`}<ul>${group.items.map((item) => html`<li>${navigationLink(item)}</li>`)}</ul></div>`,
+  );
+  return html`<nav id="navigation" class="sidebar" popover aria-label="Main">${brand(options.area, options.home)}${groups}<div class="sidebar-foot">${themeSwitch()}${personBox(options)}</div></nav>`;
+}
+
+function navigationLink(item: NavigationItem): Html {
+  return html`<a${attributes({
+    href: safeHref(item.href),
+    'aria-current': item.current ? 'page' : undefined,
+    'data-go': item.key,
+    'aria-keyshortcuts': item.key ? `g ${item.key}` : undefined,
+  })}><span>${item.label}</span>${item.key && html`<kbd class="needs-script" aria-hidden="true">g ${item.key}</kbd>`}${item.count !== undefined && html`<span class="count">${item.count}</span>`}</a>`;
+}
+
+function topBar(options: ShellOptions): Html {
+  const crumbs = options.breadcrumb?.map(
+    (crumb) =>
+      html`<li>${crumb.href ? link(crumb.href, crumb.label, { kind: 'quiet' }) : html`<span aria-current="page">${crumb.label}</span>`}</li>`,
+  );
+  return html`<header class="top-bar"><button type="button" class="menu-button button" popovertarget="navigation">Menu</button>${
+    crumbs && html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs}</ol></nav>`
+  }${options.search && searchForm(options.search)}</header>`;
+}
+
+function searchForm(search: NonNullable<ShellOptions['search']>): Html {
+  return html`<form class="search" role="search" method="get" action="${safeHref(search.action)}"><input${attributes(
+    {
+      type: 'search',
+      name: search.name ?? 'q',
+      value: search.value,
+      placeholder: search.placeholder,
+      'aria-label': search.placeholder,
+      'aria-keyshortcuts': '/',
+      'data-search': true,
+    },
+  )}><kbd class="needs-script" aria-hidden="true">/</kbd></form>`;
+}
+
+function themeSwitch(): Html {
+  const choices = [
+    ['system', 'Auto'],
+    ['light', 'Light'],
+    ['dark', 'Dark'],
+  ] as const;
+  return html`<div class="theme-switch needs-script" role="group" aria-label="Colours">${choices.map(
+    ([value, label]) =>
+      html`<button type="button" data-theme-choice="${value}" aria-pressed="false">${label}</button>`,
+  )}</div>`;
+}
+
+function personBox(options: ShellOptions): Content {
+  const { person, csrfToken } = options;
+  if (!person) return '';
+  if (!csrfToken)
+    throw new TypeError('the shell of a signed-in person needs the CSRF token of its sign-out form');
+  return html`<div class="person"><div class="person-name"><span>${person.name}</span>${person.detail && html`<span class="hint">${person.detail}</span>`}</div><form method="post" action="${safeHref(options.signOutAction ?? '/sign-out')}">${hiddenField(CSRF_FIELD, csrfToken)}<button type="submit" class="button small">Sign out</button></form></div>`;
+}

@@ -1,0 +1,37 @@
+/** A module as the import law sees it: where it stands, what it imports, which SQL it holds. */
+
+export const programs = ['operations', 'monitor', 'sensor'] as const;
+
+export interface Place {
+  path: string;
+  /** First folder: a program, `common`, `contracts`, `service-kit`, `lab`, … */
+  top: string;
+  /** Second folder of a program, for features; `surfaces/portal` for a surface; null for files directly in the program. */
+  unit: string | null;
+  kind: 'feature' | 'surface' | 'commands' | 'migrations' | 'root' | 'other';
+  isTest: boolean;
+  /** The path within the unit. */
+  inside: string;
+}
+
+export interface Module {
+  place: Place;
+  imports: { text: string; names: string[]; isTypeOnly: boolean; target: Place | null }[];
+  sqlTexts: string[];
+}
+
+export function placeOf(path: string): Place {
+  const parts = path.split('/');
+  const top = parts[0]!;
+  const isTest = /\.(test|bench|prove)\.ts$/.test(path) || parts.includes('testing');
+  const base = { path, top, isTest };
+  if (!(programs as readonly string[]).includes(top))
+    return { ...base, unit: null, kind: 'other', inside: parts.slice(1).join('/') };
+  if (parts.length === 2) return { ...base, unit: null, kind: 'root', inside: parts[1]! };
+  const second = parts[1]!;
+  if (second === 'surfaces') {
+    return { ...base, unit: `surfaces/${parts[2]}`, kind: 'surface', inside: parts.slice(3).join('/') };
+  }
+  const kind = second === 'commands' ? 'commands' : second === 'migrations' ? 'migrations' : 'feature';
+  return { ...base, unit: second, kind, inside: parts.slice(2).join('/') };
+}

@@ -1,0 +1,122 @@
+/**
+ * Photographs pages for whoever builds them: each at 1440 and 390 px, light and dark, as PNG files.
+ *
+ * usage: sh tools/with-node tools/photograph.ts [--out DIR] [--email E --password P] [--sign-in URL] [--viewport] URL ...
+ *
+ * With an email it signs in first, at /sign-in of the first URL's server. Besides the pictures it says what a glance
+ * misses: a page wider than its window, messages of the browser's console, refused policies, and the page's weight.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+
+/** What Debian's Chromium needs to run without a display, and to ask nobody outside. */
+const CHROMIUM_FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+const WIDTHS = [1440, 390] as const;
+const SCHEMES = ['light', 'dark'] as const;
+
+interface Wishes {
+  urls: string[];
+  out: string;
+  isViewportOnly: boolean;
+  signIn?: { url: string; email: string; password: string };
+}
+
+function readWishes(): Wishes {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      out: { type: 'string', default: 'data/pictures' },
+      email: { type: 'string' },
+      password: { type: 'string' },
+      'sign-in': { type: 'string' },
+      viewport: { type: 'boolean', default: false },
+    },
+  });
+  const first = positionals[0];
+  if (first === undefined) throw new Error('Name at least one URL.');
+  const wishes: Wishes = { urls: positionals, out: values.out, isViewportOnly: values.viewport };
+  if (values.email === undefined) return wishes;
+  if (values.password === undefined) throw new Error('--email needs --password.');
+  const url = values['sign-in'] ?? new URL('/sign-in', first).href;
+  return { ...wishes, signIn: { url, email: values.email, password: values.password } };
+}
+
+async function signIn(context: BrowserContext, wish: NonNullable<Wishes['signIn']>): Promise<void> {
+  const page = await context.newPage();
+  await page.goto(wish.url);
+  await page.fill('input[name="email"]', wish.email);
+  await page.fill('input[name="password"]', wish.password);
+  await Promise.all([
+    page.waitForURL((url) => url.href !== wish.url),
+    page.press('input[name="password"]', 'Enter'),
+  ]);
+  await page.close();
+}
+
+async function photograph(page: Page, url: string, path: string, isViewportOnly: boolean): Promise<string[]> {
+  const remarks: string[] = [];
+  let bytes = 0;
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) remarks.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => remarks.push(`script: ${error.message}`));
+  page.on('response', async (response) => {
+    bytes += (await response.body().catch(() => Buffer.alloc(0))).length;
+  });
+  await page.goto(url, { waitUntil: 'networkidle' });
+  const wide = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+  if (Number(wide) > 0) remarks.push(`the page is ${wide} px wider than its window`);
+  if (bytes > 150 * 1024) remarks.push(`weighs ${Math.round(bytes / 1024)} KiB, more than 150`);
+  await page.screenshot({ path, fullPage: !isViewportOnly });
+  return remarks;
+}
+
+/** `/sites/3/traffic?range=1h` becomes `sites-3-traffic-range-1h`. */
+function nameOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return `${pathname}${search}`.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '') || 'index';
+}
+
+async function main(): Promise<void> {
+  const wishes = readWishes();
+  await mkdir(wishes.out, { recursive: true });
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_FLAGS });
+  try {
+    for (const scheme of SCHEMES) {
+      for (const width of WIDTHS) {
+        const context = await browser.newContext({
+          viewport: { width, height: width === 390 ? 844 : 900 },
+          colorScheme: scheme,
+        });
+        if (wishes.signIn) await signIn(context, wishes.signIn);
+        for (const url of wishes.urls) {
+          const page = await context.newPage();
+          const path = join(wishes.out, `${nameOf(url)}-${width}-${scheme}.png`);
+          const remarks = await photograph(page, url, path, wishes.isViewportOnly);
+          console.log([path, ...remarks.map((remark) => `  ! ${remark}`)].join('\n'));
+          await page.close();
+        }
+        await context.close();
+      }
+    }
+  } finally {
+    await browser.close();
+  }
+}
+
+await main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,52 @@
+/**
+ * Debian packages that tests and the lab use beside npm's. As root they are installed; an ordinary user is told what
+ * is left out. On the build machine (`CI`) nothing may be left out.
+ */
+import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+
+interface SystemPackage {
+  name: string;
+  /** A file that it brings. */
+  file: string;
+  /** What can't run without it. */
+  use: string;
+}
+
+export const systemPackages: readonly SystemPackage[] = [
+  { name: 'iproute2', file: '/usr/sbin/ip', use: 'network namespaces of the lab' },
+  { name: 'nftables', file: '/usr/sbin/nft', use: 'independent counters of the lab' },
+  { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },
+  { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
+  { name: 'chromium', file: '/usr/bin/chromium', use: 'pages in a real browser' },
+];
+
+const isThere = (file: string) => existsSync(file) || existsSync(file.replace('/usr/', '/'));
+
+/** True when everything is there, or may be left out. */
+export async function installSystemPackages(
+  wanted: readonly SystemPackage[] = systemPackages,
+): Promise<boolean> {
+  const missing = wanted.filter((entry) => !isThere(entry.file));
+  if (missing.length === 0) return true;
+  const names = missing.map((entry) => entry.name);
+  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
+    console.log(`installing ${names.join(', ')} ...`);
+    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const options: SpawnSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'], env: environment };
+    spawnSync('apt-get', ['update', '-qq'], options);
+    const result = spawnSync(
+      'apt-get',
+      ['install', '-y', '-qq', '--no-install-recommends', ...names],
+      options,
+    );
+    if (result.status === 0) return true;
+    console.log(`apt-get could not install ${names.join(', ')}`);
+  }
+  for (const entry of missing) console.log(`left out without ${entry.name}: ${entry.use}`);
+  if (process.env.CI) {
+    console.log('nothing may be left out here: run as root on Debian, or install these packages first');
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,126 @@
+/**
+ * The whole gate: installs what the tests need, then runs every check, cheap ones first, and all tests.
+ *
+ * usage: npm test [-- --checks | FILE …]      --checks: everything but the tests; FILE: these test files only
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { silentReporter } from '#common/reporter/index.ts';
+import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
+import { testServerDir } from '#service-kit/testing/index.ts';
+import { checkBoundaries } from './boundaries/index.ts';
+import { installSystemPackages } from './system-packages.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
+const bin = (name: string) => `${root}/node_modules/.bin/${name}`;
+
+/** Files of the working tree that git knows or would add; without git, every file below. */
+function listFiles(): string[] {
+  const git = spawnSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
+  const listed =
+    git.status === 0
+      ? git.stdout
+      : spawnSync('find', ['.', '-path', './node_modules', '-prune', '-o', '-type', 'f', '-print'], {
+          cwd: root,
+          encoding: 'utf8',
+        }).stdout;
+  return listed
+    .split('\n')
+    .map((file) => file.replace(/^\.\//, ''))
+    .filter((file) => file !== '' && existsSync(`${root}/${file}`))
+    .sort();
+}
+
+function runTool(...command: string[]): string | null {
+  const result = spawnSync(command[0]!, command.slice(1), { cwd: root, encoding: 'utf8' });
+  if (result.error) return result.error.message;
+  return result.status === 0 ? null : `${result.stdout}${result.stderr}`;
+}
+
+interface Check {
+  name: string;
+  /** What is wrong, or null. */
+  run(): string | null;
+}
+
+const checks: Check[] = [
+  {
+    name: 'format and lint',
+    run: () => runTool(bin('biome'), 'check', '--error-on-warnings', '--max-diagnostics=40', '.'),
+  },
+  { name: 'types', run: () => runTool(bin('tsc')) },
+  {
+    name: 'boundaries',
+    run() {
+      const offences = checkBoundaries(root, listFiles(), 30);
+      return offences.length === 0
+        ? null
+        : offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`).join('\n');
+    },
+  },
+  { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },
+  { name: 'dead code', run: () => runTool(bin('knip')) },
+];
+
+function runChecks(): boolean {
+  for (const check of checks) {
+    const started = performance.now();
+    let fault: string | null;
+    try {
+      fault = check.run();
+    } catch (error) {
+      fault = (error as Error).message;
+    }
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.log(`${fault === null ? 'ok  ' : 'FAIL'}  ${check.name} (${seconds} s)`);
+    if (fault !== null) {
+      console.log(fault);
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Slow files first, so that they run beside the many quick ones instead of after them. */
+function orderTests(files: string[]): string[] {
+  const weight = (file: string) => (file.startsWith('system-tests/') ? 0 : file.startsWith('lab/') ? 1 : 2);
+  return files.sort((a, b) => weight(a) - weight(b));
+}
+
+async function runTests(files: string[]): Promise<number> {
+  const reporter = `${root}/tools/test-reporter.ts`;
+  const args = [
+    '--disable-warning=ExperimentalWarning',
+    '--test',
+    '--test-concurrency=3',
+    `--test-reporter=${reporter}`,
+    '--test-timeout=300000',
+  ];
+  const child = spawn(process.execPath, [...args, ...files], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  return new Promise((done) => child.once('exit', (code) => done(code ?? 1)));
+}
+
+async function main(): Promise<number> {
+  const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+  if (named.length === 0) {
+    if (!(await installSystemPackages())) return 1;
+    if (!runChecks()) {
+      console.log('0 passed, 1 failed');
+      return 1;
+    }
+    if (process.argv.includes('--checks')) return 0;
+  }
+  const files =
+    named.length > 0 ? named : orderTests(listFiles().filter((file) => file.endsWith('.test.ts')));
+  try {
+    return await runTests(files);
+  } finally {
+    if (named.length === 0) await stopDetachedServer(testServerDir, silentReporter);
+  }
+}
+
+process.exitCode = await main();

@@ -24,16 +24,14 @@ const guest: GuestInput = {
   mac: '52:54:00:5e:00:11',
   addresses: [{ address: '203.0.113.17' }, { address: '2001:db8:113::17' }],
 };
-const testingFile = (name: string) => fileURLToPath(new URL(`./testing/${name}`, import.meta.url));
+const holdExchangesFile = fileURLToPath(new URL('./testing/hold-exchanges.ts', import.meta.url));
+const sendDatagramsFile = fileURLToPath(new URL('./testing/send-datagrams.ts', import.meta.url));
+const supervisorFile = fileURLToPath(new URL('./testing/run-supervisor.ts', import.meta.url));
 
 /** Holds exchanges inside a guest; each result is the bytes that came, or why they didn't. */
 async function holdInGuest(lab: Lab, name: string, exchanges: Omit<Exchange, 'certificate'>[]) {
   const certificate = join(dirname(lab.facts.truth_ledger), 'certificate.pem');
-  const argv = [
-    process.execPath,
-    testingFile('hold-exchanges.ts'),
-    JSON.stringify({ certificate, exchanges }),
-  ];
+  const argv = [process.execPath, holdExchangesFile, JSON.stringify({ certificate, exchanges })];
   return JSON.parse(await lab.execInGuest(name, argv)) as (number | string)[];
 }
 
@@ -45,7 +43,7 @@ function leftovers(dataDir: string): string[] {
 }
 
 async function spawnSupervisor(t: TestContext, dataDir: string) {
-  const child = spawn(process.execPath, [testingFile('run-supervisor.ts'), dataDir, JSON.stringify(guest)], {
+  const child = spawn(process.execPath, [supervisorFile, dataDir, JSON.stringify(guest)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => removeLab(dataDir));
@@ -85,13 +83,7 @@ describe('a lab world', needsRoot, () => {
     const site = addressRecords.get('time.example.org')!;
     const [packets, payload, answer] = [250, 1000, 48];
     for (const address of [site.ipv4, site.ipv6]) {
-      const argv = [
-        process.execPath,
-        testingFile('send-datagrams.ts'),
-        address,
-        String(packets),
-        String(payload),
-      ];
+      const argv = [process.execPath, sendDatagramsFile, address, String(packets), String(payload)];
       assert.equal(await lab.execInGuest(guest.name, argv), String(packets));
     }
     const counts = await readCounters(lab.inHypervisor([]));

@@ -91,13 +91,9 @@ export function superviseProcess(options: SupervisedProcessOptions): SupervisedP
 
 function spawnChild(options: SupervisedProcessOptions): ChildProcess {
   const file = fileURLToPath(new URL(`../${options.file}`, import.meta.url));
-  const node = [
-    process.execPath,
-    '--disable-warning=ExperimentalWarning',
-    file,
-    JSON.stringify(options.input),
-  ];
-  return spawn('ip', ['netns', 'exec', options.namespace, ...node], {
+  const node = [process.execPath, '--disable-warning=ExperimentalWarning', file];
+  const [tool, ...rest] = ['ip', 'netns', 'exec', options.namespace, ...node] as [string, ...string[]];
+  return spawn(tool, [...rest, JSON.stringify(options.input)], {
     env: { ...process.env, PATH: toolPath },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });

@@ -15,7 +15,10 @@ export async function checkConnection(
   if (!connection) return;
   try {
     const { project, capabilities } = await createClient(connection).discover();
-    await writeCheck(db, connection, { projectName: project.name.slice(0, 200), capabilities: known(capabilities) });
+    await writeCheck(db, connection, {
+      projectName: project.name.slice(0, 200),
+      capabilities: known(capabilities),
+    });
   } catch (error) {
     await writeCheck(db, connection, { error: safeFaultText(error) });
     throw error;

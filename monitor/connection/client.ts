@@ -4,8 +4,9 @@
  * Every failure is one of a few fixed sentences (NET-4.10): what operations answered in an error is neither kept nor
  * logged, because it may hold anything.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { CodedError } from '#common/errors/index.ts';
 import {
   Discovery,
   InventoryPage,
@@ -15,7 +16,6 @@ import {
   TelemetryReceipts,
   type TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
-import { CodedError } from '#common/errors/index.ts';
 
 export interface OperationsClient {
   /** What the token's project may do. */
@@ -50,7 +50,8 @@ const sentences: Record<OperationsFault, string> = {
   unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
   timeout: 'Operations did not answer in time. The next run tries again.',
   redirected: 'Operations answered with a redirect, which is not followed. Enter the final base URL.',
-  unauthorized: 'Operations refused the token. Create a new token for the admin API project and enter it here.',
+  unauthorized:
+    'Operations refused the token. Create a new token for the admin API project and enter it here.',
   permission_missing:
     'The admin API project lacks the permission for this feed. Edit the project in operations; the token stays valid.',
   refused: 'Operations refused the request as invalid.',
@@ -94,14 +95,14 @@ const answers = {
   receipts: Compile(TelemetryReceipts),
 };
 
-interface Check<T extends TSchema> {
-  Check(value: unknown): value is Static<T>;
+interface Check<T> {
+  Check(value: unknown): value is T;
 }
 
 export function createOperationsClient(options: OperationsClientOptions): OperationsClient {
   const timeoutMs = options.timeoutMs ?? 10_000;
 
-  async function call<T extends TSchema>(path: string, check: Check<T>, body?: object): Promise<Static<T>> {
+  async function call<T>(path: string, check: Check<T>, body?: object): Promise<T> {
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, text } = await exchange(`${options.baseUrl}/api/admin/v1${path}`, {
       method: body ? 'POST' : 'GET',
@@ -165,7 +166,8 @@ function faultOf(status: number, text: string): OperationsError {
   if (status >= 300 && status < 400) return new OperationsError('redirected');
   if (status === 401) return new OperationsError('unauthorized');
   if (status === 403) return new OperationsError('permission_missing', namedPermission(text));
-  if (status >= 400 && status < 500 && status !== 408 && status !== 429) return new OperationsError('refused');
+  if (status >= 400 && status < 500 && status !== 408 && status !== 429)
+    return new OperationsError('refused');
   return new OperationsError('failed');
 }
 

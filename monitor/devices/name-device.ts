@@ -19,7 +19,10 @@ export async function nameDevice(
   if (!device) return false;
   const name = input.name.trim();
   if (name.length > nameLengthMax || /\p{Cc}/u.test(name)) {
-    throw new CodedError('devices.invalid', `A device's name has at most ${nameLengthMax} printable characters.`);
+    throw new CodedError(
+      'devices.invalid',
+      `A device's name has at most ${nameLengthMax} printable characters.`,
+    );
   }
   if (name === '') await deleteName(db, device.mac);
   else await upsertName(db, device.mac, name, actor.kind === 'person' ? actor.id : null);

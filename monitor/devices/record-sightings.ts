@@ -19,6 +19,11 @@ interface Span {
   lastMinute: number;
 }
 
+interface ClaimSpan extends Span {
+  key: string;
+  address: string;
+}
+
 /**
  * Notes which devices owned which addresses in these minutes; call it in the transaction that adds the minutes.
  *
@@ -31,13 +36,13 @@ export async function recordSightings(
   hosts: readonly HostSighting[],
 ): Promise<void> {
   const devices = new Map<string, DeviceSighting>();
-  const claims = new Map<string, Span & { key: string; address: string }>();
+  const claims = new Map<string, ClaimSpan>();
   for (const { deviceKey, address, minute } of hosts) {
     const parsed = parseDeviceKey(deviceKey);
     if (!parsed) continue;
     const key = `${parsed.segment}|${parsed.mac}`;
-    widen(devices, key, minute, () => ({ ...parsed, manufacturer: null }));
-    widen(claims, `${key}|${address}`, minute, () => ({ key, address }));
+    widen<DeviceSighting>(devices, key, minute, (span) => ({ ...parsed, manufacturer: null, ...span }));
+    widen<ClaimSpan>(claims, `${key}|${address}`, minute, (span) => ({ key, address, ...span }));
   }
   if (devices.size === 0) return;
   for (const device of devices.values()) device.manufacturer = await findManufacturer(device.mac);
@@ -54,15 +59,15 @@ export async function recordSightings(
   }
 }
 
-function widen<T extends object>(
-  spans: Map<string, T & Span>,
+function widen<T extends Span>(
+  spans: Map<string, T>,
   key: string,
   minute: number,
-  create: () => T,
+  create: (span: Span) => T,
 ): void {
   const span = spans.get(key);
   if (!span) {
-    spans.set(key, { ...create(), firstMinute: minute, lastMinute: minute });
+    spans.set(key, create({ firstMinute: minute, lastMinute: minute }));
     return;
   }
   span.firstMinute = Math.min(span.firstMinute, minute);

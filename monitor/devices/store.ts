@@ -90,14 +90,22 @@ export async function openConflicts(
       insert into ip_conflicts (site_id, address) select ${siteId}, address from clashes
       on conflict (site_id, address) where resolved_at is null do nothing
       returning address)
-    select host(opened.address) as address, clashes.macs from opened join clashes using (address)`.execute(db);
+    select host(opened.address) as address, clashes.macs from opened join clashes using (address)`.execute(
+    db,
+  );
   return rows;
 }
 
 /** Archives the devices of a destroyed machine that are not archived yet, and releases their claims. */
 export async function archiveDevices(
   db: Queryable,
-  gone: { siteId: number | null; clusterId: number; vmId: number; macs: readonly string[]; keptMacs: readonly string[] },
+  gone: {
+    siteId: number | null;
+    clusterId: number;
+    vmId: number;
+    macs: readonly string[];
+    keptMacs: readonly string[];
+  },
 ): Promise<{ archived: number; addresses: { siteId: number; address: string }[] }> {
   const { rows } = await sql<{ id: number; isNew: boolean }>`
     with carrying as (
@@ -120,7 +128,9 @@ export async function archiveDevices(
 /** Ends the match of a machine's devices that stay, because another machine carries their MAC now. */
 export async function endMatches(db: Queryable, clusterId: number, vmId: number): Promise<void> {
   await sql`update devices set match_ended_at = svc_now()
-    where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId} and match_ended_at is null`.execute(db);
+    where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId} and match_ended_at is null`.execute(
+    db,
+  );
 }
 
 /** Resolves open conflicts of these addresses that fewer than two live owners are left of. */

@@ -26,7 +26,9 @@ export async function applyNotice(
     .transaction()
     .execute(async (trx) => {
       await lockInventory(trx);
-      const fresh = await addTombstones(trx, notice.cluster_id, notice.destroyed_at ?? null, [...macsOf.keys()]);
+      const fresh = await addTombstones(trx, notice.cluster_id, notice.destroyed_at ?? null, [
+        ...macsOf.keys(),
+      ]);
       const gone = [...macsOf]
         .filter(([vmId]) => fresh.has(vmId))
         .map(([vmId, macs]) => ({ clusterId: notice.cluster_id, vmId, macs }));

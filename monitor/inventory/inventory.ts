@@ -1,5 +1,5 @@
-import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
+import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type MatchInput, parseMac } from '#monitor/devices/index.ts';
 
 /** A machine as it is stored: canonical MACs and addresses, bounded texts. */
@@ -30,7 +30,13 @@ export function toMachine(vm: InventoryVm): InventoryMachine {
     const mac = parseMac(entry.mac_address);
     if (!mac) continue;
     const addresses = entry.addresses.map(canonicalAddress).filter((address) => address !== null);
-    interfaces.push({ interfaceId: entry.id, mac, bridge: bounded(entry.bridge), vlan: entry.vlan, addresses });
+    interfaces.push({
+      interfaceId: entry.id,
+      mac,
+      bridge: bounded(entry.bridge),
+      vlan: entry.vlan,
+      addresses,
+    });
   }
   return {
     clusterId: vm.cluster_id,

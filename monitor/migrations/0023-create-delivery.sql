@@ -18,7 +18,9 @@ create table allocation_targets (
   virtual_machine_id bigint not null,
   cluster_id bigint not null,
   address inet not null,
-  assigned_at text not null
+  assigned_at text not null,
+  -- False for what is not globally routable: it is counted and never sent (NET-2.3).
+  is_supported boolean not null
 );
 
 -- How far each allocation generation has been delivered. `assigned_at` is part of the identity: a new owner of an

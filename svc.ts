@@ -21,7 +21,7 @@ const programs: Record<string, Program> = {
     load: () => import('#operations/main.ts'),
   },
   monitor: {
-    sentence: 'Takes in what sensors saw, shows it, and delivers it to operations.',
+    sentence: 'Takes in what sensors observe, shows it, and feeds it to operations.',
     load: () => import('#monitor/main.ts'),
   },
   sensor: {

@@ -5,6 +5,7 @@
  * total lengths of the outermost header; `observe` never throws and allocates nothing on the ordinary path; memory
  * is bounded, and what finds no room is counted in `detailTruncated` while the totals of local addresses stay exact.
  */
+import { MinuteCapture } from './minute-capture.ts';
 import type { CaptureRole, MinuteReport } from './minute-report.ts';
 
 export type {
@@ -70,5 +71,11 @@ export interface Capture {
   closeAll(nowMs: number): MinuteReport[];
 }
 
-/** Makes a capture. It holds its tables from the start (about 12 MiB) and starts nothing. */
-export declare function createCapture(options: CaptureOptions): Capture;
+/** Makes a capture. It holds its tables from the start (about 10 MiB) and starts nothing. */
+export function createCapture(options: CaptureOptions): Capture {
+  return new MinuteCapture(options);
+}
+
+export { isSupportedLinkType } from './decode-link.ts';
+export type { ListedAnswer, ListedConversation, ListedEnd, ListedFlow } from './listing.ts';
+export { createReading, type Reading, type ReadingOptions, type ReadingResult } from './reading.ts';

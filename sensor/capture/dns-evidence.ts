@@ -1,0 +1,165 @@
+/**
+ * Which client asked for which name, and which address that gave it.
+ *
+ * An answer counts only when the same client asked that very question before (same addresses, ports, id, name and
+ * type), so nobody can plant a name for somebody else. Both tables are sets of a few ways: a place is found or
+ * overwritten, never searched for, and one client can only push out 256 names, its own or those of few others.
+ */
+import { dnsMessage, dnsNames } from './dns-message.ts';
+import { mixHash } from './keyed-table.ts';
+
+const queryWords = 3;
+const queryWays = 4;
+const querySeconds = 60;
+const answerWords = 11;
+const answerWays = 8;
+const setsPerClient = 32;
+const ttlMaxSeconds = 86_400;
+/** Without a few seconds' grace a name with TTL 0 would never name the connection it was asked for. */
+const zeroTtlSeconds = 5;
+
+/** Parties of a DNS exchange, or client and remote end of a flow. Filled by the caller before each call. */
+export const pair = { version: 4, client: new Int32Array(4), server: new Int32Array(4), ports: 0 };
+
+export class DnsEvidence {
+  readonly #seed: number;
+  readonly #queries: Int32Array;
+  readonly #querySets: number;
+  readonly #answers: Int32Array;
+  readonly #answerSets: number;
+  /** Live answers were stored at least once; spares every new flow of a capture without DNS the look-up. */
+  #hasAnswers = false;
+
+  constructor(queriesMax: number, answersMax: number, seed: number) {
+    this.#seed = seed;
+    this.#querySets = queriesMax / queryWays;
+    this.#queries = new Int32Array(queriesMax * queryWords);
+    this.#answerSets = answersMax / answerWays;
+    this.#answers = new Int32Array(answersMax * answerWords);
+  }
+
+  /** Remembers the question in `dnsMessage` for `pair`. */
+  rememberQuery(now: number): void {
+    const hash = this.#hashQuestion();
+    const check = mixHash(hash, 0x51ed270b);
+    const base = (hash & (this.#querySets - 1)) * queryWays * queryWords;
+    let oldest = base;
+    for (let way = 0; way < queryWays; way += 1) {
+      const at = base + way * queryWords;
+      if (this.#queries[at] === check || this.#queries[at + 2] === 0) {
+        oldest = at;
+        break;
+      }
+      if (this.#queries[at + 1]! < this.#queries[oldest + 1]!) oldest = at;
+    }
+    this.#queries[oldest] = check;
+    this.#queries[oldest + 1] = now | 0;
+    this.#queries[oldest + 2] = 1;
+  }
+
+  /** True when the answer in `dnsMessage` belongs to a question of the last minute. */
+  wasAsked(now: number): boolean {
+    const hash = this.#hashQuestion();
+    const check = mixHash(hash, 0x51ed270b);
+    const base = (hash & (this.#querySets - 1)) * queryWays * queryWords;
+    for (let way = 0; way < queryWays; way += 1) {
+      const at = base + way * queryWords;
+      if (this.#queries[at] !== check || this.#queries[at + 2] === 0) continue;
+      return (now | 0) - this.#queries[at + 1]! <= querySeconds;
+    }
+    return false;
+  }
+
+  /** Remembers that for the client in `pair`, the address in `pair.server` is `nameId`. */
+  rememberAddress(nameId: number, ttlSeconds: number, now: number): void {
+    const at = this.#place(now);
+    const { client, server } = pair;
+    for (let word = 0; word < 4; word += 1) {
+      this.#answers[at + word] = client[word]!;
+      this.#answers[at + 4 + word] = server[word]!;
+    }
+    this.#answers[at + 8] = pair.version;
+    this.#answers[at + 9] = nameId + 1;
+    // Times with the top bit set mean zero (RFC 2181).
+    const ttl = ttlSeconds > 0x7fffffff ? 0 : Math.min(ttlSeconds, ttlMaxSeconds);
+    this.#answers[at + 10] = (now + Math.max(ttl, zeroTtlSeconds)) | 0;
+    this.#hasAnswers = true;
+  }
+
+  /** Id of the name under which the client in `pair` learned the address in `pair.server`, -1 for none. */
+  nameOf(now: number): number {
+    if (!this.#hasAnswers) return -1;
+    const base = this.#setBase();
+    for (let way = 0; way < answerWays; way += 1) {
+      const at = base + way * answerWords;
+      if (!this.#isPair(at)) continue;
+      return this.#answers[at + 10]! >= (now | 0) ? this.#answers[at + 9]! - 1 : -1;
+    }
+    return -1;
+  }
+
+  /** Marks the names that live answers refer to, before a sweep. */
+  markNames(marks: Uint8Array, now: number): void {
+    for (let at = 0; at < this.#answers.length; at += answerWords) {
+      const name = this.#answers[at + 9]! - 1;
+      if (name < 0) continue;
+      if (this.#answers[at + 10]! < (now | 0)) this.#answers[at + 9] = 0;
+      else marks[name] = 1;
+    }
+  }
+
+  /** Takes over the new ids of a sweep. */
+  renumberNames(renumbered: Int32Array): void {
+    for (let at = 9; at < this.#answers.length; at += answerWords) {
+      const name = this.#answers[at]! - 1;
+      if (name >= 0) this.#answers[at] = renumbered[name]! + 1;
+    }
+  }
+
+  /** The pair's own place, else a free or expired one, else the one that expires first. */
+  #place(now: number): number {
+    const base = this.#setBase();
+    let best = base;
+    let bestExpiry = 0x7fffffff;
+    for (let way = 0; way < answerWays; way += 1) {
+      const at = base + way * answerWords;
+      if (this.#isPair(at)) return at;
+      const expiry =
+        this.#answers[at + 9] === 0 || this.#answers[at + 10]! < (now | 0) ? 0 : this.#answers[at + 10]!;
+      if (expiry < bestExpiry) {
+        best = at;
+        bestExpiry = expiry;
+      }
+    }
+    return best;
+  }
+
+  #isPair(at: number): boolean {
+    const { client, server } = pair;
+    if (this.#answers[at + 9] === 0 || this.#answers[at + 8] !== pair.version) return false;
+    for (let word = 3; word >= 0; word -= 1) {
+      if (this.#answers[at + word] !== client[word] || this.#answers[at + 4 + word] !== server[word])
+        return false;
+    }
+    return true;
+  }
+
+  #setBase(): number {
+    const { client, server } = pair;
+    let own = this.#seed;
+    for (let word = 0; word < 4; word += 1) own = mixHash(own, client[word]!);
+    let other = this.#seed;
+    for (let word = 0; word < 4; word += 1) other = mixHash(other, server[word]!);
+    const set = (own + (other & (setsPerClient - 1))) & (this.#answerSets - 1);
+    return set * answerWays * answerWords;
+  }
+
+  #hashQuestion(): number {
+    const { client, server } = pair;
+    let hash = mixHash(this.#seed, dnsMessage.id | (dnsMessage.questionType << 16));
+    hash = mixHash(hash, pair.ports);
+    for (let word = 0; word < 4; word += 1) hash = mixHash(mixHash(hash, client[word]!), server[word]!);
+    for (let i = 0; i < dnsMessage.nameLength; i += 1) hash = mixHash(hash, dnsNames[i]!);
+    return hash;
+  }
+}

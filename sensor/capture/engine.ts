@@ -1,0 +1,475 @@
+/**
+ * Takes frames, keeps the counters, and closes the minutes.
+ *
+ * A packet costs one look-up: its flow. Addresses, rows and names get their share when the flow is flushed, at the
+ * minute's end or when it leaves the table, so bytes that came before a name was known go to that name. What no flow
+ * has room for goes to the counters of its addresses at once.
+ */
+
+import { decodeFrame } from './decode-link.ts';
+import { Field, Flag, FlowTable, flowWords } from './flow-table.ts';
+import { Fragments, hasPorts } from './fragments.ts';
+import type { CaptureOptions } from './index.ts';
+import { Ledger, share } from './ledger.ts';
+import type { Listing } from './listing.ts';
+import { compileLocalScope, type LocalRanges } from './local-scope.ts';
+import type { NameTable } from './name-table.ts';
+import { Naming } from './naming.ts';
+import { Packet, Protocol, Verdict } from './packet.ts';
+import { openTunnel } from './tunnels.ts';
+
+const tunnelDepthMax = 6;
+
+/** Counters of the open minute, or of the whole file. */
+export interface Totals {
+  packets: number;
+  ipPackets: number;
+  ipBytes: number;
+  nonIpPackets: number;
+  parserDropped: number;
+  kernelDropped: number;
+  detailTruncated: number;
+}
+
+/** Sizes of an engine's tables. */
+export interface EngineSizes {
+  flowsMax: number;
+  buffersMax: number;
+  queriesMax: number;
+  answersMax: number;
+  remoteHostsMax: number;
+  usageRowsMax: number;
+}
+
+export class Engine {
+  readonly totals: Totals = emptyTotals();
+  readonly ledger: Ledger;
+  readonly flows: FlowTable;
+  /** Milliseconds into the open minute, plus one, and the second of the frame at hand. */
+  offsetMs = 1;
+  now = 0;
+
+  readonly #options: CaptureOptions;
+  readonly #sizes: EngineSizes;
+  readonly #names: NameTable;
+  readonly #listing: Listing | null;
+  readonly #naming: Naming;
+  readonly #fragments: Fragments;
+  readonly #packet = new Packet();
+  readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
+  readonly #scratch = new Int32Array(8);
+  #local: LocalRanges;
+  /** The side that sent the packet that was counted last. */
+  #side = 0;
+  readonly #keepsOwners: boolean;
+
+  constructor(
+    options: CaptureOptions,
+    sizes: EngineSizes,
+    names: NameTable,
+    listing: Listing | null,
+    key: readonly [number, number],
+  ) {
+    this.#options = options;
+    this.#sizes = sizes;
+    this.#names = names;
+    this.#listing = listing;
+    this.#local = compileLocalScope(options.local);
+    this.#keepsOwners = options.role === 'bridge';
+    this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
+    this.flows = new FlowTable({ flowsMax: sizes.flowsMax, key, onRemove: (base) => this.#onRemove(base) });
+    this.#fragments = new Fragments((packet, bytes, packets) => this.#countHeld(packet, bytes, packets));
+    this.#naming = new Naming(
+      {
+        flows: this.flows,
+        names,
+        seed: key[1],
+        buffersMax: sizes.buffersMax,
+        queriesMax: sizes.queriesMax,
+        answersMax: sizes.answersMax,
+        listing,
+        flush: (base) => this.#flush(base),
+        restart: (base) => this.#restart(base),
+        onTruncated: () => this.#onTruncated(),
+      },
+      this.#packet,
+    );
+  }
+
+  /** Counts one frame; the caller has set `now` and `offsetMs`. */
+  observe(
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    vlanTci: number,
+  ): void {
+    this.observeLink(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci);
+  }
+
+  /** The same for a frame of another link type, as files with several interfaces have them. */
+  observeLink(
+    linkType: number,
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    vlanTci: number,
+  ): void {
+    const totals = this.totals;
+    totals.packets += 1;
+    const p = this.#packet;
+    p.attach(bytes);
+    const end = Math.min(offset + capturedLength, bytes.length);
+    p.end = end;
+    p.wireEnd = Math.max(offset + wireLength, end);
+    const verdict = decodeFrame(p, linkType, offset);
+    if (verdict !== Verdict.ip) {
+      if (verdict === Verdict.nonIp) totals.nonIpPackets += 1;
+      else totals.parserDropped += 1;
+      return;
+    }
+    if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) p.vlan = vlanTci & 0xfff;
+    totals.ipPackets += 1;
+    totals.ipBytes += p.ipLength;
+    if (p.isFragment) this.#observeFragment(p);
+    else this.#count(p, p.ipLength, 1);
+  }
+
+  /** Replaces the local scope. */
+  setLocal(local: CaptureOptions['local']): void {
+    // What was counted so far was counted under the old scope.
+    this.flushAll();
+    this.#local = compileLocalScope(local);
+    for (let base = 0; base < this.flows.highWater; base += flowWords) {
+      if ((this.flows.words[base + Field.flags]! & Flag.alive) !== 0) this.#judgeSides(base);
+    }
+  }
+
+  /** Books what every flow moved; named and answered ones first, so that floods don't take their rows. */
+  flushAll(): void {
+    this.#fragments.flushPending();
+    const { words, highWater } = this.flows;
+    for (let pass = 0; pass < 2; pass += 1) {
+      for (let base = 0; base < highWater; base += flowWords) {
+        const flags = words[base + Field.flags]!;
+        if ((flags & Flag.alive) === 0) continue;
+        const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
+        if (isFirst === (pass === 0)) this.#flush(base);
+      }
+    }
+  }
+
+  /** Lists every open flow (files only). */
+  listOpenFlows(): void {
+    const { words, sums, highWater } = this.flows;
+    for (let base = 0; base < highWater; base += flowWords) {
+      if ((words[base + Field.flags]! & Flag.alive) !== 0) this.#listing?.addFlow(words, sums, base);
+    }
+  }
+
+  /** Forgets idle flows and unused names, after a minute was closed and its rows were read. */
+  tidy(): void {
+    this.flows.removeIdle(this.now);
+    if (!this.#names.isCrowded) return;
+    const { words, highWater } = this.flows;
+    const marks = new Uint8Array(this.#names.count);
+    this.#naming.markNames(marks, this.now);
+    this.ledger.markNames(marks);
+    for (let base = 0; base < highWater; base += flowWords) {
+      const name = words[base + Field.name]! - 1;
+      if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0) marks[name] = 1;
+    }
+    const renumbered = this.#names.sweep(marks);
+    this.#naming.renumberNames(renumbered);
+    for (let base = 0; base < highWater; base += flowWords) {
+      const name = words[base + Field.name]! - 1;
+      if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0)
+        words[base + Field.name] = renumbered[name]! + 1;
+    }
+  }
+
+  #observeFragment(p: Packet): void {
+    const fragments = this.#fragments;
+    const isWhole = fragments.add(p, this.now);
+    const releasedBytes = fragments.releasedBytes;
+    const releasedPackets = fragments.releasedPackets;
+    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, this.now)) return;
+    const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets);
+    if (!isWhole || base < 0) return;
+    const { whole } = fragments;
+    this.#inspect(whole, base, this.#side, 0, 0);
+  }
+
+  /** Fragments whose ports never came: they count on a flow without ports. */
+  #countHeld(packet: Packet, bytes: number, packets: number): void {
+    packet.sourcePort = packet.targetPort = 0;
+    packet.tcpFlags = -1;
+    packet.dataAt = packet.dataEnd = packet.payloadEnd = 0;
+    packet.isFragment = true;
+    packet.fragmentOffset = 8;
+    packet.macAt = -1;
+    this.#count(packet, bytes, packets);
+  }
+
+  /** Adds a packet to its flow and looks at what it says; the flow's base, or -1 when there was no room. */
+  #count(p: Packet, bytes: number, packets: number): number {
+    const flows = this.flows;
+    const base = flows.locate(p, 0, this.now);
+    if (base < 0) {
+      this.#countWithoutFlow(p, bytes, packets);
+      return -1;
+    }
+    const { words, sums, side } = flows;
+    if (flows.isNew) {
+      this.#judgeSides(base);
+      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
+    }
+    if (this.#keepsOwners && p.macAt >= 0) this.#noteMac(p, base, side);
+    if (p.protocol === Protocol.tcp) {
+      // A handshake may start the flow anew and a request may rename it, which books what came before.
+      this.#inspect(p, base, side, 0, 0);
+      this.#add(words, sums, base, side, bytes, packets);
+      this.#noteState(p, base, side);
+    } else {
+      // What is found in a tunnel may need room, so this flow is complete before anybody looks inside.
+      this.#add(words, sums, base, side, bytes, packets);
+      this.#noteState(p, base, side);
+      this.#inspect(p, base, side, 0, 0);
+    }
+    this.#side = side;
+    return base;
+  }
+
+  #add(
+    words: Int32Array,
+    sums: Float64Array,
+    base: number,
+    side: number,
+    bytes: number,
+    packets: number,
+  ): void {
+    sums[((base + Field.bytes) >> 1) + side]! += bytes;
+    words[base + Field.packets + side]! += packets;
+    words[base + Field.lastSent + side] = this.offsetMs;
+    words[base + Field.lastSeen] = this.now;
+  }
+
+  /** What the packet changes in the life of its flow. */
+  #noteState(p: Packet, base: number, side: number): void {
+    const words = this.flows.words;
+    const before = words[base + Field.flags]!;
+    let flags = before | (Flag.sent << side);
+    if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
+    if (p.protocol === Protocol.tcp && p.tcpFlags > 0) {
+      if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
+      if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
+      if (p.dataEnd > p.dataAt) flags &= ~Flag.unanswered;
+    }
+    if (flags !== before) words[base + Field.flags] = flags;
+  }
+
+  #noteMac(p: Packet, base: number, side: number): void {
+    const words = this.flows.words;
+    const at = base + Field.mac + side * 2;
+    const high = p.view.getUint16(p.macAt) | (p.vlan << 16);
+    const low = p.view.getInt32(p.macAt + 2);
+    if (words[at] === high && words[at + 1] === low) return;
+    if (words[at] === 0 && words[at + 1] === 0) {
+      words[at] = high;
+      words[at + 1] = low;
+    } else words[base + Field.flags]! |= Flag.macConflict << side;
+  }
+
+  #inspect(p: Packet, base: number, side: number, tunnel: number, depth: number): void {
+    if (p.protocol === Protocol.tcp) {
+      if (p.tcpFlags >= 0) this.#naming.inspect(p, base, side, this.now);
+      return;
+    }
+    if (p.protocol === Protocol.udp) this.#naming.inspect(p, base, side, this.now);
+    if (this.#listing && depth < tunnelDepthMax) this.#lookInside(p, tunnel, depth);
+  }
+
+  /** Names inside a tunnel; the flow in it has no bytes, because they count outside. */
+  #lookInside(outer: Packet, tunnel: number, depth: number): void {
+    const inner = this.#inner[depth]!;
+    const kind = openTunnel(outer, inner);
+    if (kind === null) return;
+    const path = this.#listing!.tunnelId(tunnel, kind);
+    let p = inner;
+    if (inner.isFragment) {
+      if (!this.#fragments.add(inner, this.now)) return;
+      p = this.#fragments.whole;
+    }
+    const flows = this.flows;
+    const base = flows.locate(p, path, this.now);
+    if (base < 0) {
+      this.#onTruncated();
+      return;
+    }
+    const { side } = flows;
+    flows.words[base + Field.lastSeen] = this.now;
+    if (flows.isNew) {
+      flows.words[base + Field.flags]! |= Flag.inner;
+      this.#naming.onNewFlow(base, p, side, this.now, false);
+    }
+    this.#noteState(p, base, side);
+    this.#inspect(p, base, side, path, depth + 1);
+  }
+
+  #judgeSides(base: number): void {
+    const words = this.flows.words;
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    let flags = words[base + Field.flags]! & ~(Flag.lowerIsLocal | Flag.higherIsLocal);
+    if (this.#isLocal(version, words, base)) flags |= Flag.lowerIsLocal;
+    if (this.#isLocal(version, words, base + 4)) flags |= Flag.higherIsLocal;
+    words[base + Field.flags] = flags;
+  }
+
+  #isLocal(version: number, words: Int32Array, at: number): boolean {
+    return this.#local.isLocal(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+  }
+
+  /** Books what the flow moved since the last time and sets its counters to zero. */
+  #flush(base: number): void {
+    const { words, sums } = this.flows;
+    const flags = words[base + Field.flags]!;
+    const sum = (base + Field.bytes) >> 1;
+    const up = sums[sum]!;
+    const down = sums[sum + 1]!;
+    const upPackets = words[base + Field.packets]!;
+    const downPackets = words[base + Field.packets + 1]!;
+    const packets = upPackets + downPackets;
+    if (packets === 0) return;
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    this.#listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
+    const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
+    const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
+    let hasRoom = this.#bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
+    if (this.#keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
+    this.#fillShare(base, up, down, packets);
+    // Attempts that nobody answered get at most half of the rows.
+    const isAttempt = (flags & Flag.unanswered) !== 0;
+    const mayHaveRow = !isAttempt || this.ledger.usageCount * 2 < this.#sizes.usageRowsMax;
+    hasRoom = mayHaveRow && this.ledger.addUsage() && hasRoom;
+    if (!hasRoom) this.totals.detailTruncated += packets;
+    if (this.#listing) return;
+    sums[sum] = sums[sum + 1] = 0;
+    words[base + Field.packets] = words[base + Field.packets + 1] = 0;
+    words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
+  }
+
+  #bookHosts(
+    version: number,
+    words: Int32Array,
+    base: number,
+    lowerIsLocal: boolean,
+    higherIsLocal: boolean,
+    up: number,
+    down: number,
+    packets: number,
+  ): boolean {
+    const ledger = this.ledger;
+    if (isSameAddress(words, base)) {
+      return ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets);
+    }
+    const lower = ledger.addHost(lowerIsLocal, version, words, base, down, up, packets);
+    return ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets) && lower;
+  }
+
+  #bookOwners(version: number, base: number, lowerIsLocal: boolean, higherIsLocal: boolean): void {
+    const words = this.flows.words;
+    for (let side = 0; side < 2; side += 1) {
+      const at = base + Field.mac + side * 2;
+      const isConflict = (words[base + Field.flags]! & (Flag.macConflict << side)) !== 0;
+      if (words[at] === 0 && words[at + 1] === 0) continue;
+      const isLocal = side === 0 ? lowerIsLocal : higherIsLocal;
+      this.ledger.noteOwner(isLocal, version, words, base + side * 4, words[at]!, words[at + 1]!, isConflict);
+      words[at] = words[at + 1] = 0;
+    }
+    words[base + Field.flags]! &= ~(Flag.macConflict * 3);
+  }
+
+  #fillShare(base: number, up: number, down: number, packets: number): void {
+    const words = this.flows.words;
+    const flags = words[base + Field.flags]!;
+    const meta = words[base + Field.meta]!;
+    const ports = words[base + Field.ports]!;
+    const client = (flags & Flag.clientIsHigher) !== 0 ? 1 : 0;
+    for (let word = 0; word < 4; word += 1) {
+      share.client[word] = words[base + client * 4 + word]!;
+      share.server[word] = words[base + (1 - client) * 4 + word]!;
+    }
+    share.version = (meta >> 8) & 0xff;
+    share.protocol = meta & 0xff;
+    share.serverPort = client === 0 ? ports & 0xffff : ports >>> 16;
+    share.clientIsLocal = (flags & (client === 0 ? Flag.lowerIsLocal : Flag.higherIsLocal)) !== 0;
+    share.serverIsLocal = (flags & (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal)) !== 0;
+    share.name = words[base + Field.name]! - 1;
+    share.evidence = words[base + Field.evidence]!;
+    share.clientBytes = client === 0 ? up : down;
+    share.serverBytes = client === 0 ? down : up;
+    share.packets = packets;
+    share.clientLastSent = words[base + Field.lastSent + client]!;
+    share.serverLastSent = words[base + Field.lastSent + 1 - client]!;
+  }
+
+  /** No flow had room: the addresses still get their bytes, and the row goes under the remote address. */
+  #countWithoutFlow(p: Packet, bytes: number, packets: number): void {
+    const words = this.#scratch;
+    words[0] = p.source0;
+    words[1] = p.source1;
+    words[2] = p.source2;
+    words[3] = p.source3;
+    words[4] = p.target0;
+    words[5] = p.target1;
+    words[6] = p.target2;
+    words[7] = p.target3;
+    const sourceIsLocal = this.#isLocal(p.version, words, 0);
+    const targetIsLocal = this.#isLocal(p.version, words, 4);
+    this.#bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets);
+    this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0);
+    this.totals.detailTruncated += packets;
+  }
+
+  /** The same two sockets begin another connection. */
+  #restart(base: number): void {
+    this.#onRemove(base);
+    const { words, sums } = this.flows;
+    const kept = Flag.alive | Flag.lowerIsLocal | Flag.higherIsLocal | Flag.inner;
+    words[base + Field.flags]! &= kept;
+    words[base + Field.name] = words[base + Field.evidence] = 0;
+    words.fill(0, base + Field.stream, base + Field.mac);
+    words.fill(0, base + Field.packets, base + Field.lastSeen);
+    sums[(base + Field.bytes) >> 1] = sums[((base + Field.bytes) >> 1) + 1] = 0;
+  }
+
+  #onRemove(base: number): void {
+    this.#flush(base);
+    this.#naming.forget(base);
+    this.#listing?.addFlow(this.flows.words, this.flows.sums, base);
+  }
+
+  #onTruncated(): void {
+    // The packet at hand: it counts everywhere else.
+    this.totals.detailTruncated += 1;
+  }
+}
+
+/** Counters at zero. */
+export function emptyTotals(): Totals {
+  return {
+    packets: 0,
+    ipPackets: 0,
+    ipBytes: 0,
+    nonIpPackets: 0,
+    parserDropped: 0,
+    kernelDropped: 0,
+    detailTruncated: 0,
+  };
+}
+
+function isSameAddress(words: Int32Array, base: number): boolean {
+  for (let word = 0; word < 4; word += 1) if (words[base + word] !== words[base + 4 + word]) return false;
+  return true;
+}

@@ -1,0 +1,322 @@
+/**
+ * Conversations between two sockets: who is the client, what it is called, and what it moved since the last flush.
+ *
+ * `locate` runs once per packet, so a flow is a fixed record of 160 bytes in one buffer behind an index of
+ * (hash, record) pairs. Under pressure the flows that matter least make room: TCP attempts that nobody answered have
+ * an eighth of the table to themselves, then closed flows, then single UDP packets, then idle ones. A flow that makes
+ * room is flushed first, so no byte is lost; a packet that finds no room is for the caller to count.
+ */
+import { mixHash } from './keyed-table.ts';
+import { type Packet, Protocol } from './packet.ts';
+
+/** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
+export const flowWords = 40;
+/** Positions of values in a record, in words. */
+export const Field = {
+  lower: 0,
+  higher: 4,
+  ports: 8,
+  /** Protocol, version and tunnel. */
+  meta: 9,
+  hash: 10,
+  next: 11,
+  /** Two doubles, at these positions divided by two. */
+  bytes: 12,
+  packets: 16,
+  /** Milliseconds after the minute's start plus one, 0 for never. */
+  lastSent: 18,
+  lastSeen: 20,
+  flags: 21,
+  name: 22,
+  evidence: 23,
+  /** Three words for each side: expected sequence, mode and consumed bytes, lent buffer. */
+  stream: 24,
+  /** Two words for each side. */
+  mac: 30,
+  initialSequence: 34,
+  outerName: 35,
+  serial: 36,
+} as const;
+
+/** Bits of `Field.flags`. */
+export const Flag = {
+  alive: 1,
+  clientIsHigher: 2,
+  /** The client is known, not assumed. */
+  clientIsSure: 4,
+  /** Both sides have sent. */
+  answered: 8,
+  /** Of the two `fin` bits, the second is for the higher side. */
+  fin: 16,
+  reset: 64,
+  unanswered: 128,
+  lowerIsLocal: 256,
+  higherIsLocal: 512,
+  /** Of the two, the second is for the higher side. */
+  macConflict: 1024,
+  inner: 4096,
+  /** Of the two, the second is for the higher side. */
+  sent: 8192,
+  /** The start of a TCP connection was seen; `initialSequence` is its client's. */
+  handshakeSeen: 32768,
+} as const;
+
+const sampleSize = 32;
+
+export interface FlowTableOptions {
+  flowsMax: number;
+  key: readonly [number, number];
+  /** Called with the record's base before a flow leaves the table. */
+  onRemove(base: number): void;
+}
+
+export class FlowTable {
+  readonly words: Int32Array;
+  readonly sums: Float64Array;
+  /** After `locate`: the side that sent the packet, and whether the flow is new. */
+  side = 0;
+  isNew = false;
+  /** Records that were ever used; a walk over all flows goes from 0 to here. */
+  highWater = 0;
+  count = 0;
+
+  readonly #options: FlowTableOptions;
+  readonly #index: Int32Array;
+  readonly #mask: number;
+  /** Attempts that nobody answered, oldest first, as a ring. */
+  readonly #attempts: Int32Array;
+  #attemptAt = 0;
+  #free = -1;
+  #hand = 0;
+  #serial = 0;
+
+  constructor(options: FlowTableOptions) {
+    this.#options = options;
+    const buffer = new ArrayBuffer(options.flowsMax * flowWords * 4);
+    this.words = new Int32Array(buffer);
+    this.sums = new Float64Array(buffer);
+    const places = 1 << Math.ceil(Math.log2(options.flowsMax * 2));
+    this.#index = new Int32Array(places * 2);
+    this.#mask = places - 1;
+    this.#attempts = new Int32Array(Math.max(1, options.flowsMax >> 3)).fill(-1);
+  }
+
+  /** Base of the packet's flow in `words`, made if need be; -1 when there is no room. */
+  locate(p: Packet, tunnel: number, now: number): number {
+    const isLower = sourceIsLower(p);
+    this.side = isLower ? 0 : 1;
+    const ports = isLower ? (p.sourcePort << 16) | p.targetPort : (p.targetPort << 16) | p.sourcePort;
+    const meta = p.protocol | (p.version << 8) | (tunnel << 16);
+    const hash = hashPacket(p, isLower, ports, meta, this.#options.key);
+    const index = this.#index;
+    const words = this.words;
+    let at = hash & this.#mask;
+    for (;;) {
+      const record = index[at * 2 + 1]! - 1;
+      if (record < 0) break;
+      if (index[at * 2] === hash) {
+        const base = record * flowWords;
+        if (words[base + 8] === ports && words[base + 9] === meta && isSamePair(words, base, p, isLower)) {
+          this.isNew = false;
+          return base;
+        }
+      }
+      at = (at + 1) & this.#mask;
+    }
+    return this.#insert(p, isLower, ports, meta, hash, now);
+  }
+
+  /** Takes the flow out of the table, after a flush. */
+  remove(base: number): void {
+    this.#options.onRemove(base);
+    this.#unlink(base);
+    this.words[base + Field.flags] = 0;
+    this.words[base + Field.next] = this.#free;
+    this.#free = base;
+    this.count -= 1;
+  }
+
+  /** Removes what has been silent for longer than its kind may be. */
+  removeIdle(now: number): void {
+    for (let base = 0; base < this.highWater; base += flowWords) {
+      if ((this.words[base + Field.flags]! & Flag.alive) === 0) continue;
+      if (now - this.words[base + Field.lastSeen]! > this.#idleSeconds(base)) this.remove(base);
+    }
+  }
+
+  #insert(p: Packet, isLower: boolean, ports: number, meta: number, hash: number, now: number): number {
+    const base = this.#take(now);
+    if (base < 0) return -1;
+    const words = this.words;
+    words.fill(0, base, base + flowWords);
+    const source = isLower ? base : base + 4;
+    const target = isLower ? base + 4 : base;
+    words[source] = p.source0;
+    words[source + 1] = p.source1;
+    words[source + 2] = p.source2;
+    words[source + 3] = p.source3;
+    words[target] = p.target0;
+    words[target + 1] = p.target1;
+    words[target + 2] = p.target2;
+    words[target + 3] = p.target3;
+    words[base + Field.ports] = ports;
+    words[base + Field.meta] = meta;
+    words[base + Field.hash] = hash;
+    words[base + Field.flags] = Flag.alive;
+    words[base + Field.serial] = this.#serial;
+    this.#serial += 1;
+    this.#link(base, hash);
+    this.count += 1;
+    this.isNew = true;
+    const isAttempt = p.protocol === Protocol.tcp && (p.tcpFlags & 0x12) === 0x02;
+    if (isAttempt) this.#addAttempt(base);
+    return base;
+  }
+
+  /** An attempt takes the place of the oldest one that is still unanswered, once the ring is full. */
+  #addAttempt(base: number): void {
+    const words = this.words;
+    const oldest = this.#attempts[this.#attemptAt]!;
+    if (oldest >= 0 && oldest !== base && (words[oldest + Field.flags]! & Flag.unanswered) !== 0)
+      this.remove(oldest);
+    words[base + Field.flags]! |= Flag.unanswered;
+    this.#attempts[this.#attemptAt] = base;
+    this.#attemptAt = this.#attemptAt + 1 === this.#attempts.length ? 0 : this.#attemptAt + 1;
+  }
+
+  #take(now: number): number {
+    if (this.#free < 0 && this.highWater >= this.words.length) {
+      const victim = this.#findVictim(now);
+      if (victim < 0) return -1;
+      this.remove(victim);
+    }
+    if (this.#free >= 0) {
+      const base = this.#free;
+      this.#free = this.words[base + Field.next]!;
+      return base;
+    }
+    const base = this.highWater;
+    this.highWater += flowWords;
+    return base;
+  }
+
+  /** Looks at a few records from the clock hand on and takes the least worth keeping; -1 when all are at work. */
+  #findVictim(now: number): number {
+    let victim = -1;
+    let best = 0;
+    for (let i = 0; i < sampleSize; i += 1) {
+      const base = this.#hand;
+      this.#hand = this.#hand + flowWords >= this.highWater ? 0 : this.#hand + flowWords;
+      const worth = this.#uselessness(base, now);
+      if (worth >= 1_000_000) return base;
+      if (worth > best) {
+        best = worth;
+        victim = base;
+      }
+    }
+    return victim;
+  }
+
+  #uselessness(base: number, now: number): number {
+    const words = this.words;
+    const flags = words[base + Field.flags]!;
+    if ((flags & Flag.alive) === 0) return 0;
+    const idle = now - words[base + Field.lastSeen]!;
+    if (isClosed(flags)) return 3_000_000;
+    if ((flags & Flag.unanswered) !== 0) return 2_000_000;
+    const packets = words[base + Field.packets]! + words[base + Field.packets + 1]!;
+    if ((flags & Flag.answered) === 0 && words[base + Field.name] === 0 && packets <= 1) return 1_000_000;
+    // Under pressure what moved within the last five seconds stays.
+    return idle > 5 ? idle + ((flags & Flag.answered) === 0 ? 600 : 0) : 0;
+  }
+
+  #idleSeconds(base: number): number {
+    const flags = this.words[base + Field.flags]!;
+    const protocol = this.words[base + Field.meta]! & 0xff;
+    if (protocol === Protocol.tcp) {
+      return isClosed(flags) || (flags & Flag.answered) === 0 ? 60 : 600;
+    }
+    return (flags & Flag.answered) === 0 ? 60 : 300;
+  }
+
+  #link(base: number, hash: number): void {
+    let at = hash & this.#mask;
+    while (this.#index[at * 2 + 1] !== 0) at = (at + 1) & this.#mask;
+    this.#index[at * 2] = hash;
+    this.#index[at * 2 + 1] = base / flowWords + 1;
+  }
+
+  /** Takes the record out of the index and moves followers up, so that probing never meets a hole. */
+  #unlink(base: number): void {
+    const index = this.#index;
+    const mask = this.#mask;
+    const record = base / flowWords + 1;
+    let hole = this.words[base + Field.hash]! & mask;
+    while (index[hole * 2 + 1] !== record) hole = (hole + 1) & mask;
+    let at = hole;
+    for (;;) {
+      at = (at + 1) & mask;
+      if (index[at * 2 + 1] === 0) break;
+      const home = index[at * 2]! & mask;
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      index[hole * 2] = index[at * 2]!;
+      index[hole * 2 + 1] = index[at * 2 + 1]!;
+      hole = at;
+    }
+    index[hole * 2 + 1] = 0;
+  }
+}
+
+/** True when a reset or both ends' FIN were seen. */
+export function isClosed(flags: number): boolean {
+  return (flags & Flag.reset) !== 0 || (flags & (Flag.fin * 3)) === Flag.fin * 3;
+}
+
+function sourceIsLower(p: Packet): boolean {
+  if (p.source3 !== p.target3) return p.source3 < p.target3;
+  if (p.source2 !== p.target2) return p.source2 < p.target2;
+  if (p.source1 !== p.target1) return p.source1 < p.target1;
+  if (p.source0 !== p.target0) return p.source0 < p.target0;
+  return p.sourcePort <= p.targetPort;
+}
+
+function isSamePair(words: Int32Array, base: number, p: Packet, isLower: boolean): boolean {
+  const source = isLower ? base : base + 4;
+  const target = isLower ? base + 4 : base;
+  return (
+    words[source + 3] === p.source3 &&
+    words[target + 3] === p.target3 &&
+    words[source] === p.source0 &&
+    words[target] === p.target0 &&
+    words[source + 1] === p.source1 &&
+    words[source + 2] === p.source2 &&
+    words[target + 1] === p.target1 &&
+    words[target + 2] === p.target2
+  );
+}
+
+/** Both directions hash alike because the lower socket goes first; the key enters at both ends. */
+function hashPacket(
+  p: Packet,
+  isLower: boolean,
+  ports: number,
+  meta: number,
+  key: readonly [number, number],
+): number {
+  let hash = Math.imul((isLower ? p.source3 : p.target3) ^ key[0], 0x9e3779b1);
+  hash ^= hash >>> 15;
+  hash = Math.imul(hash ^ (isLower ? p.target3 : p.source3), 0x85ebca6b);
+  if (p.version === 6) {
+    hash = mixHash(hash, isLower ? p.source0 : p.target0);
+    hash = mixHash(hash, isLower ? p.source1 : p.target1);
+    hash = mixHash(hash, isLower ? p.source2 : p.target2);
+    hash = mixHash(hash, isLower ? p.target0 : p.source0);
+    hash = mixHash(hash, isLower ? p.target1 : p.source1);
+    hash = mixHash(hash, isLower ? p.target2 : p.source2);
+  }
+  hash ^= hash >>> 13;
+  hash = Math.imul(hash ^ ports, 0xc2b2ae35);
+  hash ^= hash >>> 16;
+  hash = Math.imul(hash ^ meta ^ key[1], 0x27d4eb2d);
+  return hash ^ (hash >>> 15);
+}

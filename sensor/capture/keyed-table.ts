@@ -1,0 +1,129 @@
+/**
+ * A hash table of fixed-width records in typed arrays: open addressing, keyed hash, no deletion but `clear`.
+ *
+ * A record has `keyWords` 32-bit words of key and `wordCount` words and `sumCount` doubles of value. The table grows
+ * by doubling up to `recordsMax`; `locate` says -1 when there is no room, and the caller counts that.
+ */
+
+export interface KeyedTableShape {
+  keyWords: number;
+  wordCount: number;
+  sumCount: number;
+  recordsMax: number;
+}
+
+/** Mixes one word into a running hash. */
+export function mixHash(hash: number, word: number): number {
+  let mixed = Math.imul(hash ^ word, 0x9e3779b1);
+  mixed ^= mixed >>> 15;
+  mixed = Math.imul(mixed, 0x85ebca77);
+  return mixed ^ (mixed >>> 13);
+}
+
+export class KeyedTable {
+  /** Where a caller puts the key before `locate` or `find`. */
+  readonly key: Int32Array;
+  /** Words of values: `record * wordCount + i`. */
+  words: Int32Array;
+  /** Doubles of values: `record * sumCount + i`. */
+  sums: Float64Array;
+  /** Words of keys: `record * keyWords + i`. */
+  keys: Int32Array;
+  count = 0;
+
+  readonly #shape: KeyedTableShape;
+  readonly #seed: number;
+  #index: Int32Array;
+  #capacity: number;
+
+  constructor(shape: KeyedTableShape, seed: number) {
+    this.#shape = shape;
+    this.#seed = seed;
+    this.#capacity = Math.min(1024, shape.recordsMax);
+    this.key = new Int32Array(shape.keyWords);
+    this.keys = new Int32Array(this.#capacity * shape.keyWords);
+    this.words = new Int32Array(this.#capacity * shape.wordCount);
+    this.sums = new Float64Array(this.#capacity * shape.sumCount);
+    this.#index = new Int32Array(indexLength(this.#capacity));
+  }
+
+  /** The record of `key`, or -1. */
+  find(): number {
+    const record = this.#index[this.#probe()]! - 1;
+    return record;
+  }
+
+  /** The record of `key`, made with zero values if there was none; -1 when the table is full. */
+  locate(): number {
+    const at = this.#probe();
+    const found = this.#index[at]! - 1;
+    if (found >= 0) return found;
+    if (this.count === this.#capacity) {
+      if (this.#capacity >= this.#shape.recordsMax) return -1;
+      this.#grow();
+      return this.locate();
+    }
+    const record = this.count;
+    this.count += 1;
+    this.#index[at] = record + 1;
+    const { keyWords, wordCount, sumCount } = this.#shape;
+    for (let i = 0; i < keyWords; i += 1) this.keys[record * keyWords + i] = this.key[i]!;
+    for (let i = 0; i < wordCount; i += 1) this.words[record * wordCount + i] = 0;
+    for (let i = 0; i < sumCount; i += 1) this.sums[record * sumCount + i] = 0;
+    return record;
+  }
+
+  /** Forgets every record; memory that an unusual minute made it take is given back. */
+  clear(): void {
+    const usual = Math.min(this.#shape.recordsMax, Math.max(1024, this.count * 4));
+    if (this.#capacity > usual) this.#resize(1 << Math.ceil(Math.log2(usual)));
+    else this.#index.fill(0);
+    this.count = 0;
+  }
+
+  /** Index position of the key, or of the free place where it belongs. */
+  #probe(): number {
+    const { keyWords } = this.#shape;
+    const { key, keys } = this;
+    const index = this.#index;
+    const mask = index.length - 1;
+    let hash = this.#seed;
+    for (let i = 0; i < keyWords; i += 1) hash = mixHash(hash, key[i]!);
+    let at = hash & mask;
+    for (;;) {
+      const record = index[at]! - 1;
+      if (record < 0) return at;
+      let i = 0;
+      while (i < keyWords && keys[record * keyWords + i] === key[i]) i += 1;
+      if (i === keyWords) return at;
+      at = (at + 1) & mask;
+    }
+  }
+
+  #grow(): void {
+    const { keyWords } = this.#shape;
+    const before = { keys: this.keys, words: this.words, sums: this.sums, count: this.count };
+    const wanted = this.key.slice();
+    this.#resize(Math.min(this.#capacity * 2, this.#shape.recordsMax));
+    this.keys.set(before.keys);
+    this.words.set(before.words);
+    this.sums.set(before.sums);
+    for (let record = 0; record < before.count; record += 1) {
+      for (let i = 0; i < keyWords; i += 1) this.key[i] = before.keys[record * keyWords + i]!;
+      this.#index[this.#probe()] = record + 1;
+    }
+    this.key.set(wanted);
+  }
+
+  #resize(capacity: number): void {
+    this.#capacity = capacity;
+    this.keys = new Int32Array(capacity * this.#shape.keyWords);
+    this.words = new Int32Array(capacity * this.#shape.wordCount);
+    this.sums = new Float64Array(capacity * this.#shape.sumCount);
+    this.#index = new Int32Array(indexLength(capacity));
+  }
+}
+
+function indexLength(capacity: number): number {
+  return 1 << Math.ceil(Math.log2(capacity * 2));
+}

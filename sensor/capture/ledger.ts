@@ -1,0 +1,278 @@
+/**
+ * What flows leave behind when they are flushed: exact counters per address, and rows per client, server, service and
+ * name.
+ *
+ * Local addresses always find room (up to a million); remote addresses and rows are bounded, and what finds none is
+ * answered with `false` for the caller to count.
+ */
+import { formatWords } from './address-words.ts';
+import { KeyedTable } from './keyed-table.ts';
+import type { HostCounters, NameEvidence, UsageDirection, UsageRow } from './minute-report.ts';
+import type { NameTable } from './name-table.ts';
+import { Protocol } from './packet.ts';
+import { Evidence } from './stream-units.ts';
+
+/** One flow's share of a minute, as `addUsage` takes it; one object, filled for each call. */
+export const share = {
+  version: 4,
+  protocol: 0,
+  client: new Int32Array(4),
+  server: new Int32Array(4),
+  serverPort: 0,
+  clientIsLocal: false,
+  serverIsLocal: false,
+  /** Id of the host on the wire, -1 for none. */
+  name: -1,
+  evidence: Evidence.none as number,
+  clientBytes: 0,
+  serverBytes: 0,
+  packets: 0,
+  /** Milliseconds after the minute's start plus one, 0 for never. */
+  clientLastSent: 0,
+  serverLastSent: 0,
+};
+
+const hostKeyWords = 5;
+/** Words of a host: high part of the MAC with VLAN, low part, state of the owner. */
+const hostWords = 3;
+const Owner = { unknown: 0, one: 1, conflict: 2 } as const;
+const usageKeyWords = 11;
+const usageWords = 4;
+
+const labels = new Map<number, string>([
+  [Protocol.gre, 'GRE'],
+  [Protocol.esp, 'IPsec ESP'],
+  [Protocol.ipip, 'IP-in-IP'],
+  [Protocol.ipv6, 'IPv6-in-IP'],
+  [Protocol.igmp, 'IGMP'],
+  [Protocol.ospf, 'OSPF'],
+  [Protocol.sctp, 'SCTP'],
+]);
+
+/** The label of an IP protocol (NET-2.2.4), null where it has none. AH has one over IPv4 only. */
+export function protocolLabel(protocol: number, version: number): string | null {
+  if (protocol === Protocol.ah) return version === 4 ? 'IPsec AH' : null;
+  return labels.get(protocol) ?? null;
+}
+
+export class Ledger {
+  readonly #localHosts: KeyedTable;
+  readonly #remoteHosts: KeyedTable;
+  readonly #usage: KeyedTable;
+  readonly #names: NameTable;
+
+  constructor(names: NameTable, seed: number, remoteHostsMax: number, usageRowsMax: number) {
+    this.#names = names;
+    const host = { keyWords: hostKeyWords, wordCount: hostWords, sumCount: 3 };
+    this.#localHosts = new KeyedTable({ ...host, recordsMax: 1 << 20 }, seed);
+    this.#remoteHosts = new KeyedTable({ ...host, recordsMax: remoteHostsMax }, seed);
+    const usage = { keyWords: usageKeyWords, wordCount: usageWords, sumCount: 3 };
+    this.#usage = new KeyedTable({ ...usage, recordsMax: usageRowsMax }, seed);
+  }
+
+  /** Adds to an address; the words come from `source` at `at`. False when there was no room. */
+  addHost(
+    isLocal: boolean,
+    version: number,
+    source: Int32Array,
+    at: number,
+    rxBytes: number,
+    txBytes: number,
+    packets: number,
+  ): boolean {
+    const record = this.#hostRecord(isLocal, version, source, at);
+    if (record < 0) return false;
+    const { sums } = this.#hosts(isLocal);
+    sums[record * 3]! += rxBytes;
+    sums[record * 3 + 1]! += txBytes;
+    sums[record * 3 + 2]! += packets;
+    return true;
+  }
+
+  /** Notes from which MAC an address sent; `isConflict` when one flow already saw several. */
+  noteOwner(
+    isLocal: boolean,
+    version: number,
+    source: Int32Array,
+    at: number,
+    macHigh: number,
+    macLow: number,
+    isConflict: boolean,
+  ): void {
+    const record = this.#hostRecord(isLocal, version, source, at);
+    if (record < 0) return;
+    const { words } = this.#hosts(isLocal);
+    const base = record * hostWords;
+    if (words[base + 2] === Owner.unknown && !isConflict) {
+      words[base] = macHigh;
+      words[base + 1] = macLow;
+      words[base + 2] = Owner.one;
+    } else if (isConflict || words[base] !== macHigh || words[base + 1] !== macLow)
+      words[base + 2] = Owner.conflict;
+  }
+
+  /** Adds `share` to its row; false when there was no room for a new one. */
+  addUsage(): boolean {
+    const key = this.#usage.key;
+    const name = share.name < 0 ? -1 : this.#names.domain(share.name);
+    for (let word = 0; word < 4; word += 1) {
+      key[word] = share.client[word]!;
+      key[4 + word] = share.server[word]!;
+    }
+    key[8] = share.version | (share.protocol << 8);
+    key[9] = share.serverPort;
+    key[10] = name;
+    const record = this.#usage.locate();
+    if (record < 0) return false;
+    const { words, sums } = this.#usage;
+    const base = record * usageWords;
+    if (name >= 0 && share.evidence > words[base]!) words[base] = share.evidence;
+    words[base + 1] = (share.clientIsLocal ? 1 : 0) | (share.serverIsLocal ? 2 : 0);
+    if (share.clientLastSent > words[base + 2]!) words[base + 2] = share.clientLastSent;
+    if (share.serverLastSent > words[base + 3]!) words[base + 3] = share.serverLastSent;
+    sums[record * 3]! += share.clientBytes;
+    sums[record * 3 + 1]! += share.serverBytes;
+    sums[record * 3 + 2]! += share.packets;
+    return true;
+  }
+
+  /** How full the rows are, so that the least worthy flows can be kept from taking the last ones. */
+  get usageCount(): number {
+    return this.#usage.count;
+  }
+
+  /** Every address, local ones first. */
+  hostRows(segment: string, withOwners: boolean): HostCounters[] {
+    const routers = withOwners ? this.#routerMacs() : new Set<string>();
+    const rows: HostCounters[] = [];
+    for (const isLocal of [true, false]) {
+      const table = this.#hosts(isLocal);
+      for (let record = 0; record < table.count; record += 1) {
+        rows.push({
+          address: addressText(table.keys, record * hostKeyWords),
+          isLocal,
+          rxBytes: table.sums[record * 3]!,
+          txBytes: table.sums[record * 3 + 1]!,
+          packets: table.sums[record * 3 + 2]!,
+          deviceKey: isLocal && withOwners ? deviceKey(table, record, segment, routers) : '',
+        });
+      }
+    }
+    return rows;
+  }
+
+  /** Every row; `minuteMs` is the minute's start in unix milliseconds. */
+  usageRows(minuteMs: number): UsageRow[] {
+    const { keys, words, sums, count } = this.#usage;
+    const rows: UsageRow[] = [];
+    for (let record = 0; record < count; record += 1) {
+      const key = record * usageKeyWords;
+      const version = keys[key + 8]! & 0xff;
+      const protocol = keys[key + 8]! >> 8;
+      const client = formatWords(version, keys[key]!, keys[key + 1]!, keys[key + 2]!, keys[key + 3]!);
+      const server = formatWords(version, keys[key + 4]!, keys[key + 5]!, keys[key + 6]!, keys[key + 7]!);
+      const direction = directions[words[record * usageWords + 1]!]!;
+      const label = protocolLabel(protocol, version);
+      const remote = direction === 'inbound' ? client : server;
+      const domain = keys[key + 10]! < 0 ? remote : this.#names.host(keys[key + 10]!);
+      rows.push({
+        client,
+        server,
+        protocol,
+        serverPort: keys[key + 9]! > 0 ? keys[key + 9]! : null,
+        direction,
+        name: label ?? domain,
+        evidence: label === null ? evidenceText[words[record * usageWords]!]! : 'ip_protocol',
+        clientBytes: sums[record * 3]!,
+        serverBytes: sums[record * 3 + 1]!,
+        packets: sums[record * 3 + 2]!,
+        clientLastSentMs: sentMs(minuteMs, words[record * usageWords + 2]!),
+        serverLastSentMs: sentMs(minuteMs, words[record * usageWords + 3]!),
+      });
+    }
+    return rows;
+  }
+
+  /** Marks the names that rows refer to, before a sweep. */
+  markNames(marks: Uint8Array): void {
+    for (let record = 0; record < this.#usage.count; record += 1) {
+      const name = this.#usage.keys[record * usageKeyWords + 10]!;
+      if (name >= 0) marks[name] = 1;
+    }
+  }
+
+  /** Starts a new minute. */
+  clear(): void {
+    this.#localHosts.clear();
+    this.#remoteHosts.clear();
+    this.#usage.clear();
+  }
+
+  #hosts(isLocal: boolean): KeyedTable {
+    return isLocal ? this.#localHosts : this.#remoteHosts;
+  }
+
+  #hostRecord(isLocal: boolean, version: number, source: Int32Array, at: number): number {
+    const table = this.#hosts(isLocal);
+    const key = table.key;
+    key[0] = source[at]!;
+    key[1] = source[at + 1]!;
+    key[2] = source[at + 2]!;
+    key[3] = source[at + 3]!;
+    key[4] = version;
+    return table.locate();
+  }
+
+  /** MACs that sent for a routable remote address: they belong to routers, not to the owner of what they forward. */
+  #routerMacs(): Set<string> {
+    const macs = new Set<string>();
+    const { keys, words, count } = this.#remoteHosts;
+    for (let record = 0; record < count; record += 1) {
+      if (words[record * hostWords + 2] !== Owner.one) continue;
+      if (!isRoutable(keys, record * hostKeyWords)) continue;
+      macs.add(`${words[record * hostWords]! & 0xffff}|${words[record * hostWords + 1]}`);
+    }
+    return macs;
+  }
+}
+
+/** How evidence is called, by its number in a flow record. */
+export const evidenceText: readonly NameEvidence[] = [
+  'none',
+  'dns',
+  'tls_outer',
+  'http_connect',
+  'http_host',
+  'tls_sni',
+];
+
+const directions: readonly UsageDirection[] = ['transit', 'outbound', 'inbound', 'internal'];
+
+function sentMs(minuteMs: number, offset: number): number {
+  return offset === 0 ? 0 : minuteMs + offset - 1;
+}
+
+function addressText(keys: Int32Array, at: number): string {
+  return formatWords(keys[at + 4]!, keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!);
+}
+
+function deviceKey(table: KeyedTable, record: number, segment: string, routers: ReadonlySet<string>): string {
+  const base = record * hostWords;
+  if (table.words[base + 2] !== Owner.one) return '';
+  const high = table.words[base]!;
+  const low = table.words[base + 1]!;
+  if (routers.has(`${high & 0xffff}|${low}`)) return '';
+  const vlan = high >>> 16;
+  const hex = (high & 0xffff).toString(16).padStart(4, '0') + (low >>> 0).toString(16).padStart(8, '0');
+  const mac = hex.match(/../g)!.join(':');
+  return `${segment}${vlan > 0 ? `.${vlan}` : ''}|${mac}`;
+}
+
+/** Not unspecified, loopback, link-local or multicast: a source of those says nothing about routing. */
+function isRoutable(keys: Int32Array, at: number): boolean {
+  if (keys[at + 4] === 4) {
+    const first = keys[at + 3]! >>> 24;
+    return first !== 0 && first !== 127 && first < 224 && keys[at + 3]! >>> 16 !== 0xa9fe;
+  }
+  return keys[at]! >>> 29 === 1;
+}

@@ -1,0 +1,97 @@
+/**
+ * Decides which addresses are local: sorted, merged ranges and a binary search, so that a flood of new flows costs
+ * no more than a handful of comparisons for each.
+ */
+import { parseWords } from './address-words.ts';
+import type { LocalScope } from './index.ts';
+
+/** A compiled scope; `isLocal` takes an address in words. */
+export interface LocalRanges {
+  isLocal(version: number, w0: number, w1: number, w2: number, w3: number): boolean;
+}
+
+interface Range {
+  version: number;
+  first: bigint;
+  last: bigint;
+}
+
+/** Compiles a scope; throws on text that is no canonical prefix or address. */
+export function compileLocalScope(scope: LocalScope): LocalRanges {
+  const ranges = [...scope.prefixes, ...scope.addresses].map(parseRange);
+  const ipv4 = mergeRanges(ranges.filter((range) => range.version === 4));
+  const ipv6 = mergeRanges(ranges.filter((range) => range.version === 6));
+  const bounds4 = new Float64Array(ipv4.flatMap((range) => [Number(range.first), Number(range.last)]));
+  const bounds6 = new Uint32Array(ipv6.flatMap((range) => [...toWords(range.first), ...toWords(range.last)]));
+  return {
+    isLocal: (version, w0, w1, w2, w3) =>
+      version === 4
+        ? isInside4(bounds4, w3 >>> 0)
+        : isInside6(bounds6, w0 >>> 0, w1 >>> 0, w2 >>> 0, w3 >>> 0),
+  };
+}
+
+function parseRange(text: string): Range {
+  const [addressText, lengthText] = text.split('/');
+  const { version, words } = parseWords(addressText!);
+  const bits = version === 4 ? 32 : 128;
+  const length = lengthText === undefined ? bits : Number(lengthText);
+  if (!Number.isInteger(length) || length < 0 || length > bits || lengthText === '') {
+    throw new Error(`not an IP prefix: ${JSON.stringify(text)}`);
+  }
+  const value = words.reduce((sum, word) => (sum << 32n) | BigInt(word >>> 0), 0n);
+  const hostBits = BigInt(bits - length);
+  const first = (value >> hostBits) << hostBits;
+  return { version, first, last: first | ((1n << hostBits) - 1n) };
+}
+
+function mergeRanges(ranges: Range[]): Range[] {
+  const merged: Range[] = [];
+  for (const range of ranges.sort((a, b) => (a.first < b.first ? -1 : 1))) {
+    const previous = merged.at(-1);
+    if (previous && range.first <= previous.last + 1n) {
+      if (range.last > previous.last) previous.last = range.last;
+    } else merged.push({ ...range });
+  }
+  return merged;
+}
+
+function toWords(value: bigint): number[] {
+  return [96n, 64n, 32n, 0n].map((shift) => Number((value >> shift) & 0xffffffffn));
+}
+
+function isInside4(bounds: Float64Array, address: number): boolean {
+  let low = 0;
+  let high = bounds.length >> 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (bounds[middle * 2 + 1]! < address) low = middle + 1;
+    else high = middle;
+  }
+  return low < bounds.length >> 1 && bounds[low * 2]! <= address;
+}
+
+function isInside6(bounds: Uint32Array, w0: number, w1: number, w2: number, w3: number): boolean {
+  let low = 0;
+  let high = bounds.length >> 3;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBelow(bounds, middle * 8 + 4, w0, w1, w2, w3)) low = middle + 1;
+    else high = middle;
+  }
+  return low < bounds.length >> 3 && !isAbove(bounds, low * 8, w0, w1, w2, w3);
+}
+
+function isBelow(bounds: Uint32Array, at: number, w0: number, w1: number, w2: number, w3: number): boolean {
+  if (bounds[at] !== w0) return bounds[at]! < w0;
+  if (bounds[at + 1] !== w1) return bounds[at + 1]! < w1;
+  if (bounds[at + 2] !== w2) return bounds[at + 2]! < w2;
+  return bounds[at + 3]! < w3;
+}
+
+function isAbove(bounds: Uint32Array, at: number, w0: number, w1: number, w2: number, w3: number): boolean {
+  if (bounds[at] !== w0) return bounds[at]! > w0;
+  if (bounds[at + 1] !== w1) return bounds[at + 1]! > w1;
+  if (bounds[at + 2] !== w2) return bounds[at + 2]! > w2;
+  return bounds[at + 3]! > w3;
+}

@@ -1,0 +1,144 @@
+/**
+ * A capture that listens for months: an engine whose counters are read and cleared at every UTC minute.
+ *
+ * The frame's own time decides its minute. A frame of a later minute closes the open one; one that comes late counts
+ * in the open minute, unless it is more than a minute late: then the clock was set back, and the minute it says opens.
+ */
+import { Engine, emptyTotals } from './engine.ts';
+import type { Capture, CaptureOptions, LocalScope } from './index.ts';
+import type { MinuteReport } from './minute-report.ts';
+import { NameTable } from './name-table.ts';
+
+const minuteSeconds = 60;
+/** Silent minutes between two frames that are still reported one by one; a longer jump is a clock that was set. */
+const silentMinutesMax = 60;
+const sizes = {
+  buffersMax: 256,
+  queriesMax: 8192,
+  answersMax: 8192,
+  remoteHostsMax: 8192,
+  usageRowsMax: 4096,
+};
+const namesMax = 8192;
+
+export class MinuteCapture implements Capture {
+  readonly #options: CaptureOptions;
+  readonly #engine: Engine;
+  /** Start of the open minute in unix seconds, -1 before the first. */
+  #minute = -1;
+  #listeningSinceMs = -1;
+  #closed: MinuteReport[] = [];
+
+  constructor(options: CaptureOptions) {
+    const key = options.hashKey ?? randomKey();
+    const names = new NameTable(namesMax, key[0] ^ 0x5bd1e995, options.registrableDomain);
+    const flowsMax = options.flowsMax ?? 32_768;
+    this.#options = options;
+    this.#engine = new Engine(options, { ...sizes, flowsMax }, names, null, key);
+  }
+
+  observe(
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    seconds: number,
+    nanoseconds: number,
+    vlanTci: number,
+  ): void {
+    const into = seconds - this.#minute;
+    if (into >= minuteSeconds || into < -minuteSeconds || this.#minute < 0)
+      this.#turnTo(seconds, nanoseconds);
+    const engine = this.#engine;
+    const offsetSeconds = Math.max(0, seconds - this.#minute);
+    engine.now = seconds;
+    engine.offsetMs = offsetSeconds * 1000 + ((nanoseconds / 1_000_000) | 0) + 1;
+    engine.observe(bytes, offset, capturedLength, wireLength, vlanTci);
+  }
+
+  setLocal(local: LocalScope): void {
+    this.#engine.setLocal(local);
+  }
+
+  addKernelDropped(packets: number): void {
+    this.#engine.totals.kernelDropped += packets;
+  }
+
+  listeningSince(ms: number): void {
+    this.#listeningSinceMs = ms;
+    if (this.#minute < 0) this.#minute = minuteOf(ms / 1000);
+  }
+
+  closeMinutes(nowMs: number): MinuteReport[] {
+    if (this.#minute >= 0) this.#advance(minuteOf(nowMs / 1000));
+    const closed = this.#closed;
+    this.#closed = [];
+    return closed;
+  }
+
+  closeAll(nowMs: number): MinuteReport[] {
+    const closed = this.closeMinutes(nowMs);
+    if (this.#minute >= 0) {
+      this.#close(nowMs);
+      closed.push(...this.#closed);
+      this.#closed = [];
+      this.#minute = -1;
+      this.#listeningSinceMs = -1;
+    }
+    return closed;
+  }
+
+  #turnTo(seconds: number, nanoseconds: number): void {
+    const minute = minuteOf(seconds);
+    if (this.#minute < 0) {
+      this.#minute = minute;
+      if (this.#listeningSinceMs < 0) this.#listeningSinceMs = seconds * 1000 + nanoseconds / 1_000_000;
+    } else if (minute > this.#minute) this.#advance(minute);
+    else {
+      this.#close((this.#minute + minuteSeconds) * 1000);
+      this.#minute = minute;
+    }
+  }
+
+  /** Closes minutes until `minute` is the open one. */
+  #advance(minute: number): void {
+    if (minute - this.#minute > silentMinutesMax * minuteSeconds) {
+      this.#close((this.#minute + minuteSeconds) * 1000);
+      this.#minute = minute;
+    }
+    while (this.#minute < minute) {
+      this.#close((this.#minute + minuteSeconds) * 1000);
+      this.#minute += minuteSeconds;
+    }
+  }
+
+  /** Reads and clears the open minute, which was listened to until `untilMs`. */
+  #close(untilMs: number): void {
+    const engine = this.#engine;
+    const startMs = this.#minute * 1000;
+    engine.flushAll();
+    const since = Math.max(startMs, this.#listeningSinceMs);
+    this.#closed.push({
+      minute: this.#minute,
+      capture: this.#options.name,
+      role: this.#options.role,
+      observedMs: Math.round(Math.min(60_000, Math.max(0, untilMs - since))),
+      totals: { ...engine.totals },
+      hosts: engine.ledger.hostRows(this.#options.name, this.#options.role === 'bridge'),
+      usage: engine.ledger.usageRows(startMs),
+    });
+    Object.assign(engine.totals, emptyTotals());
+    engine.ledger.clear();
+    engine.tidy();
+  }
+}
+
+function minuteOf(seconds: number): number {
+  return Math.floor(seconds / minuteSeconds) * minuteSeconds;
+}
+
+/** A key nobody outside can know. */
+export function randomKey(): [number, number] {
+  const words = crypto.getRandomValues(new Int32Array(2));
+  return [words[0]!, words[1]!];
+}

@@ -1,0 +1,166 @@
+/**
+ * Host names as small integers: bytes from the wire are looked up in an arena, and only a name that was never seen
+ * becomes a string.
+ *
+ * `sweep` at a minute's end forgets what no flow and no DNS answer refers to any more, so that a capture that runs
+ * for months stays within its bounds. Ids are valid until the next sweep.
+ */
+import { mixHash } from './keyed-table.ts';
+
+const nameBytesMax = 253;
+
+/** Where `normalizeHost` and the parsers put a name before it is interned. */
+export const nameScratch = new Uint8Array(256);
+
+export class NameTable {
+  readonly #seed: number;
+  readonly #namesMax: number;
+  readonly #registrableDomain: (host: string) => string | null;
+  readonly #arena: Uint8Array;
+  #arenaUsed = 0;
+  readonly #starts: Int32Array;
+  readonly #index: Int32Array;
+  #hosts: string[] = [];
+  /** Id of the registrable domain, -1 for none. */
+  #domains: number[] = [];
+
+  constructor(namesMax: number, seed: number, registrableDomain: (host: string) => string | null) {
+    this.#namesMax = namesMax;
+    this.#seed = seed;
+    this.#registrableDomain = registrableDomain;
+    this.#arena = new Uint8Array(namesMax * 48);
+    this.#starts = new Int32Array(namesMax + 1);
+    this.#index = new Int32Array(1 << Math.ceil(Math.log2(namesMax * 2)));
+  }
+
+  /** Id of the name in the first `length` bytes of the scratch, or -1 when the table is full. */
+  intern(length: number): number {
+    const at = this.#probe(nameScratch, 0, length);
+    const found = this.#index[at]! - 1;
+    if (found >= 0) return found;
+    const id = this.#hosts.length;
+    if (id >= this.#namesMax || this.#arenaUsed + length > this.#arena.length) return -1;
+    for (let i = 0; i < length; i += 1) this.#arena[this.#arenaUsed + i] = nameScratch[i]!;
+    this.#arenaUsed += length;
+    this.#starts[id + 1] = this.#arenaUsed;
+    this.#index[at] = id + 1;
+    let host = '';
+    for (let i = 0; i < length; i += 1) host += String.fromCharCode(nameScratch[i]!);
+    this.#hosts.push(host);
+    this.#domains.push(-1);
+    this.#domains[id] = this.#internDomain(host, id);
+    return id;
+  }
+
+  /** The host as it was on the wire, in lower case. */
+  host(id: number): string {
+    return this.#hosts[id]!;
+  }
+
+  /** Id of its registrable domain, -1 for an address, a single label and whatever has none. */
+  domain(id: number): number {
+    return this.#domains[id]!;
+  }
+
+  /** True when the next sweep should run. */
+  get isCrowded(): boolean {
+    return this.#hosts.length * 2 > this.#namesMax || this.#arenaUsed * 2 > this.#arena.length;
+  }
+
+  /** Keeps the marked names and their domains, and gives every one a new id; the answer maps old ids to new ones, -1 for forgotten. */
+  sweep(marks: Uint8Array): Int32Array {
+    const hosts = this.#hosts;
+    const renumbered = new Int32Array(hosts.length).fill(-1);
+    const domains = this.#domains;
+    for (let id = 0; id < hosts.length; id += 1)
+      if (marks[id] === 1 && domains[id]! >= 0) marks[domains[id]!] = 1;
+    this.#hosts = [];
+    this.#domains = [];
+    this.#index.fill(0);
+    const source = this.#arena.slice(0, this.#arenaUsed);
+    const starts = this.#starts.slice(0, hosts.length + 1);
+    this.#arenaUsed = 0;
+    for (let id = 0; id < hosts.length; id += 1) {
+      if (marks[id] !== 1) continue;
+      const length = starts[id + 1]! - starts[id]!;
+      this.#index[this.#probe(source, starts[id]!, length)] = this.#hosts.length + 1;
+      this.#arena.set(source.subarray(starts[id], starts[id + 1]), this.#arenaUsed);
+      this.#arenaUsed += length;
+      renumbered[id] = this.#hosts.length;
+      this.#hosts.push(hosts[id]!);
+      this.#domains.push(domains[id]!);
+      this.#starts[this.#hosts.length] = this.#arenaUsed;
+    }
+    this.#domains = this.#domains.map((domain) => (domain < 0 ? -1 : renumbered[domain]!));
+    return renumbered;
+  }
+
+  /** How many names there are; marks for a sweep are that long. */
+  get count(): number {
+    return this.#hosts.length;
+  }
+
+  #internDomain(host: string, id: number): number {
+    const domain = this.#registrableDomain(host);
+    if (domain === null || domain === host) return domain === null ? -1 : id;
+    for (let i = 0; i < domain.length; i += 1) nameScratch[i] = domain.charCodeAt(i);
+    return this.intern(domain.length);
+  }
+
+  #probe(bytes: Uint8Array, from: number, length: number): number {
+    let hash = this.#seed ^ length;
+    for (let i = 0; i < length; i += 1) hash = mixHash(hash, bytes[from + i]!);
+    const mask = this.#index.length - 1;
+    let at = hash & mask;
+    for (;;) {
+      const id = this.#index[at]! - 1;
+      if (id < 0) return at;
+      const start = this.#starts[id]!;
+      if (this.#starts[id + 1]! - start === length) {
+        let i = 0;
+        while (i < length && this.#arena[start + i] === bytes[from + i]) i += 1;
+        if (i === length) return at;
+      }
+      at = (at + 1) & mask;
+    }
+  }
+}
+
+/**
+ * Puts a host from the wire into the scratch: lower case, no port, no final dot, no brackets. Answers its length, or
+ * 0 when it is no host: empty, too long, or with a byte that no host name or address has.
+ */
+export function normalizeHost(bytes: Uint8Array, from: number, end: number): number {
+  let start = from;
+  let stop = end;
+  if (bytes[start] === 0x5b) {
+    start += 1;
+    const close = indexOfByte(bytes, 0x5d, start, stop);
+    if (close < 0) return 0;
+    stop = close;
+  } else {
+    const colon = indexOfByte(bytes, 0x3a, start, stop);
+    // A second colon means a bare IPv6 address, which has no port.
+    if (colon >= 0 && indexOfByte(bytes, 0x3a, colon + 1, stop) < 0) stop = colon;
+  }
+  if (stop > start && bytes[stop - 1] === 0x2e) stop -= 1;
+  const length = stop - start;
+  if (length <= 0 || length > nameBytesMax) return 0;
+  for (let i = 0; i < length; i += 1) {
+    const byte = bytes[start + i]!;
+    const isCapital = byte >= 0x41 && byte <= 0x5a;
+    if (!isCapital && !isHostByte(byte)) return 0;
+    nameScratch[i] = isCapital ? byte + 0x20 : byte;
+  }
+  return length;
+}
+
+/** Small letters, digits, `-`, `.`, `_` and `:` (of IPv6 addresses). */
+function isHostByte(byte: number): boolean {
+  return (byte >= 0x61 && byte <= 0x7a) || (byte >= 0x2d && byte <= 0x3a && byte !== 0x2f) || byte === 0x5f;
+}
+
+function indexOfByte(bytes: Uint8Array, byte: number, from: number, end: number): number {
+  for (let at = from; at < end; at += 1) if (bytes[at] === byte) return at;
+  return -1;
+}

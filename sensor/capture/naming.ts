@@ -1,0 +1,261 @@
+/**
+ * Gives flows their names: what a client said on the connection, or what it asked DNS for before.
+ *
+ * A name that the client spoke beats one it looked up; an outer name that only the provider chose (encrypted hellos)
+ * gives way to the looked-up one. The first spoken name stays, except that requests with different hosts on one
+ * connection each get the bytes that follow them.
+ */
+
+import { DnsEvidence, pair } from './dns-evidence.ts';
+import { dnsAddresses, dnsAddressTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
+import { Field, Flag, type FlowTable } from './flow-table.ts';
+import type { Listing } from './listing.ts';
+import { type NameTable, normalizeHost } from './name-table.ts';
+import { type Packet, Protocol } from './packet.ts';
+import { StreamInspector } from './stream-inspector.ts';
+import { Evidence, Mode } from './stream-units.ts';
+
+const dnsPort = 53;
+
+/** Names that providers put on the outside of encrypted hellos: they say who carries the traffic, not whose it is. */
+const outerNames = new Set([
+  'cloudflare-ech.com',
+  'crypto.cloudflare.com',
+  'tls-ech.dev',
+  'public-ech.example',
+]);
+
+export interface NamingOptions {
+  flows: FlowTable;
+  names: NameTable;
+  seed: number;
+  buffersMax: number;
+  queriesMax: number;
+  answersMax: number;
+  listing: Listing | null;
+  /** Books what a flow moved so far under the name it has. */
+  flush(base: number): void;
+  /** A connection is over and another one begins with the same ends. */
+  restart(base: number): void;
+  /** A name found no room. */
+  onTruncated(): void;
+}
+
+export class Naming {
+  readonly #options: NamingOptions;
+  readonly #words: Int32Array;
+  readonly #inspector: StreamInspector;
+  readonly #dns: DnsEvidence;
+  /** The packet at hand and its time, for what streams report back. */
+  #packet: Packet;
+  #now = 0;
+
+  constructor(options: NamingOptions, packet: Packet) {
+    this.#options = options;
+    this.#packet = packet;
+    this.#words = options.flows.words;
+    this.#dns = new DnsEvidence(options.queriesMax, options.answersMax, options.seed);
+    this.#inspector = new StreamInspector(this.#words, options.buffersMax, {
+      onClient: (base, side) => this.setClient(base, side),
+      onName: (base, side, evidence, length) => this.#onSpokenName(base, side, evidence, length),
+      onDnsMessage: (_base, _side, bytes, from, end) => this.#onDnsMessage(bytes, from, end),
+      onBufferTaken: () => options.onTruncated(),
+    });
+  }
+
+  /** Decides who the client of a new flow is and looks its server up among the DNS answers. */
+  onNewFlow(base: number, p: Packet, side: number, now: number, isLive: boolean): void {
+    const flags = p.protocol === Protocol.tcp ? p.tcpFlags : -1;
+    let client = side;
+    if (flags >= 0 && (flags & 0x02) !== 0) client = (flags & 0x10) !== 0 ? 1 - side : side;
+    else if (isDnsResponse(p)) client = 1 - side;
+    else if (isLive && hasServerPort(p.sourcePort, p.targetPort)) client = 1 - side;
+    if (client === 1) this.#words[base + Field.flags]! |= Flag.clientIsHigher;
+    this.#nameByDns(base, client, p.version, now);
+  }
+
+  /** Looks at what a packet of the flow says. `side` sent it. */
+  inspect(p: Packet, base: number, side: number, now: number): void {
+    this.#packet = p;
+    this.#now = now;
+    if (p.protocol === Protocol.tcp) this.#inspectTcp(p, base, side);
+    else if (p.dataEnd > p.dataAt && (p.sourcePort === dnsPort || p.targetPort === dnsPort)) {
+      this.#onDnsMessage(p.bytes, p.dataAt, p.dataEnd);
+    }
+  }
+
+  /** Gives back what a leaving flow borrowed. */
+  forget(base: number): void {
+    this.#inspector.forget(base);
+  }
+
+  /** This side is the client, for certain; the server's data need not be read. */
+  setClient(base: number, side: number): void {
+    const words = this.#words;
+    const flags = words[base + Field.flags]!;
+    if ((flags & Flag.clientIsSure) !== 0) return;
+    const cleared = flags & ~Flag.clientIsHigher;
+    words[base + Field.flags] = cleared | Flag.clientIsSure | (side === 1 ? Flag.clientIsHigher : 0);
+    this.#leaveAlone(base, 1 - side);
+  }
+
+  /** Marks the names in use, before a sweep. */
+  markNames(marks: Uint8Array, now: number): void {
+    this.#dns.markNames(marks, now);
+  }
+
+  /** Takes over the ids of a sweep. */
+  renumberNames(renumbered: Int32Array): void {
+    this.#dns.renumberNames(renumbered);
+  }
+
+  #inspectTcp(p: Packet, base: number, side: number): void {
+    const words = this.#words;
+    if ((p.tcpFlags & 0x02) !== 0) this.#onHandshake(p, base, side);
+    if (p.dataEnd <= p.dataAt) return;
+    const stream = base + Field.stream + side * 3;
+    const mode = words[stream + 1]! & 0xff;
+    if (mode === Mode.done) return;
+    const sequence = (p.tcpFlags & 0x02) !== 0 ? (p.sequence + 1) | 0 : p.sequence;
+    if (mode === Mode.unseen) {
+      const isDns = p.sourcePort === dnsPort || p.targetPort === dnsPort;
+      const isServer =
+        (words[base + Field.flags]! & Flag.clientIsSure) !== 0 &&
+        ((words[base + Field.flags]! & Flag.clientIsHigher) !== 0) !== (side === 1);
+      if (isServer && !isDns) {
+        words[stream + 1] = Mode.done;
+        return;
+      }
+      this.#inspector.expect(base, side, sequence, isDns ? Mode.dns : Mode.fresh);
+    }
+    this.#inspector.onData(base, side, sequence, p.bytes, p.dataAt, p.dataEnd);
+  }
+
+  #onHandshake(p: Packet, base: number, side: number): void {
+    const words = this.#words;
+    const isAnswer = (p.tcpFlags & 0x10) !== 0;
+    const isDns = p.sourcePort === dnsPort || p.targetPort === dnsPort;
+    const next = (p.sequence + 1) | 0;
+    if (!isAnswer) {
+      const flags = words[base + Field.flags]!;
+      if ((flags & Flag.handshakeSeen) !== 0 && words[base + Field.initialSequence] !== p.sequence) {
+        this.#options.restart(base);
+        if (side === 1) words[base + Field.flags]! |= Flag.clientIsHigher;
+        this.#nameByDns(base, side, p.version, this.#now);
+      }
+      words[base + Field.flags]! |= Flag.handshakeSeen;
+      words[base + Field.initialSequence] = p.sequence;
+    }
+    this.setClient(base, isAnswer ? 1 - side : side);
+    const stream = base + Field.stream + side * 3;
+    if ((words[stream + 1]! & 0xff) === Mode.unseen) {
+      this.#inspector.expect(base, side, next, isDns ? Mode.dns : isAnswer ? Mode.done : Mode.fresh);
+    }
+  }
+
+  #leaveAlone(base: number, side: number): void {
+    const stream = base + Field.stream + side * 3;
+    const mode = this.#words[stream + 1]! & 0xff;
+    if (mode !== Mode.dns && mode !== Mode.unseen) this.#inspector.expect(base, side, 0, Mode.done);
+  }
+
+  #onSpokenName(base: number, side: number, kind: number, length: number): void {
+    const { names, listing } = this.#options;
+    const id = names.intern(length);
+    if (id < 0) {
+      this.#options.onTruncated();
+      return;
+    }
+    const evidence = kind === Evidence.sni && outerNames.has(names.host(id)) ? Evidence.outer : kind;
+    this.setClient(base, side);
+    listing?.addName(base, evidence, id);
+    const words = this.#words;
+    const current = words[base + Field.evidence]!;
+    const isFirst = current === Evidence.none || (current === Evidence.dns && evidence !== Evidence.outer);
+    const isStronger = current === Evidence.outer && evidence > Evidence.outer;
+    const isRequest = evidence === Evidence.host || evidence === Evidence.connect;
+    const isNextRequest = isRequest && (current === Evidence.host || current === Evidence.connect);
+    if (isNextRequest && names.domain(words[base + Field.name]! - 1) !== names.domain(id)) {
+      if (!listing) this.#options.flush(base);
+    } else if (!isFirst && !isStronger) return;
+    words[base + Field.name] = id + 1;
+    words[base + Field.evidence] = evidence;
+  }
+
+  #nameByDns(base: number, client: number, version: number, now: number): void {
+    const words = this.#words;
+    for (const side of [client, 1 - client]) {
+      pair.version = version;
+      for (let word = 0; word < 4; word += 1) {
+        pair.client[word] = words[base + side * 4 + word]!;
+        pair.server[word] = words[base + (1 - side) * 4 + word]!;
+      }
+      const name = this.#dns.nameOf(now);
+      if (name < 0) continue;
+      words[base + Field.name] = name + 1;
+      words[base + Field.evidence] = Evidence.dns;
+      return;
+    }
+  }
+
+  /** A question is remembered, an answer to one gives its client names for the addresses in it. */
+  #onDnsMessage(bytes: Uint8Array, from: number, end: number): void {
+    if (!readDnsMessage(bytes, from, end)) return;
+    const p = this.#packet;
+    const { isResponse } = dnsMessage;
+    pair.version = p.version;
+    pair.ports = isResponse ? (p.targetPort << 16) | p.sourcePort : (p.sourcePort << 16) | p.targetPort;
+    setWords(isResponse ? pair.server : pair.client, p.source0, p.source1, p.source2, p.source3);
+    setWords(isResponse ? pair.client : pair.server, p.target0, p.target1, p.target2, p.target3);
+    if (!isResponse) {
+      this.#dns.rememberQuery(this.#now);
+      return;
+    }
+    if (dnsMessage.responseCode !== 0 && dnsMessage.usefulRecords === 0) return;
+    const wasAsked = this.#dns.wasAsked(this.#now);
+    if (dnsMessage.usefulRecords > 0) this.#options.listing?.addAnswer(p, wasAsked);
+    if (wasAsked && dnsMessage.responseCode === 0) this.#rememberAddresses();
+  }
+
+  #rememberAddresses(): void {
+    const length = normalizeHost(dnsNames, 0, dnsMessage.nameLength);
+    if (length === 0 || dnsMessage.addressCount === 0) return;
+    const id = this.#options.names.intern(length);
+    if (id < 0) {
+      this.#options.onTruncated();
+      return;
+    }
+    const clientVersion = pair.version;
+    for (let i = 0; i < dnsMessage.addressCount; i += 1) {
+      const at = i * 5;
+      pair.version = dnsAddresses[at]!;
+      // A client that asks over IPv4 opens IPv6 connections from an address that DNS never showed.
+      if (pair.version !== clientVersion) continue;
+      setWords(
+        pair.server,
+        dnsAddresses[at + 1]!,
+        dnsAddresses[at + 2]!,
+        dnsAddresses[at + 3]!,
+        dnsAddresses[at + 4]!,
+      );
+      this.#dns.rememberAddress(id, dnsAddressTtls[i]!, this.#now);
+    }
+  }
+}
+
+function setWords(target: Int32Array, w0: number, w1: number, w2: number, w3: number): void {
+  target[0] = w0;
+  target[1] = w1;
+  target[2] = w2;
+  target[3] = w3;
+}
+
+function isDnsResponse(p: Packet): boolean {
+  if (p.protocol !== Protocol.udp || (p.sourcePort !== dnsPort && p.targetPort !== dnsPort)) return false;
+  return p.dataEnd - p.dataAt >= 12 && (p.bytes[p.dataAt + 2]! & 0x80) !== 0;
+}
+
+/** A connection whose start was not seen: the well-known port is the server's. */
+function hasServerPort(source: number, target: number): boolean {
+  return source > 0 && source < 1024 && target >= 1024;
+}

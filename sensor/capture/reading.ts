@@ -1,0 +1,87 @@
+/**
+ * Reads a whole capture file through the same engine: no minutes, nothing evicted as long as the file is of a
+ * sensible size, and a list of everything that was found.
+ */
+import { Engine, type Totals } from './engine.ts';
+import type { CaptureOptions } from './index.ts';
+import { type ListedAnswer, type ListedConversation, type ListedFlow, Listing } from './listing.ts';
+import { randomKey } from './minute-capture.ts';
+import type { HostCounters, UsageRow } from './minute-report.ts';
+import { NameTable } from './name-table.ts';
+
+export interface ReadingOptions {
+  registrableDomain(host: string): string | null;
+  /** Which addresses are local; empty scopes make every application's traffic relative to its client. */
+  local: CaptureOptions['local'];
+  /** An upper bound of packets in the file: no more flows than that can occur. */
+  packetsMax: number;
+}
+
+export interface ReadingResult {
+  totals: Totals;
+  flows: ListedFlow[];
+  answers: ListedAnswer[];
+  conversations: ListedConversation[];
+  hosts: HostCounters[];
+  usage: UsageRow[];
+}
+
+export interface Reading {
+  /** One frame, as in `Capture`, with the link type of its interface. */
+  observe(
+    bytes: Uint8Array,
+    offset: number,
+    capturedLength: number,
+    wireLength: number,
+    seconds: number,
+    linkType: number,
+  ): void;
+  /** Everything that was found. Call once. */
+  finish(): ReadingResult;
+}
+
+const flowsMax = 4_194_304;
+
+/** Starts reading a file. */
+export function createReading(options: ReadingOptions): Reading {
+  const key = randomKey();
+  const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(64, options.packetsMax))));
+  const names = new NameTable(Math.min(bound, 1 << 19), key[0] ^ 0x5bd1e995, options.registrableDomain);
+  const listing = new Listing(names, key[0]);
+  const captureOptions: CaptureOptions = {
+    name: 'file',
+    role: 'file',
+    linkType: 1,
+    registrableDomain: options.registrableDomain,
+    local: options.local,
+  };
+  const sizes = {
+    // Flows inside tunnels have records of their own.
+    flowsMax: Math.min(flowsMax, bound * 2),
+    buffersMax: Math.min(2048, bound),
+    queriesMax: Math.min(bound * 4, 1 << 18),
+    answersMax: Math.max(1024, Math.min(bound, 1 << 18)),
+    remoteHostsMax: 1 << 22,
+    usageRowsMax: 1 << 20,
+  };
+  const engine = new Engine(captureOptions, sizes, names, listing, key);
+  return {
+    observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
+      engine.now = seconds;
+      engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1);
+    },
+    finish() {
+      engine.flushAll();
+      engine.listOpenFlows();
+      listing.sortFlows();
+      return {
+        totals: engine.totals,
+        flows: listing.flows,
+        answers: listing.answers,
+        conversations: listing.conversations(),
+        hosts: engine.ledger.hostRows('file', false),
+        usage: engine.ledger.usageRows(0),
+      };
+    },
+  };
+}

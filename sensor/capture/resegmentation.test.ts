@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { readAll } from '#sensor/testing/captures.ts';
+import { ascii, clientHello, ethernet, join, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
+
+const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
+const start = 0xffffff00;
+
+interface Cut {
+  /** Where a segment starts and how long it is; segments may overlap. */
+  from: number;
+  length: number;
+}
+
+/** A handshake, then the data in these segments, in this order. */
+function connection(data: Uint8Array, cuts: readonly Cut[]): Uint8Array[] {
+  const frames = [tcp(ends, Tcp.syn, start - 1), tcp(reverse(ends), Tcp.syn | Tcp.ack, 77)];
+  for (const cut of cuts) {
+    const part = data.subarray(cut.from, cut.from + cut.length);
+    if (part.length > 0) frames.push(tcp(ends, Tcp.push | Tcp.ack, (start + cut.from) >>> 0, part));
+  }
+  return frames.map((packet) => ethernet(packet));
+}
+
+/** Every byte is covered; order is anything; some segments come twice or overlap. */
+function cutting(length: number, pieceMin: number): fc.Arbitrary<Cut[]> {
+  const piece = fc.integer({ min: pieceMin, max: Math.max(pieceMin, 700) });
+  return fc
+    .tuple(fc.array(piece, { minLength: 1, maxLength: 40 }), fc.array(fc.nat(300), { maxLength: 5 }))
+    .chain(([pieces, overlaps]) => {
+      const cuts: Cut[] = [];
+      for (let at = 0, i = 0; at < length; i += 1) {
+        const size = pieces[i % pieces.length]!;
+        cuts.push({ from: at, length: size + (overlaps[i] ?? 0) });
+        at += size;
+      }
+      return fc.shuffledSubarray(cuts, { minLength: cuts.length, maxLength: cuts.length });
+    });
+}
+
+function namesOf(frames: readonly Uint8Array[]): (string | null)[] {
+  return readAll(frames)
+    .flows.filter((flow) => flow.evidence !== 'none')
+    .map((flow) => flow.host);
+}
+
+test('NET-2.2.3: a hello gives the same name however it is cut into segments and records, in any order', () => {
+  const input = fc
+    .record({ before: fc.constantFrom(0, 300, 1300, 2400), recordBytes: fc.constantFrom(1, 7, 64, 16_384) })
+    .map((one) => clientHello({ host: 'www.example.com', ...one }))
+    // More than 4 KiB of a client's data is not kept (NET-8.6).
+    .filter((data) => data.length <= 4096)
+    .chain((data) => {
+      return fc.tuple(fc.constant(data), cutting(data.length, 20));
+    });
+  fc.assert(
+    fc.property(input, ([data, cuts]) => {
+      assert.deepEqual(namesOf(connection(data, cuts)), ['www.example.com']);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('NET-2.2.3: one byte per segment, first to last and last to first', () => {
+  const data = clientHello({ host: 'www.example.com', before: 900 });
+  const cuts = Array.from({ length: data.length }, (_, from) => ({ from, length: 1 }));
+  assert.deepEqual(namesOf(connection(data, cuts)), ['www.example.com']);
+  assert.deepEqual(namesOf(connection(data, cuts.reverse())), ['www.example.com']);
+});
+
+test('NET-2.2.3: a request gives the same host however it is cut, in any order', () => {
+  const data = ascii(
+    'POST /path HTTP/1.1\r\nAccept: */*\r\nHost: Shop.Example.COM:8080\r\nContent-Length: 4\r\n\r\nbody',
+  );
+  fc.assert(
+    fc.property(cutting(data.length, 3), (cuts) => {
+      assert.deepEqual(namesOf(connection(data, cuts)), ['shop.example.com']);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('NET-2.2.3: three hosts on one connection are three entries, whatever the cutting', () => {
+  const requests = ['a', 'b', 'c'].map((host) =>
+    ascii(
+      `POST / HTTP/1.1\r\nHost: ${host}.example.com\r\nContent-Length: 20\r\n\r\n${'GET / HTTP/1.1\r\n\r\n..'}`,
+    ),
+  );
+  const data = join(...requests);
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1 }), (sizes) => {
+      const cuts: Cut[] = [];
+      for (let at = 0, i = 0; at < data.length; i += 1) {
+        cuts.push({ from: at, length: sizes[i % sizes.length]! });
+        at += sizes[i % sizes.length]!;
+      }
+      assert.deepEqual(namesOf(connection(data, cuts)), ['a.example.com', 'b.example.com', 'c.example.com']);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('NET-2.4.2: bytes and packets are the sum of what was sent, whatever the cutting', () => {
+  const data = clientHello({ host: 'www.example.com', before: 1300 });
+  fc.assert(
+    fc.property(cutting(data.length, 20), (cuts) => {
+      const frames = connection(data, cuts);
+      const sent = frames.reduce((sum, frame) => sum + frame.length - 14, 0);
+      const { conversations, flows, hosts, totals } = readAll(frames);
+      const [pair] = conversations;
+      assert.equal(pair!.bytesAToB + pair!.bytesBToA, sent);
+      assert.equal(pair!.packetsAToB + pair!.packetsBToA, frames.length);
+      assert.equal(flows[0]!.clientBytes + flows[0]!.serverBytes, sent);
+      assert.equal(
+        hosts.reduce((sum, host) => sum + host.rxBytes, 0),
+        sent,
+      );
+      assert.equal(totals.ipBytes, sent);
+    }),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,31 @@
+/**
+ * The sensor's commands. Each loads what it needs when it is called, so that reading a file starts at once.
+ */
+import type { Command } from 'commander';
+
+/** Adds the sensor's commands to its part of the command line. */
+export function addCommands(program: Command): void {
+  program
+    .command('read')
+    .description('Read a capture file (pcap or pcapng): applications, flows, DNS answers, hosts')
+    .argument('<file>', 'the capture file')
+    .option('--json', 'everything, as JSON')
+    .option('--local <prefix...>', 'addresses that are local, which turns "in" and "out" their way')
+    .action(async (file: string, options: { json?: boolean; local?: string[] }) => {
+      process.exitCode = (await import('./commands/read.ts')).readFile(file, options);
+    });
+  program
+    .command('run')
+    .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')
+    .action(async () => {
+      process.exitCode = await (await import('./commands/run.ts')).run(process.env);
+    });
+  program
+    .command('enrol')
+    .description("Get this sensor's credential from the monitor with a one-time token")
+    .requiredOption('--token <token>', 'the enrolment token, made on the site in the monitor')
+    .option('--node <name>', "the hypervisor node's name in operations (default: SVC_SENSOR_NODE)")
+    .action(async (options: { token: string; node?: string }) => {
+      await (await import('./commands/enrol.ts')).enrolCommand(options, process.env);
+    });
+}

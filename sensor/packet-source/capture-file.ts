@@ -1,0 +1,358 @@
+/**
+ * Reads capture files frame by frame: pcap and pcapng, either byte order, micro- or nanoseconds, several interfaces.
+ *
+ * `next` moves to the following frame and leaves it in the reader's fields, in a buffer that is reused: 256 KiB, more
+ * only when one frame needs it. A file that ends in the middle of a frame, or goes wrong, gives what came before and
+ * a sentence in `problems`; only what is no capture at all throws.
+ */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+const pieceBytes = 262_144;
+/** No link has longer frames; a longer record is damage. */
+const recordBytesMax = 64 * 1024 * 1024;
+
+/** The file is no capture, or cannot be opened; the message is for people. */
+export class NotACaptureError extends Error {}
+
+interface CaptureInterface {
+  linkType: number;
+  snapLength: number;
+  /** Time units in a second, and what is added to the time, in seconds. */
+  unitsPerSecond: number;
+  offsetSeconds: number;
+}
+
+export interface CaptureFile {
+  /** The frame that `next` moved to. */
+  bytes: Uint8Array;
+  offset: number;
+  capturedLength: number;
+  wireLength: number;
+  seconds: number;
+  nanoseconds: number;
+  linkType: number;
+  /** Size of the file in bytes. */
+  readonly size: number;
+  /** Link types of the interfaces met so far, in order. */
+  readonly linkTypes: number[];
+  /** What could not be read, in sentences. */
+  readonly problems: string[];
+  /** True when there is another frame. */
+  next(): boolean;
+  close(): void;
+}
+
+/** Opens a capture file. Throws `NotACaptureError`. */
+export function openCaptureFile(path: string): CaptureFile {
+  const input = openInput(path);
+  try {
+    if (!input.has(4))
+      throw new NotACaptureError(`${path} is no capture file: it is ${emptyOrShort(input.size)}.`);
+    const magic = input.uint32(0, false);
+    if (magic === 0x0a0d0d0a) return new PcapngFile(input, path);
+    return new PcapFile(input, path, magic);
+  } catch (error) {
+    input.close();
+    throw error;
+  }
+}
+
+function emptyOrShort(size: number): string {
+  return size === 0 ? 'empty' : 'too short';
+}
+
+/** A window over the file: `at` moves forward, `has(n)` makes n bytes from there available. */
+class Input {
+  bytes = new Uint8Array(pieceBytes);
+  view = new DataView(this.bytes.buffer);
+  at = 0;
+  readonly size: number;
+  #limit = 0;
+  #isAtEnd = false;
+  #descriptor: number;
+
+  constructor(descriptor: number, size: number) {
+    this.#descriptor = descriptor;
+    this.size = size;
+  }
+
+  has(count: number): boolean {
+    if (this.#limit - this.at >= count) return true;
+    if (this.#isAtEnd) return false;
+    this.#fill(count);
+    return this.#limit - this.at >= count;
+  }
+
+  /** True when every byte was taken. */
+  isEmpty(): boolean {
+    return !this.has(1);
+  }
+
+  uint16(offset: number, isLittle: boolean): number {
+    return this.view.getUint16(this.at + offset, isLittle);
+  }
+
+  uint32(offset: number, isLittle: boolean): number {
+    return this.view.getUint32(this.at + offset, isLittle);
+  }
+
+  /** Passes over `count` bytes, in the buffer or not; false when the file ends before. */
+  skip(count: number): boolean {
+    let left = count;
+    while (left > 0) {
+      const step = Math.min(left, pieceBytes);
+      if (!this.has(step)) return false;
+      this.at += step;
+      left -= step;
+    }
+    return true;
+  }
+
+  close(): void {
+    if (this.#descriptor >= 0) closeSync(this.#descriptor);
+    this.#descriptor = -1;
+  }
+
+  #fill(count: number): void {
+    const held = this.#limit - this.at;
+    if (count > this.bytes.length) {
+      const larger = new Uint8Array(Math.ceil(count / pieceBytes) * pieceBytes);
+      larger.set(this.bytes.subarray(this.at, this.#limit));
+      this.bytes = larger;
+      this.view = new DataView(larger.buffer);
+    } else this.bytes.copyWithin(0, this.at, this.#limit);
+    this.at = 0;
+    this.#limit = held;
+    while (this.#limit < count) {
+      const got = readSync(this.#descriptor, this.bytes, this.#limit, this.bytes.length - this.#limit, null);
+      if (got === 0) {
+        this.#isAtEnd = true;
+        return;
+      }
+      this.#limit += got;
+    }
+  }
+}
+
+function openInput(path: string): Input {
+  let descriptor = -1;
+  try {
+    descriptor = openSync(path, 'r');
+    const stat = fstatSync(descriptor);
+    if (stat.isDirectory()) throw new NotACaptureError(`${path} is a folder, not a capture file.`);
+    return new Input(descriptor, stat.size);
+  } catch (error) {
+    if (descriptor >= 0) closeSync(descriptor);
+    if (error instanceof NotACaptureError) throw error;
+    const code = (error as NodeJS.ErrnoException).code;
+    const reasons: Record<string, string> = { ENOENT: 'there is no such file', EACCES: 'permission denied' };
+    throw new NotACaptureError(`cannot open ${path}: ${reasons[code ?? ''] ?? String(code)}.`);
+  }
+}
+
+abstract class FrameFile implements CaptureFile {
+  bytes: Uint8Array = new Uint8Array(0);
+  offset = 0;
+  capturedLength = 0;
+  wireLength = 0;
+  seconds = 0;
+  nanoseconds = 0;
+  linkType = 0;
+  readonly linkTypes: number[] = [];
+  readonly problems: string[] = [];
+  protected readonly input: Input;
+  protected frames = 0;
+
+  constructor(input: Input) {
+    this.input = input;
+  }
+
+  get size(): number {
+    return this.input.size;
+  }
+
+  abstract next(): boolean;
+
+  close(): void {
+    this.input.close();
+  }
+
+  /** Leaves the frame that starts `headerLength` bytes on in the fields. */
+  protected take(headerLength: number, captured: number, wire: number): true {
+    this.bytes = this.input.bytes;
+    this.offset = this.input.at + headerLength;
+    this.capturedLength = captured;
+    this.wireLength = Math.max(captured, wire);
+    this.frames += 1;
+    return true;
+  }
+
+  protected stop(problem: string): false {
+    this.problems.push(`${problem} after ${this.frames} packets; what came before was read.`);
+    this.input.close();
+    this.next = () => false;
+    return false;
+  }
+}
+
+class PcapFile extends FrameFile {
+  readonly #isLittle: boolean;
+  readonly #isNano: boolean;
+  readonly #headerLength: number;
+
+  constructor(input: Input, path: string, magic: number) {
+    super(input);
+    const swapped = magic === 0xd4c3b2a1 || magic === 0x4d3cb2a1 || magic === 0x34cdb2a1;
+    const plain = magic === 0xa1b2c3d4 || magic === 0xa1b23c4d || magic === 0xa1b2cd34;
+    if (!swapped && !plain) throw new NotACaptureError(notACapture(path, magic));
+    if (!input.has(24)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
+    this.#isLittle = swapped;
+    this.#isNano = magic === 0x4d3cb2a1 || magic === 0xa1b23c4d;
+    // A patched variant has eight more bytes before each packet.
+    this.#headerLength = magic === 0x34cdb2a1 || magic === 0xa1b2cd34 ? 24 : 16;
+    // The upper bits tell about frame checks, not about the link.
+    this.linkType = input.uint32(20, this.#isLittle) & 0xffff;
+    this.linkTypes.push(this.linkType);
+    input.at += 24;
+  }
+
+  next(): boolean {
+    const { input } = this;
+    if (this.frames > 0) input.at += this.#headerLength + this.capturedLength;
+    const headerLength = this.#headerLength;
+    if (!input.has(headerLength)) {
+      if (input.isEmpty()) return this.#end();
+      return this.stop('The file ends inside a packet header');
+    }
+    const little = this.#isLittle;
+    const captured = input.uint32(8, little);
+    if (captured > recordBytesMax) return this.stop(`The file is damaged: a packet of ${captured} bytes`);
+    if (!input.has(headerLength + captured)) return this.stop('The file ends inside a packet');
+    this.seconds = input.uint32(0, little);
+    const fraction = input.uint32(4, little);
+    this.nanoseconds = this.#isNano ? fraction : fraction * 1000;
+    return this.take(headerLength, captured, input.uint32(12, little));
+  }
+
+  #end(): false {
+    this.input.close();
+    this.next = () => false;
+    return false;
+  }
+}
+
+function notACapture(path: string, magic: number): string {
+  if (magic >>> 16 === 0x1f8b || magic === 0x28b52ffd || magic === 0xfd377a58) {
+    return `${path} is compressed. Unpack it first (gunzip, zstd -d, xz -d).`;
+  }
+  return `${path} is no capture file (neither pcap nor pcapng).`;
+}
+
+const block = { interface: 1, obsolete: 2, simple: 3, enhanced: 6, section: 0x0a0d0d0a } as const;
+
+class PcapngFile extends FrameFile {
+  #isLittle = true;
+  #interfaces: CaptureInterface[] = [];
+  #blockLength = 0;
+
+  constructor(input: Input, path: string) {
+    super(input);
+    if (!input.has(12)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
+    const order = input.uint32(8, true);
+    if (order !== 0x1a2b3c4d && order !== 0x4d3c2b1a) throw new NotACaptureError(notACapture(path, 0));
+  }
+
+  next(): boolean {
+    const { input } = this;
+    for (;;) {
+      if (!input.skip(this.#blockLength)) return this.stop('The file ends inside a block');
+      this.#blockLength = 0;
+      if (input.isEmpty()) return false;
+      if (!input.has(12)) return this.stop('The file ends inside a block header');
+      const isSection = input.uint32(0, true) === block.section;
+      if (isSection) this.#isLittle = input.uint32(8, true) === 0x1a2b3c4d;
+      const type = isSection ? block.section : input.uint32(0, this.#isLittle);
+      const length = input.uint32(4, this.#isLittle);
+      if (length < 12 || length > recordBytesMax)
+        return this.stop(`The file is damaged: a block of ${length} bytes`);
+      this.#blockLength = (length + 3) & ~3;
+      if (isSection) this.#interfaces = [];
+      else if (type === block.interface && !this.#readInterface(length))
+        return this.stop('An interface block is cut');
+      else if (type === block.enhanced || type === block.obsolete) {
+        const found = this.#readPacket(type, length);
+        if (found !== null) return found;
+      } else if (type === block.simple) return this.#readSimplePacket(length);
+    }
+  }
+
+  #readInterface(length: number): boolean {
+    const { input } = this;
+    if (length < 20 || !input.has(length)) return false;
+    const little = this.#isLittle;
+    const added = {
+      linkType: input.uint16(8, little),
+      snapLength: input.uint32(12, little),
+      unitsPerSecond: 1e6,
+      offsetSeconds: 0,
+    };
+    this.#readOptions(length, added);
+    this.#interfaces.push(added);
+    this.linkTypes.push(added.linkType);
+    return true;
+  }
+
+  #readOptions(length: number, target: CaptureInterface): void {
+    const { input } = this;
+    const little = this.#isLittle;
+    let at = 16;
+    while (at + 4 <= length - 4) {
+      const code = input.uint16(at, little);
+      const size = input.uint16(at + 2, little);
+      if (code === 0 || at + 4 + size > length - 4) return;
+      if (code === 9 && size === 1) {
+        const resolution = input.bytes[input.at + at + 4]!;
+        target.unitsPerSecond = (resolution & 0x80) !== 0 ? 2 ** (resolution & 0x7f) : 10 ** resolution;
+      } else if (code === 14 && size === 8) {
+        const high = input.uint32(at + 4 + (little ? 4 : 0), little) | 0;
+        target.offsetSeconds = high * 4_294_967_296 + input.uint32(at + 4 + (little ? 0 : 4), little);
+      }
+      at += 4 + ((size + 3) & ~3);
+    }
+  }
+
+  /** True with a packet, false when the file cannot be read on, null to go on with the next block. */
+  #readPacket(type: number, length: number): boolean | null {
+    const { input } = this;
+    if (length < 32) return this.stop('A packet block is cut');
+    if (!input.has(length)) return this.stop('The file ends inside a packet');
+    const little = this.#isLittle;
+    const index = type === block.enhanced ? input.uint32(8, little) : input.uint16(8, little);
+    const from = this.#interfaces[index];
+    const captured = input.uint32(20, little);
+    if (!from) return this.stop(`A packet names an interface (${index}) that was not described`);
+    if (captured > length - 32) return this.stop('A packet is longer than its block');
+    this.#setTime(from, input.uint32(12, little), input.uint32(16, little));
+    this.linkType = from.linkType;
+    return this.take(28, captured, input.uint32(24, little));
+  }
+
+  #readSimplePacket(length: number): boolean {
+    const { input } = this;
+    const from = this.#interfaces[0];
+    if (length < 16 || !from) return this.stop('A packet block is cut or has no interface');
+    if (!input.has(length)) return this.stop('The file ends inside a packet');
+    const wire = input.uint32(8, this.#isLittle);
+    const limit = from.snapLength === 0 ? wire : Math.min(wire, from.snapLength);
+    this.linkType = from.linkType;
+    return this.take(12, Math.min(limit, length - 16), wire);
+  }
+
+  #setTime(from: CaptureInterface, high: number, low: number): void {
+    const units = high * 4_294_967_296 + low;
+    const seconds = Math.floor(units / from.unitsPerSecond);
+    const fraction = (units - seconds * from.unitsPerSecond) / from.unitsPerSecond;
+    this.seconds = seconds + from.offsetSeconds;
+    this.nanoseconds = Math.min(999_999_999, Math.max(0, Math.round(fraction * 1e9)));
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Reads the shared traffic corpus with our engine and compares it with what two other readers agreed on.
+ *
+ * The corpus is no part of the product: its folder comes from `SVC_CORPUS_DIR` and may be missing.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ListedEnd, ReadingResult } from '#sensor/capture/index.ts';
+import { readFrames } from '#sensor/commands/read.ts';
+import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
+
+const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** Where the corpus should be. */
+export function corpusFolder(): string {
+  return resolve(projectFolder, process.env.SVC_CORPUS_DIR ?? '../shared/corpus');
+}
+
+/** True when it is there. */
+export function hasCorpus(): boolean {
+  return existsSync(join(corpusFolder(), 'expected.json'));
+}
+
+type ExpectedEnd = [string, number];
+
+interface ExpectedConversation {
+  a: string;
+  b: string;
+  bytes_a_to_b: number;
+  bytes_b_to_a: number;
+  packets_a_to_b: number;
+  packets_b_to_a: number;
+}
+
+interface ExpectedFlow {
+  client: ExpectedEnd;
+  server: ExpectedEnd;
+  transport: string;
+  kind: string;
+  name: string;
+  tunnel?: string;
+  cname_chain?: string[];
+  addresses?: { address: string; ttl: number }[];
+  query_seen?: boolean;
+}
+
+/** What is known of one capture of the corpus. */
+export interface ExpectedFile {
+  file: string;
+  packets: number;
+  ip: { packets: number; bytes: number; disputed_frames?: number[]; not_counted_packets: number };
+  conversations: ExpectedConversation[];
+  conversations_omitted?: [string, string][];
+  flows: ExpectedFlow[];
+}
+
+/** One fact on which we and the corpus are not of one mind. */
+export interface Difference {
+  kind: 'packets' | 'conversation' | 'name' | 'dns';
+  fact: string;
+  expected: string;
+  ours: string;
+}
+
+/** Every capture of the corpus. */
+export function expectedFiles(): ExpectedFile[] {
+  const text = readFileSync(join(corpusFolder(), 'expected.json'), 'utf8');
+  return (JSON.parse(text) as { files: ExpectedFile[] }).files;
+}
+
+/** Path of a capture of the corpus. */
+export function capturePath(file: string): string {
+  return join(corpusFolder(), 'pcap', file);
+}
+
+/** Reads one capture with our engine. */
+export function readCapture(file: string): ReadingResult {
+  const path = capturePath(file);
+  return readFrames(path, openCaptureFile(path), { prefixes: [], addresses: [] }).result;
+}
+
+/** What differs between our reading and the expected facts, packets and bytes first. */
+export function compareCapture(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+  return [
+    ...comparePackets(expected, ours),
+    ...compareConversations(expected, ours),
+    ...compareNames(expected, ours),
+    ...compareAnswers(expected, ours),
+  ];
+}
+
+function comparePackets(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+  const differences: Difference[] = [];
+  const { totals } = ours;
+  const add = (fact: string, want: number, got: number) => {
+    if (want !== got) differences.push({ kind: 'packets', fact, expected: String(want), ours: String(got) });
+  };
+  add('packets', expected.packets, totals.packets);
+  add('IP packets', expected.ip.packets, totals.ipPackets);
+  add('IP bytes', expected.ip.bytes, totals.ipBytes);
+  add('sum of verdicts', totals.packets, totals.ipPackets + totals.nonIpPackets + totals.parserDropped);
+  return differences;
+}
+
+function compareConversations(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+  const omitted = new Set((expected.conversations_omitted ?? []).map((pair) => pair.join(' ')));
+  const want = new Map(
+    expected.conversations.map((one) => [
+      `${one.a} ${one.b}`,
+      `${one.packets_a_to_b}/${one.bytes_a_to_b} up, ${one.packets_b_to_a}/${one.bytes_b_to_a} down`,
+    ]),
+  );
+  const got = new Map(
+    ours.conversations.map((one) => [
+      `${one.a} ${one.b}`,
+      `${one.packetsAToB}/${one.bytesAToB} up, ${one.packetsBToA}/${one.bytesBToA} down`,
+    ]),
+  );
+  return compareMaps('conversation', want, got, omitted);
+}
+
+function compareMaps(
+  kind: Difference['kind'],
+  want: Map<string, string>,
+  got: Map<string, string>,
+  ignored: Set<string>,
+): Difference[] {
+  const differences: Difference[] = [];
+  for (const fact of new Set([...want.keys(), ...got.keys()])) {
+    if (ignored.has(fact) || want.get(fact) === got.get(fact)) continue;
+    differences.push({ kind, fact, expected: want.get(fact) ?? 'none', ours: got.get(fact) ?? 'none' });
+  }
+  return differences;
+}
+
+/** An outer name of an encrypted hello is a server name like any other to the corpus. */
+const kinds = new Map([
+  ['tls_sni', 'tls_sni'],
+  ['tls_outer', 'tls_sni'],
+  ['http_host', 'http_host'],
+  ['http_connect', 'http_connect'],
+]);
+
+function compareNames(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+  const want = new Map<string, string>();
+  for (const flow of expected.flows) {
+    if (flow.kind === 'dns_answer') continue;
+    const ends = `${flow.transport} ${flow.client.join(' ')} > ${flow.server.join(' ')}`;
+    want.set(`${ends} ${flow.kind} ${flow.name}${flow.tunnel ? ` in ${flow.tunnel}` : ''}`, 'seen');
+  }
+  const got = new Map<string, string>();
+  for (const flow of ours.flows) {
+    const kind = kinds.get(flow.evidence);
+    if (kind === undefined) continue;
+    const ends = `tcp ${textOf(flow.client)} > ${textOf(flow.server)}`;
+    const fact = `${ends} ${kind} ${flow.host}${flow.tunnel ? ` in ${flow.tunnel}` : ''}`;
+    got.set(fact, got.has(fact) ? 'seen twice' : 'seen');
+  }
+  return compareMaps('name', want, got, new Set());
+}
+
+function compareAnswers(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+  const want = new Map<string, string>();
+  const got = new Map<string, string>();
+  const add = (map: Map<string, string>, fact: string, text: string) =>
+    map.set(fact, map.has(fact) ? `${map.get(fact)}; ${text}` : text);
+  for (const flow of expected.flows) {
+    if (flow.kind !== 'dns_answer') continue;
+    const addresses = (flow.addresses ?? []).map((one) => `${one.address}/${one.ttl}`).join(' ');
+    const text = `${(flow.cname_chain ?? []).join(' > ')} = ${addresses}, asked ${flow.query_seen}`;
+    add(want, `${flow.client.join(' ')} > ${flow.server.join(' ')} ${flow.name}`, text);
+  }
+  for (const answer of ours.answers) {
+    const addresses = answer.addresses.map((one) => `${one.address}/${one.ttl}`).join(' ');
+    const text = `${answer.cnameChain.join(' > ')} = ${addresses}, asked ${answer.querySeen}`;
+    add(got, `${textOf(answer.client)} > ${textOf(answer.server)} ${answer.name}`, text);
+  }
+  return compareMaps('dns', want, got, new Set());
+}
+
+function textOf(end: ListedEnd): string {
+  return `${end.ip} ${end.port}`;
+}

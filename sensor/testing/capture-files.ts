@@ -1,7 +1,7 @@
 /**
  * Writes capture files for tests: pcap and pcapng of either byte order and any time resolution.
  */
-import { join } from './frames.ts';
+import { join, joinAll } from './frames.ts';
 
 export interface StoredFrame {
   bytes: Uint8Array;
@@ -47,7 +47,7 @@ export function pcapFile(
       frame.bytes,
     ),
   );
-  return join(header, ...records);
+  return joinAll([header, ...records]);
 }
 
 /** A pcapng file with these interfaces; `resolution` is the power of ten of its time units. */

@@ -16,6 +16,18 @@ const programs: Record<string, Program> = {
     sentence: 'Everything on this machine with a demo world to try it on; what npm start calls.',
     load: () => import('#demo/main.ts'),
   },
+  operations: {
+    sentence: 'Customers, servers, addresses and money: customer API, portal, console, admin API.',
+    load: () => import('#operations/main.ts'),
+  },
+  sensor: {
+    sentence: 'Captures packets on a hypervisor, names applications, and reads capture files.',
+    load: () => import('#sensor/main.ts'),
+  },
+  lab: {
+    sentence: 'A network of namespaces with real guests, for trying and testing (root on Linux).',
+    load: () => import('#lab/main.ts'),
+  },
 };
 
 async function main(argv: string[]): Promise<void> {

@@ -19,4 +19,18 @@ export function addCommands(program: Command): void {
     .action(async (file: string, options: { json?: boolean; local: string[] }) => {
       process.exitCode = (await import('./commands/read.ts')).readFile(file, options);
     });
+  program
+    .command('run')
+    .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')
+    .action(async () => {
+      process.exitCode = await (await import('./commands/run.ts')).run(process.env);
+    });
+  program
+    .command('enrol')
+    .description("Get this sensor's credential from the monitor with a one-time token")
+    .requiredOption('--token <token>', 'the enrolment token, made on the site in the monitor')
+    .option('--node <name>', "the hypervisor node's name in operations (default: SVC_SENSOR_NODE)")
+    .action(async (options: { token: string; node?: string }) => {
+      await (await import('./commands/enrol.ts')).enrolCommand(options, process.env);
+    });
 }

@@ -4,7 +4,8 @@
  * usage: sh tools/with-node tools/photograph.ts [--out DIR] [--email E --password P] [--sign-in URL] [--viewport] URL ...
  *
  * With an email it signs in first, at /sign-in of the first URL's server. Besides the pictures it says what a glance
- * misses: a page wider than its window, messages of the browser's console, refused policies, and the page's weight.
+ * misses: a page wider than its window, messages of the browser's console, refused policies, and a
+ * page of more than 150 KiB as they were sent.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -67,17 +68,19 @@ async function signIn(context: BrowserContext, wish: NonNullable<Wishes['signIn'
 
 async function photograph(page: Page, url: string, path: string, isViewportOnly: boolean): Promise<string[]> {
   const remarks: string[] = [];
-  let bytes = 0;
+  const sizes: Promise<number>[] = [];
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) remarks.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => remarks.push(`script: ${error.message}`));
-  page.on('response', async (response) => {
-    bytes += (await response.body().catch(() => Buffer.alloc(0))).length;
+  page.on('response', (response) => {
+    const size = response.request().sizes();
+    sizes.push(size.then((all) => all.responseBodySize).catch(() => 0));
   });
   await page.goto(url, { waitUntil: 'networkidle' });
   const wide = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
   if (Number(wide) > 0) remarks.push(`the page is ${wide} px wider than its window`);
+  const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   if (bytes > 150 * 1024) remarks.push(`weighs ${Math.round(bytes / 1024)} KiB, more than 150`);
   await page.screenshot({ path, fullPage: !isViewportOnly });
   return remarks;

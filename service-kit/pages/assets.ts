@@ -64,6 +64,7 @@ const sources = {
   'theme.js': () => ['text/javascript', script('theme.js')],
   'pages.js': () => ['text/javascript', script('pages.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],
+  'chart-values.js': () => ['text/javascript', script('chart-values.js')],
   'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
   // The minified build is a plain script; as a module it needs its one export.
   'uplot.js': () => [

@@ -23,8 +23,8 @@ export interface ChartSeries {
   label: string;
   /** One value for each time, never negative; `null` where nothing was measured. */
   values: readonly (number | null)[];
-  /** `in` is drawn upwards, `out` downwards; `line` (default) as it is. */
-  role?: 'in' | 'out' | 'line';
+  /** `in` is drawn upwards, `out` downwards, `attack` upwards in red; `line` (default) as it is, in a colour of its own. */
+  role?: 'in' | 'out' | 'attack' | 'line';
   /** What was expected rather than seen: a dashed line. */
   isExpected?: boolean;
 }
@@ -44,6 +44,8 @@ export interface ChartData {
   /** The usual distance of two times: where more is missing, the line is broken. */
   stepMs?: number | undefined;
   series: readonly ChartSeries[];
+  /** The range that was asked for: the axis shows all of it, also where nothing was measured. */
+  range?: { fromMs: number; toMs: number } | undefined;
   areas?: readonly ChartArea[] | undefined;
 }
 
@@ -65,6 +67,8 @@ export interface ChartOptions {
   emptyText?: string;
 }
 
+const EMPTY_TEXT = 'Nothing was measured in this range.';
+
 /** Most rows of the table under a chart; the CSV has the rest. */
 const TABLE_ROWS_MAX = 60;
 
@@ -74,18 +78,29 @@ export function chart(options: ChartOptions): Html {
   const plot =
     hasValues || options.dataUrl
       ? html`<svc-chart${attributes({
-          class: `chart-plot size-${options.size ?? 'normal'}`,
+          class: `chart-plot size-${options.size ?? 'normal'} legend-rows-${phoneLegendRows(options.data)}`,
           // The script reads the new data itself; a refresh that morphed the element would wipe the drawing.
           'hx-morph-skip': true,
           'data-source': `${options.id}-data`,
           'data-title': options.title,
+          'data-empty-text': options.emptyText ?? EMPTY_TEXT,
           'data-url': options.dataUrl && safeHref(options.dataUrl),
           'data-refresh-seconds': options.refreshSeconds,
         })}></svc-chart>${jsonScript(`${options.id}-data`, chartJson(options.unit, options.data))}<script type="module" src="${assetUrl('chart.js')}"></script>`
-      : html`<p class="chart-empty">${options.emptyText ?? 'Nothing was measured in this range.'}</p>`;
+      : html`<p class="chart-empty">${options.emptyText ?? EMPTY_TEXT}</p>`;
   return html`<figure class="chart" id="${options.id}"><figcaption class="chart-title"><span>${options.title}</span>${
     options.source && html`<span class="source">${options.source}</span>`
   }</figcaption>${plot}${hasValues && valuesTable(options)}</figure>`;
+}
+
+/** About how many rows the legend takes on a phone, so that its room is kept before the script draws it. */
+function phoneLegendRows(data: ChartData): number {
+  const labels = [
+    ...data.series.map((series) => series.label),
+    ...(data.areas ?? []).map((area) => area.label),
+  ];
+  const width = 60 + labels.reduce((sum, label) => sum + 42 + label.length * 7, 0);
+  return Math.min(4, Math.max(1, Math.ceil(width / 330)));
 }
 
 /** What a `dataUrl` answers, as JSON. */
@@ -94,6 +109,7 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
     unit,
     times: compactTimes(data.timesMs),
     stepMs: data.stepMs ?? null,
+    range: data.range ? { fromMs: data.range.fromMs, toMs: data.range.toMs } : null,
     series: data.series.map((series) => ({
       label: series.label,
       role: series.role ?? 'line',

@@ -70,6 +70,8 @@ export function actionButton(options: {
 
 interface FieldBase {
   name: string;
+  /** Unique in the page; default `field-` and the name. Needed when two forms of a page have a field of one name. */
+  id?: string;
   label: string;
   hint?: Content;
   error?: string | undefined;
@@ -117,7 +119,7 @@ export type FieldOptions = InputField | TextAreaField | SelectField | CheckboxFi
 
 /** A labelled control with its hint and its error. */
 export function field(options: FieldOptions): Html {
-  const id = `field-${options.name}`;
+  const id = options.id ?? `field-${options.name}`;
   const describedBy = classes(
     options.hint !== undefined && `${id}-hint`,
     options.error !== undefined && `${id}-error`,
@@ -202,6 +204,7 @@ export function confirm(options: ConfirmOptions): Html {
     [
       hidden,
       field({
+        id: `confirm${options.action.replace(/[^a-z0-9]+/gi, '-')}`,
         name: CONFIRM_FIELD,
         label: `Type ${options.name} to confirm`,
         required: true,

@@ -27,6 +27,7 @@ export function trafficOf(nowMs: number, range: Range): ChartData {
   return {
     timesMs,
     stepMs,
+    range,
     series: [
       {
         label: 'In',
@@ -39,6 +40,11 @@ export function trafficOf(nowMs: number, range: Range): ChartData {
         label: 'Out',
         role: 'out',
         values: timesMs.map((ms, index) => (isGap(index) ? null : Math.round(wave(ms + 9e5, 19e6)))),
+      },
+      {
+        label: 'Suspected attack',
+        role: 'attack',
+        values: timesMs.map((ms, index) => (isAttack(index) ? Math.round(wave(ms, 11e6) * 3) : null)),
       },
       {
         label: 'Expected in',
@@ -191,7 +197,7 @@ export function galleryTables(url: string, query: Readonly<Record<string, unknow
   const filter = form(
     { action: '/dev/gallery', method: 'get', submit: 'Filter', submitKind: 'button', layout: 'inline' },
     [
-      field({ name: 'name', label: 'Name contains', placeholder: 'web' }),
+      field({ id: 'filter-name', name: 'name', label: 'Name contains', placeholder: 'web' }),
       field({
         kind: 'select',
         name: 'state',

@@ -74,6 +74,8 @@ export {
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
 export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {
+  bareDocument,
+  brand,
   type Crumb,
   type NavigationGroup,
   type NavigationItem,

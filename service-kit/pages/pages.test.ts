@@ -33,6 +33,8 @@ const components: Record<string, () => pages.Html> = {
   age: () => pages.age(now, now),
   attributes: () => pages.html`<a${pages.attributes({ title: naughty })}></a>`,
   badge: () => pages.badge('bad', naughty),
+  bareDocument: () => pages.bareDocument({ title: naughty }, naughty),
+  brand: () => pages.brand(naughty, href),
   chart: () =>
     pages.chart({
       id: naughty,
@@ -238,6 +240,15 @@ describe('components', () => {
       'name="csrf_token"',
     ];
     for (const mark of marks) assert.ok(page.includes(mark), mark);
+  });
+
+  test('no id stands twice in the gallery', () => {
+    const page = String(galleryPage({ url: '/dev/gallery', nowMs: now, query: {} }));
+    const ids = [...page.matchAll(/ id="([^"]*)"/g)].map((match) => match[1]);
+    assert.deepEqual(
+      ids.filter((id, at) => ids.indexOf(id) !== at),
+      [],
+    );
   });
 
   test('chart data can not close its script element, and reads back the same', () => {

@@ -111,6 +111,7 @@ function customForm(url: string, range: Range): Html {
     hiddenField('range', 'custom'),
     field({
       kind: 'datetime-local',
+      id: 'range-from',
       name: 'from',
       label: 'From (UTC)',
       required: true,
@@ -118,6 +119,7 @@ function customForm(url: string, range: Range): Html {
     }),
     field({
       kind: 'datetime-local',
+      id: 'range-to',
       name: 'to',
       label: 'To (UTC)',
       required: true,

@@ -6,7 +6,7 @@
  */
 import { assetUrl } from './assets.ts';
 import { CSRF_FIELD, hiddenField } from './form.ts';
-import { attributes, type Content, type Html, html } from './html.ts';
+import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { link, safeHref } from './link.ts';
 
 export interface NavigationItem {
@@ -109,7 +109,7 @@ function topBar(options: ShellOptions): Html {
     (crumb) =>
       html`<li>${crumb.href ? link(crumb.href, crumb.label, { kind: 'quiet' }) : html`<span aria-current="page">${crumb.label}</span>`}</li>`,
   );
-  return html`<header class="top-bar"><button type="button" class="menu-button button" popovertarget="navigation">Menu</button>${
+  return html`<header class="${classes('top-bar', !crumbs && !options.search && 'is-bare')}"><button type="button" class="menu-button button" popovertarget="navigation">Menu</button>${
     crumbs && html`<nav class="breadcrumb" aria-label="Breadcrumb"><ol>${crumbs}</ol></nav>`
   }${options.search && searchForm(options.search)}</header>`;
 }

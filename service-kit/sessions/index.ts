@@ -6,6 +6,6 @@
  * pages (`Sec-Fetch-Site`, else `Origin`).
  */
 
-export { csrfFault } from './csrf.ts';
+export { csrfFault, otherSiteFault } from './csrf.ts';
 export { hashPassword, verifyPassword } from './passwords.ts';
 export { createSessions, type Session, type Sessions, type SessionsOptions } from './sessions.ts';

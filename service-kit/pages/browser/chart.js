@@ -1,99 +1,20 @@
 // Draws <svc-chart> with uPlot: in up and out down around zero, gaps as gaps, expected dashed, attacks as red areas.
 // The data lies in a JSON script element beside it, and is asked for again at `data-url` when there is one.
+import {
+  arrows,
+  chooseScale,
+  exact,
+  formatMoment,
+  formatScaled,
+  formatTicks,
+  lonelyPoints,
+  scales,
+  short,
+  timeSteps,
+  withBreaks,
+  withTimes,
+} from './chart-values.js';
 import uPlot from './uplot.js';
-
-const scales = {
-  'bit/s': { steps: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'] },
-  bytes: { steps: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] },
-  'packets/s': { steps: ['pps', 'kpps', 'Mpps', 'Gpps'] },
-  count: { steps: ['', 'thousand', 'million', 'billion'] },
-  percent: { steps: ['%'], factor: 100 },
-  ms: { steps: ['ms'] },
-};
-
-const arrows = { in: '↑ ', out: '↓ ', line: '' };
-const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
-
-/** The step of the unit that a chart's largest value asks for. */
-function chooseScale(unit, largest) {
-  const { steps, factor = 1 } = scales[unit] ?? scales.count;
-  let step = 0;
-  let size = largest * factor;
-  while (size >= 1000 && step < steps.length - 1) {
-    size /= 1000;
-    step += 1;
-  }
-  return { label: steps[step], factor: factor / 1000 ** step };
-}
-
-function formatScaled(unit, value) {
-  const scale = chooseScale(unit, Math.abs(value));
-  const size = Math.abs(value) * scale.factor;
-  const digits =
-    size === 0 || (scale.factor >= 1 && Number.isInteger(size)) ? 0 : size < 10 ? 2 : size < 100 ? 1 : 0;
-  return `${size.toFixed(digits)} ${scale.label}`.trim();
-}
-
-const twoDigits = (number) => String(number).padStart(2, '0');
-
-function formatMoment(ms) {
-  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** Day where a tick begins one or ticks are days apart, else the time of day; all in UTC. */
-function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
-  return ticks.map((ms) => {
-    const date = new Date(ms);
-    const isDay = incrementMs >= 86_400_000 || date.getUTCHours() + date.getUTCMinutes() === 0;
-    const day = `${date.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })} ${date.getUTCDate()}`;
-    const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}`;
-    return isDay ? day : time;
-  });
-}
-
-/** Regular times travel as start, step and count. */
-function withTimes(data) {
-  const { times } = data;
-  const timesMs = Array.isArray(times)
-    ? times
-    : Array.from({ length: times.count }, (_, index) => times.startMs + index * times.stepMs);
-  return { ...data, timesMs };
-}
-
-/** Puts a break where whole steps are missing, so that a gap is never bridged. */
-function withBreaks(data) {
-  const times = [];
-  const columns = data.series.map(() => []);
-  data.timesMs.forEach((time, index) => {
-    const before = data.timesMs[index - 1];
-    if (data.stepMs && before !== undefined && time - before > data.stepMs * 1.5) {
-      times.push(before + data.stepMs);
-      for (const column of columns) column.push(null);
-    }
-    times.push(time);
-    data.series.forEach((series, at) => {
-      const value = series.values[index] ?? null;
-      columns[at].push(value === null ? null : series.role === 'out' ? -value : value);
-    });
-  });
-  return [times, ...columns];
-}
-
-/** Points that no line reaches: a value between two gaps would not be seen otherwise. */
-function lonelyPoints(plot, seriesIndex) {
-  const values = plot.data[seriesIndex];
-  const lonely = [];
-  for (let index = 0; index < values.length; index += 1) {
-    if (
-      values[index] !== null &&
-      (values[index - 1] ?? null) === null &&
-      (values[index + 1] ?? null) === null
-    ) {
-      lonely.push(index);
-    }
-  }
-  return lonely;
-}
 
 class Chart extends HTMLElement {
   connectedCallback() {
@@ -103,6 +24,9 @@ class Chart extends HTMLElement {
     this.box = this.appendChild(document.createElement('div'));
     this.box.setAttribute('role', 'img');
     this.box.setAttribute('aria-label', `${this.dataset.title}; the table below has the values`);
+    this.nothing = this.appendChild(document.createElement('p'));
+    this.nothing.className = 'chart-nothing';
+    this.nothing.textContent = this.dataset.emptyText;
     this.tip = this.appendChild(document.createElement('div'));
     this.tip.className = 'chart-tip';
     this.tip.hidden = true;
@@ -175,20 +99,25 @@ class Chart extends HTMLElement {
     const columns = withBreaks(data);
     const visible = columns.slice(1).filter((_, index) => !this.hidden_.has(index));
     const largest = Math.max(0, ...visible.flat().map((value) => Math.abs(value ?? 0)));
+    this.nothing.hidden = data.series.some((series) => series.values.some((value) => value !== null));
     this.scale = chooseScale(data.unit, largest);
     // A chart of one meaning keeps one hue for both directions; several lines take the palette in order.
-    this.colours = data.series.map((series, index) => `series-${this.colourNumber(series, index)}`);
+    this.colours = data.series.map((series, index) =>
+      series.role === 'attack' ? 'colour-bad' : `series-${this.colourNumber(series, index)}`,
+    );
     this.drawLegend();
     this.plot = new uPlot(this.options(), columns, this.box);
   }
 
+  /** In and out keep their two colours; other lines take the palette in order, behind those two where they are. */
   colourNumber(series, index) {
     if (series.role === 'in') return 1;
     if (series.role === 'out') return 2;
-    const before = this.data.series
-      .slice(0, index)
-      .filter((other) => other.role === 'line' && !other.isExpected);
-    return (before.length % 8) + 1;
+    if (series.isExpected) return 1;
+    const { series: all } = this.data;
+    const first = all.some((other) => other.role !== 'line') ? 2 : 0;
+    const before = all.slice(0, index).filter((other) => other.role === 'line' && !other.isExpected).length;
+    return ((first + before) % 8) + 1;
   }
 
   options() {
@@ -215,6 +144,7 @@ class Chart extends HTMLElement {
           size: 28,
           gap: 4,
           space: 64,
+          incrs: timeSteps,
           values: formatTicks,
         },
         {
@@ -224,7 +154,9 @@ class Chart extends HTMLElement {
           size: 48,
           gap: 6,
           space: 36,
-          values: (_plot, ticks) => ticks.map((tick) => exact.format(Math.abs(tick * this.scale.factor))),
+          // Nothing was measured, so there is no height to tell.
+          values: (_plot, ticks) =>
+            this.nothing.hidden ? ticks.map((tick) => short.format(Math.abs(tick * this.scale.factor))) : [],
         },
       ],
       series: [{}, ...this.data.series.map((series, index) => this.lineOptions(series, index))],
@@ -252,12 +184,11 @@ class Chart extends HTMLElement {
   }
 
   timeRange(least, most) {
-    const step = this.data.stepMs ?? 60_000;
-    return least === null || most === null
-      ? [Date.now() - step, Date.now()]
-      : least === most
-        ? [least - step, most + step]
-        : [least, most];
+    const { range, stepMs } = this.data;
+    const step = stepMs ?? 60_000;
+    if (range) return [range.fromMs, range.toMs - step > range.fromMs ? range.toMs - step : range.toMs];
+    if (least === null || most === null) return [Date.now() - step, Date.now()];
+    return least === most ? [least - step, most + step] : [least, most];
   }
 
   valueRange(least, most) {

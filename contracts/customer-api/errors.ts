@@ -1,0 +1,72 @@
+/**
+ * Every error of the customer API: a small closed set of codes, one for each kind of answer, and open, specific reasons.
+ *
+ * Clients branch on `code` and show `message`; `reason` says exactly which case it was. The portal uses the same reasons.
+ */
+export interface ErrorKind {
+  status: number;
+  code: string;
+  /** null: this code comes without a reason. */
+  reason: string | null;
+  sentence: string;
+}
+
+const kind = (status: number, code: string, reason: string | null, sentence: string): ErrorKind => ({
+  status,
+  code,
+  reason,
+  sentence,
+});
+
+export const errorKinds = [
+  kind(
+    400,
+    'bad_request',
+    'invalid_json',
+    'The body is not valid JSON, or a name appears twice in one object.',
+  ),
+  kind(400, 'bad_request', 'tenant_conflict', 'Query, body and header name different workspaces.'),
+  kind(
+    400,
+    'bad_request',
+    'invalid_cursor',
+    'The cursor did not come from this list, or not with this order.',
+  ),
+  kind(401, 'unauthorized', null, 'The key is missing or not valid. All causes give this one answer.'),
+  kind(402, 'payment_required', 'hourly_not_eligible', 'The account is not eligible for hourly billing yet.'),
+  kind(402, 'payment_required', 'credit_required', 'Another server needs credit above zero.'),
+  kind(403, 'forbidden', 'no_billing_profile', 'The account has no billing profile.'),
+  kind(403, 'forbidden', 'account_suspended', 'The account is suspended.'),
+  kind(403, 'forbidden', 'account_closed', 'The account is closed.'),
+  kind(403, 'forbidden', 'read_only_key', 'A read key may use safe methods only.'),
+  kind(404, 'not_found', null, 'There is nothing by this id, or it belongs to another account.'),
+  kind(405, 'method_not_allowed', null, 'The path exists, but not with this method; see `Allow`.'),
+  kind(409, 'conflict', 'provisioning_failed', 'Provisioning failed; an operator has to resolve it first.'),
+  kind(409, 'conflict', 'server_busy', 'Another action of the server is running: `details.action_id`.'),
+  kind(409, 'conflict', 'server_not_ready', 'The server is not in a state in which this can be done.'),
+  kind(413, 'payload_too_large', null, 'The body is larger than 256 KiB.'),
+  kind(415, 'unsupported_media_type', null, 'Bodies are `Content-Type: application/json`.'),
+  kind(
+    422,
+    'validation_failed',
+    'invalid_fields',
+    'Fields are missing, unknown or not as they must be: `fields`.',
+  ),
+  kind(422, 'validation_failed', 'billing_cycle_not_supported', 'Servers are billed hourly through the API.'),
+  kind(422, 'validation_failed', 'unsupported_action', 'There is no such action: `fields[0].allowed`.'),
+  kind(429, 'rate_limited', 'key_rate', 'The key has used its requests of the last minute.'),
+  kind(429, 'rate_limited', 'deploy_rate', 'The account has used its deployments of the last hour.'),
+  kind(429, 'rate_limited', 'auth_rate', 'Too many failed authentications from this address.'),
+  kind(500, 'internal_error', null, 'Something went wrong on our side; it has been recorded.'),
+  kind(503, 'unavailable', 'capacity_unavailable', 'The location has no room for another server right now.'),
+  kind(503, 'unavailable', null, 'The service can not answer right now. Try again.'),
+] as const satisfies readonly ErrorKind[];
+
+/** The kinds of these reasons; a code names its kind without a reason. */
+export function kindsOf(names: readonly string[]): ErrorKind[] {
+  return names.map((name) => {
+    const found = errorKinds.find((candidate) => (candidate.reason ?? candidate.code) === name);
+    if (!found) throw new Error(`the contract has no error ${name}`);
+    return found;
+  });
+}

@@ -1,0 +1,10 @@
+/**
+ * The customer API, versions 1 and 2, as its callers see it: endpoints, bodies, errors, and the OpenAPI document.
+ *
+ * `openapi.json` and `endpoints.txt` are what stands published; a test compares them, so a change of the wire is a
+ * change of a file that somebody reviews. `SVC_UPDATE_SNAPSHOTS=1` writes them anew.
+ */
+export { commonErrors, type Endpoint, type EndpointId, endpoints } from './endpoints.ts';
+export { type ErrorKind, errorKinds } from './errors.ts';
+export { buildOpenApi, listEndpoints, scopeOf } from './openapi.ts';
+export * as schemas from './schemas.ts';

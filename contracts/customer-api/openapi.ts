@@ -1,0 +1,210 @@
+/**
+ * The OpenAPI 3.1 document of the customer API, made from the endpoint list and its schemas.
+ *
+ * Named schemas become components; everything is plain data, so the snapshot beside this file can be compared.
+ */
+import type { TSchema } from 'typebox';
+import { commonErrors, type Endpoint, endpoints, PathId } from './endpoints.ts';
+import { type ErrorKind, kindsOf } from './errors.ts';
+import { ErrorAnswer, TenantSelector } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+/** The whole document, with the same content in the same order every time. */
+export function buildOpenApi(): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints as readonly Endpoint[]) {
+    for (const version of endpoint.versions) {
+      const path = `/api/${version}${endpoint.path}`;
+      paths[path] ??= {};
+      paths[path][endpoint.method.toLowerCase()] = describeOperation(endpoint, version, schemas);
+    }
+  }
+  refer(ErrorAnswer, schemas);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Customer API',
+      version: '2',
+      description:
+        'Deploy, inspect, power and destroy virtual servers. Send your key as `Authorization: Bearer svc_…` and nowhere else. Version 1 always acts on the first workspace that the key reaches; version 2 takes `tenant`.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }],
+    tags: [
+      { name: 'v2', description: 'Current version.' },
+      { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svc_<key_id>_<secret>',
+          description: 'An API key. Read keys may use safe methods only.',
+        },
+      },
+      headers,
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a.localeCompare(b))),
+    },
+  };
+}
+
+/** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
+export function listEndpoints(): string {
+  const lines = (endpoints as readonly Endpoint[]).flatMap((endpoint) =>
+    endpoint.versions.map((version) => {
+      const resources = Object.values(endpoint.params).join(',') || '-';
+      const path = `/api/${version}${endpoint.path}`;
+      return [
+        endpoint.method.padEnd(7),
+        path.padEnd(34),
+        `key:${scopeOf(endpoint)}`.padEnd(9),
+        resources,
+      ].join(' ');
+    }),
+  );
+  return `${lines.sort().join('\n')}\n`;
+}
+
+/** Safe methods need a read key, all others a full one (API-5.3). */
+export function scopeOf(endpoint: Pick<Endpoint, 'method'>): 'read' | 'full' {
+  return endpoint.method === 'GET' ? 'read' : 'full';
+}
+
+const headers: Record<string, Json> = {
+  'X-Request-Id': { description: 'Name it when you ask us about a call.', schema: { type: 'string' } },
+  'X-Api-Quota-Limit': { description: 'Free requests of the month.', schema: { type: 'integer' } },
+  'X-Api-Quota-Remaining': { description: 'Free requests left, never below 0.', schema: { type: 'integer' } },
+  'X-Api-Quota-Used': {
+    description: 'Requests of the month, this one included.',
+    schema: { type: 'integer' },
+  },
+  RateLimit: { description: 'What is left of each rate limit.', schema: { type: 'string' } },
+  'RateLimit-Policy': { description: 'The rate limits.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+  'WWW-Authenticate': { description: 'The scheme to use.', schema: { type: 'string' } },
+  Location: { description: 'Where the new server is.', schema: { type: 'string' } },
+  ETag: { description: 'Send it back as `If-None-Match`.', schema: { type: 'string' } },
+  Link: { description: 'The next page, as `rel="next"`.', schema: { type: 'string' } },
+};
+const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota-Used'];
+const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
+
+function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Json): Json {
+  const responses: Record<string, Json> = {};
+  for (const [status, response] of Object.entries(endpoint.responses)) {
+    responses[status] = {
+      description: response.description,
+      headers: referHeaders(['X-Request-Id', ...quotaHeaders, ...rateHeaders, ...(response.headers ?? [])]),
+      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+    };
+  }
+  if (endpoint.method === 'GET')
+    responses['304'] = { description: 'Unchanged since `If-None-Match`.', headers: referHeaders(['ETag']) };
+  const selection = version === 'v2' && endpoint.selectsTenant ? ['not_found', 'tenant_conflict'] : [];
+  const names = new Set([...endpoint.errors, ...selection, ...commonErrors]);
+  for (const [status, kinds] of groupByStatus(kindsOf([...names]))) {
+    responses[status] = describeError(status, kinds, schemas);
+  }
+  return {
+    operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
+    tags: [version],
+    summary: endpoint.summary,
+    description: endpoint.description,
+    'x-required-scope': scopeOf(endpoint),
+    parameters: describeParameters(endpoint, version),
+    ...(endpoint.body
+      ? {
+          requestBody: {
+            required: !endpoint.isBodyOptional,
+            content: { 'application/json': { schema: refer(endpoint.body, schemas) } },
+          },
+        }
+      : {}),
+    responses,
+  };
+}
+
+function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
+  const parameters: Json[] = Object.entries(endpoint.params).map(([name, resource]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: PathId,
+    'x-resource': resource,
+  }));
+  const query = endpoint.query as
+    | { properties?: Record<string, TSchema & { description?: string }> }
+    | undefined;
+  for (const [name, schema] of Object.entries(query?.properties ?? {})) {
+    const { description, ...plain } = schema;
+    parameters.push({
+      name,
+      in: 'query',
+      required: false,
+      ...(description ? { description } : {}),
+      schema: plain,
+    });
+  }
+  if (version === 'v2' && endpoint.selectsTenant) {
+    const { description, ...plain } = TenantSelector as TSchema & { description?: string };
+    for (const [name, place] of [
+      ['tenant', 'query'],
+      ['X-Tenant-Id', 'header'],
+    ]) {
+      parameters.push({
+        name,
+        in: place,
+        required: false,
+        description,
+        schema: plain,
+        'x-resource': 'tenant',
+      });
+    }
+  }
+  return parameters;
+}
+
+function groupByStatus(kinds: readonly ErrorKind[]): Map<string, ErrorKind[]> {
+  const groups = new Map<string, ErrorKind[]>();
+  for (const kind of kinds.toSorted((a, b) => a.status - b.status)) {
+    groups.set(String(kind.status), [...(groups.get(String(kind.status)) ?? []), kind]);
+  }
+  return groups;
+}
+
+function describeError(status: string, kinds: readonly ErrorKind[], schemas: Json): Json {
+  const isRate = status === '429' || status === '503';
+  const named = [
+    'X-Request-Id',
+    ...(status === '401' ? ['WWW-Authenticate'] : []),
+    ...(isRate ? ['Retry-After'] : []),
+  ];
+  return {
+    description: kinds.map((one) => `\`${one.reason ?? one.code}\`: ${one.sentence}`).join(' '),
+    headers: referHeaders(named),
+    content: { 'application/json': { schema: refer(ErrorAnswer, schemas) } },
+  };
+}
+
+function referHeaders(names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** A titled schema becomes a component and is referred to, wherever it stands; others are copied. */
+function refer(schema: unknown, schemas: Json): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => refer(item, schemas));
+  if (schema === null || typeof schema !== 'object') return schema;
+  const title = (schema as { title?: unknown }).title;
+  const walk = () =>
+    Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, refer(value, schemas)]));
+  if (typeof title !== 'string') return walk();
+  if (!(title in schemas)) {
+    schemas[title] = {};
+    schemas[title] = walk();
+  }
+  return { $ref: `#/components/schemas/${title}` };
+}

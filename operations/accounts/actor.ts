@@ -1,0 +1,69 @@
+/**
+ * Who acts: every operation takes an `Actor` and decides by it, so that portal, customer API, consoles and admin API
+ * are doors with one lock.
+ *
+ * An actor is made by whoever proved it (a session, a key, a token) and lives for one request: it is never cached,
+ * because memberships and grants may change between two requests.
+ */
+import { CodedError } from '#common/errors/index.ts';
+
+/** A customer: a signed-in person, or a key acting for one. Everything it sees lies in `tenantIds`. */
+export interface CustomerActor {
+  readonly kind: 'customer';
+  readonly personId: number;
+  /** Public id of the key that acts; null for a signed-in person. */
+  readonly keyId: string | null;
+  /** Tenants it may act on now. Empty means that it reaches nothing. */
+  readonly tenantIds: readonly number[];
+  /** Organizations whose owner it is; empty for keys: a key never mints keys. */
+  readonly ownedOrganizationIds: readonly number[];
+  /** False for read keys. */
+  readonly canWrite: boolean;
+}
+
+/** One of our own people. Support reads everything and changes nothing. */
+export interface StaffActor {
+  readonly kind: 'staff';
+  readonly personId: number;
+  readonly role: StaffRole;
+}
+
+/** A machine with an admin API token. */
+export interface ProjectActor {
+  readonly kind: 'project';
+  readonly projectId: number;
+  readonly permissions: ReadonlySet<string>;
+}
+
+/** The program itself: seeding, background loops, commands on the operator's own terminal. */
+export interface SystemActor {
+  readonly kind: 'system';
+}
+
+export type Actor = CustomerActor | StaffActor | ProjectActor | SystemActor;
+export type StaffRole = 'operator' | 'support';
+
+export const systemActor: SystemActor = { kind: 'system' };
+
+/** True when the actor may act on this tenant at all (reading included). */
+export function reachesTenant(actor: Actor, tenantId: number): boolean {
+  if (actor.kind === 'system' || actor.kind === 'staff') return true;
+  return actor.kind === 'customer' && actor.tenantIds.includes(tenantId);
+}
+
+/** Throws `accounts.forbidden` unless the actor is an operator or the program itself. */
+export function requireOperator(actor: Actor): void {
+  if (actor.kind === 'system' || (actor.kind === 'staff' && actor.role === 'operator')) return;
+  throw forbidden('Only an operator may do this. Ask one of them.');
+}
+
+/** Throws `accounts.forbidden` unless the actor is staff (support included) or the program itself. */
+export function requireStaff(actor: Actor): void {
+  if (actor.kind === 'system' || actor.kind === 'staff') return;
+  throw forbidden('Only staff may see this.');
+}
+
+/** The refusal of an operation to an actor; surfaces make a 403 of it. */
+export function forbidden(message: string): CodedError {
+  return new CodedError('accounts.forbidden', message);
+}

@@ -1,0 +1,59 @@
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { invalid, type Organization, parseName, slugOf, type Tenant } from './account.ts';
+import { type Actor, requireOperator } from './actor.ts';
+import * as store from './store.ts';
+
+export interface CreateOrganizationInput {
+  name: string;
+  ownerId: number;
+  /** Of its first tenant; the organization's name when absent. */
+  tenantName?: string;
+}
+
+export interface CreateOrganizationResult {
+  organization: Organization;
+  tenant: Tenant;
+}
+
+/** Makes an organization with its owner and its payer tenant, all or nothing. Operators only. */
+export async function createOrganization(
+  db: Queryable,
+  actor: Actor,
+  input: CreateOrganizationInput,
+): Promise<CreateOrganizationResult> {
+  requireOperator(actor);
+  const name = parseName(input.name, 'The name of an organization');
+  return db.transaction().execute(async (transaction) => {
+    if (!(await store.findPerson(transaction, input.ownerId))) throw invalid('There is no such owner.');
+    const organization = await store.insertOrganization(transaction, name);
+    await store.upsertMembership(transaction, organization.id, input.ownerId, 'owner');
+    const tenant = await insertNamedTenant(transaction, organization.id, input.tenantName ?? name);
+    return { organization, tenant };
+  });
+}
+
+/** Adds a tenant to an organization. Operators only. */
+export async function createTenant(
+  db: Queryable,
+  actor: Actor,
+  input: { organizationId: number; name: string },
+): Promise<Tenant> {
+  requireOperator(actor);
+  if (!(await store.findOrganization(db, input.organizationId)))
+    throw invalid('There is no such organization.');
+  return db
+    .transaction()
+    .execute((transaction) => insertNamedTenant(transaction, input.organizationId, input.name));
+}
+
+/** The slug is made from the name; a number is added until it is free. */
+async function insertNamedTenant(db: Queryable, organizationId: number, text: string): Promise<Tenant> {
+  const name = parseName(text, 'The name of a tenant');
+  const base = slugOf(name);
+  for (let attempt = 1; attempt <= 1_000; attempt += 1) {
+    const slug = attempt === 1 ? base : `${base.slice(0, 56)}-${attempt}`;
+    const id = await store.insertTenant(db, { organizationId, name, slug, currency: 'USD' });
+    if (id !== null) return (await store.findTenants(db, [id]))[0]!;
+  }
+  throw invalid('Too many tenants have this name. Choose another one.');
+}

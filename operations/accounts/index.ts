@@ -1,0 +1,254 @@
+/**
+ * Accounts: people and their passwords, organizations and memberships, tenants (each a billing account), staff roles.
+ *
+ * It also owns `Actor`, by which every operation of this program decides who may do what. A tenant and its billing
+ * account share one id. The first tenant of an organization is its payer: listed first, and what a key acts on unless
+ * told otherwise. People are deactivated, never deleted.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { hashPassword } from '#service-kit/sessions/index.ts';
+import {
+  type BillingProfile,
+  checkPassword,
+  invalid,
+  type Membership,
+  type Organization,
+  type Person,
+  parseEmail,
+  parseName,
+  type Tenant,
+  type TenantStatus,
+} from './account.ts';
+import {
+  type Actor,
+  type CustomerActor,
+  forbidden,
+  requireOperator,
+  requireStaff,
+  type StaffActor,
+  type StaffRole,
+} from './actor.ts';
+import {
+  type CreateOrganizationInput,
+  type CreateOrganizationResult,
+  createOrganization,
+  createTenant,
+} from './create-organization.ts';
+import { signInPerson } from './sign-in-person.ts';
+import * as store from './store.ts';
+
+export type {
+  BillingProfile,
+  Membership,
+  MembershipRole,
+  Organization,
+  Person,
+  Tenant,
+  TenantStatus,
+} from './account.ts';
+export {
+  type Actor,
+  type CustomerActor,
+  forbidden,
+  type ProjectActor,
+  reachesTenant,
+  requireOperator,
+  requireStaff,
+  type StaffActor,
+  type StaffRole,
+  type SystemActor,
+  systemActor,
+} from './actor.ts';
+
+export interface AccountsDeps {
+  db: () => Queryable;
+}
+
+export interface CreatePersonInput {
+  email: string;
+  name: string;
+  password: string;
+  staffRole?: StaffRole | null;
+}
+
+/** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
+export interface Accounts {
+  /** Throws `accounts.email_taken` and `accounts.invalid`. Operators only. */
+  createPerson(actor: Actor, input: CreatePersonInput): Promise<Person>;
+  /** The person with this e-mail and password, or null; same time and answer for every reason. */
+  signIn(email: string, password: string): Promise<Person | null>;
+  findPerson(personId: number): Promise<Person | null>;
+  findPersonByEmail(email: string): Promise<Person | null>;
+  setPassword(actor: Actor, personId: number, password: string): Promise<void>;
+  /** A deactivated person can't sign in, and none of their sessions or keys acts any more. */
+  setPersonActive(actor: Actor, personId: number, isActive: boolean): Promise<void>;
+
+  createOrganization(actor: Actor, input: CreateOrganizationInput): Promise<CreateOrganizationResult>;
+  listOrganizations(actor: Actor): Promise<Organization[]>;
+  addMember(actor: Actor, organizationId: number, personId: number): Promise<void>;
+  /** False when there was no such member; the owner can't be removed. */
+  removeMember(actor: Actor, organizationId: number, personId: number): Promise<boolean>;
+  membershipsOf(personId: number, db?: Queryable): Promise<Membership[]>;
+  membersOf(organizationId: number, db?: Queryable): Promise<Membership[]>;
+
+  createTenant(actor: Actor, input: { organizationId: number; name: string }): Promise<Tenant>;
+  findTenant(tenantId: number, db?: Queryable): Promise<Tenant | null>;
+  findTenants(tenantIds: readonly number[], db?: Queryable): Promise<Tenant[]>;
+  /** Payer first, then oldest. */
+  tenantsOfOrganization(organizationId: number, db?: Queryable): Promise<Tenant[]>;
+  /** Tenants of all organizations the person belongs to; payers first. */
+  tenantsOfPerson(personId: number, db?: Queryable): Promise<Tenant[]>;
+  /** Every tenant there is. Staff only. */
+  listTenants(actor: Actor): Promise<Tenant[]>;
+  /** Operators and the program itself (billing suspends). A closed tenant stays closed. */
+  setTenantStatus(actor: Actor, tenantId: number, status: TenantStatus, db?: Queryable): Promise<void>;
+  billingProfileOf(tenantId: number, db?: Queryable): Promise<BillingProfile | null>;
+  setBillingProfile(actor: Actor, tenantId: number, profile: BillingProfile): Promise<void>;
+
+  /** The actor of a signed-in customer; null when the person is gone or deactivated. */
+  customerActorOf(personId: number): Promise<CustomerActor | null>;
+  /** The actor of a signed-in operator or support person; null for everybody else. */
+  staffActorOf(personId: number): Promise<StaffActor | null>;
+}
+
+export function createAccounts(deps: AccountsDeps): Accounts {
+  const db = deps.db;
+  return {
+    createPerson: (actor, input) => createPerson(db(), actor, input),
+    signIn: (email, password) => signInPerson(db(), email, password),
+    findPerson: (personId) => store.findPerson(db(), personId),
+    async findPersonByEmail(email) {
+      const found = await store.findPersonByEmail(db(), email.trim().toLowerCase());
+      return found === null ? null : withoutHash(found);
+    },
+    async setPassword(actor, personId, password) {
+      if (!(actor.kind === 'customer' && actor.keyId === null && actor.personId === personId))
+        requireOperator(actor);
+      checkPassword(password);
+      await store.updatePassword(db(), personId, await hashPassword(password));
+    },
+    async setPersonActive(actor, personId, isActive) {
+      requireOperator(actor);
+      if (!(await store.setPersonActive(db(), personId, isActive))) throw invalid('There is no such person.');
+    },
+
+    createOrganization: (actor, input) => createOrganization(db(), actor, input),
+    async listOrganizations(actor) {
+      requireStaff(actor);
+      return store.listOrganizations(db());
+    },
+    async addMember(actor, organizationId, personId) {
+      requireOwnerOrOperator(actor, organizationId);
+      const isOwner = (await store.listMemberships(db(), { organizationId })).some(
+        (member) => member.personId === personId && member.role === 'owner',
+      );
+      if (!isOwner) await store.upsertMembership(db(), organizationId, personId, 'member');
+    },
+    async removeMember(actor, organizationId, personId) {
+      requireOwnerOrOperator(actor, organizationId);
+      return store.deleteMembership(db(), organizationId, personId);
+    },
+    membershipsOf: (personId, within) => store.listMemberships(within ?? db(), { personId }),
+    membersOf: (organizationId, within) => store.listMemberships(within ?? db(), { organizationId }),
+
+    createTenant: (actor, input) => createTenant(db(), actor, input),
+    findTenant: async (tenantId, within) => (await store.findTenants(within ?? db(), [tenantId]))[0] ?? null,
+    findTenants: (tenantIds, within) => store.findTenants(within ?? db(), tenantIds),
+    tenantsOfOrganization: (organizationId, within) =>
+      store.listTenantsOfOrganization(within ?? db(), organizationId),
+    tenantsOfPerson: (personId, within) => store.listTenantsOfPerson(within ?? db(), personId),
+    async listTenants(actor) {
+      requireStaff(actor);
+      return store.listTenants(db());
+    },
+    async setTenantStatus(actor, tenantId, status, within) {
+      requireOperator(actor);
+      if (within) return setTenantStatus(within, tenantId, status);
+      await db()
+        .transaction()
+        .execute((transaction) => setTenantStatus(transaction, tenantId, status));
+    },
+    billingProfileOf: (tenantId, within) => store.findBillingProfile(within ?? db(), tenantId),
+    setBillingProfile: (actor, tenantId, profile) => setBillingProfile(db(), actor, tenantId, profile),
+
+    customerActorOf: (personId) => customerActorOf(db(), personId),
+    async staffActorOf(personId) {
+      const person = await store.findPerson(db(), personId);
+      return person?.isActive && person.staffRole
+        ? { kind: 'staff', personId, role: person.staffRole }
+        : null;
+    },
+  };
+}
+
+function withoutHash(found: Person & { passwordHash: string }): Person {
+  const { passwordHash: _, ...person } = found;
+  return person;
+}
+
+function requireOwnerOrOperator(actor: Actor, organizationId: number): void {
+  if (actor.kind === 'customer') {
+    if (actor.ownedOrganizationIds.includes(organizationId)) return;
+    throw forbidden('Only the owner of the organization may do this.');
+  }
+  requireOperator(actor);
+}
+
+async function createPerson(db: Queryable, actor: Actor, input: CreatePersonInput): Promise<Person> {
+  requireOperator(actor);
+  const email = parseEmail(input.email);
+  const name = parseName(input.name, 'The name of a person');
+  checkPassword(input.password);
+  const passwordHash = await hashPassword(input.password);
+  try {
+    return await store.insertPerson(db, { email, name, passwordHash, staffRole: input.staffRole ?? null });
+  } catch (error) {
+    if (isUniqueViolation(error))
+      throw new CodedError('accounts.email_taken', 'Somebody with this e-mail address exists already.');
+    throw error;
+  }
+}
+
+async function setTenantStatus(db: Queryable, tenantId: number, status: TenantStatus): Promise<void> {
+  const current = await store.lockTenantStatus(db, tenantId);
+  if (current === null) throw invalid('There is no such tenant.');
+  if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
+  await store.updateTenantStatus(db, tenantId, status);
+}
+
+async function setBillingProfile(
+  db: Queryable,
+  actor: Actor,
+  tenantId: number,
+  profile: BillingProfile,
+): Promise<void> {
+  const tenant = (await store.findTenants(db, [tenantId]))[0];
+  if (!tenant) throw invalid('There is no such tenant.');
+  requireOwnerOrOperator(actor, tenant.organizationId);
+  if (!/^[A-Z]{2}$/.test(profile.country)) throw invalid('The country is two letters, such as DE.');
+  await store.upsertBillingProfile(db, tenantId, {
+    legalName: parseName(profile.legalName, 'The legal name'),
+    email: parseEmail(profile.email),
+    country: profile.country,
+  });
+}
+
+async function customerActorOf(db: Queryable, personId: number): Promise<CustomerActor | null> {
+  const person = await store.findPerson(db, personId);
+  if (!person?.isActive) return null;
+  const [memberships, tenants] = await Promise.all([
+    store.listMemberships(db, { personId }),
+    store.listTenantsOfPerson(db, personId),
+  ]);
+  return {
+    kind: 'customer',
+    personId,
+    keyId: null,
+    tenantIds: tenants.map((tenant) => tenant.id),
+    ownedOrganizationIds: memberships
+      .filter((membership) => membership.role === 'owner')
+      .map((membership) => membership.organizationId),
+    canWrite: true,
+  };
+}

@@ -1,0 +1,99 @@
+import { CodedError } from '#common/errors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Allocation } from './allocation.ts';
+import * as store from './store.ts';
+
+export interface AssignAddressesInput {
+  clusterId: number;
+  tenantId: number;
+  serverId: number;
+  /** Sets of addresses that belong to one guest each: the first set that is free is taken whole. */
+  preparedSets: readonly (readonly string[])[];
+}
+
+export interface AssignAddressesResult {
+  allocations: Allocation[];
+  /** Index of the prepared set that was taken, or null when the addresses came out of the pools. */
+  preparedSet: number | null;
+}
+
+/**
+ * Gives a server one address of each family that the cluster has, inside the caller's transaction.
+ *
+ * The cluster's pools stay locked until the transaction ends, so two orders never draw the same address. Throws
+ * `addresses.exhausted` when a family has none left. Addresses that were never used come first, then those that have
+ * rested longest: a recycled address should not meet its former owner's caches.
+ */
+export async function assignAddresses(
+  tx: Queryable,
+  input: AssignAddressesInput,
+): Promise<AssignAddressesResult> {
+  const pools = await store.lockPools(tx, input.clusterId);
+  const taken = await takePreparedSet(tx, input, pools);
+  if (taken !== null) return taken;
+  const held = input.preparedSets.flat();
+  const chosen: { pool: store.PoolRow; address: string }[] = [];
+  for (const family of [4, 6] as const) {
+    const ofFamily = pools.filter((pool) => pool.family === family);
+    if (ofFamily.length === 0) continue;
+    chosen.push(await drawAddress(tx, ofFamily, held));
+  }
+  if (chosen.length === 0) throw exhausted();
+  return { allocations: await insertAll(tx, input, chosen), preparedSet: null };
+}
+
+async function takePreparedSet(
+  tx: Queryable,
+  input: AssignAddressesInput,
+  pools: readonly store.PoolRow[],
+): Promise<AssignAddressesResult | null> {
+  if (input.preparedSets.length === 0) return null;
+  const busy = await store.listBusyAddresses(tx, input.clusterId, input.preparedSets.flat());
+  for (const [index, addresses] of input.preparedSets.entries()) {
+    if (addresses.some((address) => busy.has(address))) continue;
+    const homes = await store.findPoolsOf(tx, input.clusterId, addresses);
+    const chosen = addresses.flatMap((address) => {
+      const pool = pools.find((candidate) => candidate.id === homes.get(address));
+      return pool ? [{ pool, address }] : [];
+    });
+    if (chosen.length < addresses.length) continue;
+    return { allocations: await insertAll(tx, input, chosen), preparedSet: index };
+  }
+  return null;
+}
+
+async function drawAddress(
+  tx: Queryable,
+  pools: readonly store.PoolRow[],
+  held: readonly string[],
+): Promise<{ pool: store.PoolRow; address: string }> {
+  for (const pool of pools) {
+    const address = await store.findFreeAddress(tx, pool.id, held);
+    if (address !== null) return { pool, address };
+  }
+  throw exhausted();
+}
+
+function insertAll(
+  tx: Queryable,
+  input: AssignAddressesInput,
+  chosen: readonly { pool: store.PoolRow; address: string }[],
+): Promise<Allocation[]> {
+  return store.insertAllocations(
+    tx,
+    chosen.map(({ pool, address }, index) => ({
+      poolId: pool.id,
+      clusterId: input.clusterId,
+      tenantId: input.tenantId,
+      serverId: input.serverId,
+      address,
+      prefixLength: pool.prefixLength,
+      gateway: pool.gateway,
+      isPrimary: index === 0,
+    })),
+  );
+}
+
+function exhausted(): CodedError {
+  return new CodedError('addresses.exhausted', 'This location has no free address right now.');
+}

@@ -1,0 +1,43 @@
+/**
+ * Who has which address, and since when.
+ *
+ * Giving an address to a server makes a new allocation with an id of its own (a generation); taking it away ends that
+ * generation for good. Whoever attributes something observed to a customer asks for the generation, never for the
+ * address alone, so that nobody sees the traffic of the address's former owner.
+ */
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Allocation, AllocationPage, PageQuery } from './allocation.ts';
+import * as store from './store.ts';
+
+export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
+export { type AssignAddressesInput, assignAddresses } from './assign-addresses.ts';
+export { ensurePool, releaseAddresses } from './store.ts';
+
+export interface Addresses {
+  /** Active generations in the order of their ids, after `afterId`, at most `limit`. */
+  listActiveAllocations(query: PageQuery): Promise<AllocationPage>;
+  /** One generation, active or ended; null when there never was one. */
+  findAllocation(id: number): Promise<Allocation | null>;
+  /** The same inside a transaction: until it ends, the generation neither ends nor changes. */
+  lockAllocation(tx: Queryable, id: number): Promise<Allocation | null>;
+  /** Generations by their ids, active or ended, in any order. */
+  findAllocations(ids: readonly number[]): Promise<Allocation[]>;
+  /** Active generations of these servers, primary addresses first. */
+  listAllocationsOfServers(serverIds: readonly number[]): Promise<Allocation[]>;
+}
+
+export function createAddresses(deps: { db: () => Queryable }): Addresses {
+  return {
+    async listActiveAllocations(query) {
+      const allocations = await store.listActiveAllocations(deps.db(), query);
+      const isLast = allocations.length < query.limit;
+      return { allocations, nextAfterId: isLast ? null : (allocations.at(-1)?.id ?? null) };
+    },
+    async findAllocation(id) {
+      return (await store.findAllocations(deps.db(), [id]))[0] ?? null;
+    },
+    lockAllocation: (tx, id) => store.lockAllocation(tx, id),
+    findAllocations: (ids) => store.findAllocations(deps.db(), ids),
+    listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
+  };
+}

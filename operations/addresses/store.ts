@@ -1,0 +1,157 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { AddressPool, Allocation, PageQuery } from './allocation.ts';
+
+export interface PoolRow {
+  id: number;
+  family: 4 | 6;
+  prefixLength: number;
+  gateway: string;
+}
+
+export interface NewAllocation {
+  poolId: number;
+  clusterId: number;
+  tenantId: number;
+  serverId: number;
+  address: string;
+  prefixLength: number;
+  gateway: string;
+  isPrimary: boolean;
+}
+
+/** How many addresses of a pool are looked through for a free one; IPv6 pools are far larger than their use. */
+const candidatesMax = 16_384;
+
+const stamp = (column: RawBuilder<unknown>) =>
+  sql`to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
+const allocationColumns = sql`
+  id, pool_id as "poolId", cluster_id as "clusterId", tenant_id as "tenantId", server_id as "serverId",
+  host(address) as address, family(address) as family, prefix_length as "prefixLength", host(gateway) as gateway,
+  reverse_dns as "reverseDns", is_primary as "isPrimary",
+  ${stamp(sql`assigned_at`)} as "assignedAt", ${stamp(sql`released_at`)} as "releasedAt"`;
+
+/** Makes a pool unless the cluster has one of this prefix. */
+export async function ensurePool(db: Queryable, pool: AddressPool): Promise<void> {
+  await sql`insert into address_pools (cluster_id, prefix, gateway, first_address, last_address)
+    values (${pool.clusterId}, ${pool.prefix}::cidr, ${pool.gateway}::inet, ${pool.firstAddress}::inet,
+            ${pool.lastAddress}::inet)
+    on conflict (cluster_id, prefix) do nothing`.execute(db);
+}
+
+/** The cluster's pools, locked until the transaction ends: whoever draws an address draws alone. */
+export async function lockPools(tx: Queryable, clusterId: number): Promise<PoolRow[]> {
+  const { rows } = await sql<PoolRow>`
+    select id, family(prefix) as family, masklen(prefix) as "prefixLength", host(gateway) as gateway
+    from address_pools where cluster_id = ${clusterId} order by id for update`.execute(tx);
+  return rows;
+}
+
+/** The pool of each of these addresses, by prefix. */
+export async function findPoolsOf(
+  tx: Queryable,
+  clusterId: number,
+  addresses: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await sql<{ address: string; id: number }>`
+    select host(wanted) as address, min(p.id) as id
+    from unnest(${[...addresses]}::inet[]) as wanted
+    join address_pools p on p.cluster_id = ${clusterId} and wanted << p.prefix
+    group by wanted`.execute(tx);
+  return new Map(rows.map((row) => [row.address, row.id]));
+}
+
+export async function listBusyAddresses(
+  tx: Queryable,
+  clusterId: number,
+  addresses: readonly string[],
+): Promise<Set<string>> {
+  const { rows } = await sql<{ address: string }>`
+    select host(address) as address from allocations
+    where cluster_id = ${clusterId} and released_at is null and address = any(${[...addresses]}::inet[])`.execute(
+    tx,
+  );
+  return new Set(rows.map((row) => row.address));
+}
+
+/**
+ * A free address of the pool, or null. Never used ones first, then the longest rested; `held` ones never.
+ * The pool's history is grouped once and joined, so that a long-lived pool costs one pass and not one look per address.
+ */
+export async function findFreeAddress(
+  tx: Queryable,
+  poolId: number,
+  held: readonly string[],
+): Promise<string | null> {
+  const { rows } = await sql<{ address: string }>`
+    with pool as (select * from address_pools where id = ${poolId}),
+    candidates as (
+      select pool.first_address + n as address from pool,
+        generate_series(0, least(pool.last_address - pool.first_address, ${candidatesMax - 1})) as n
+      where pool.first_address + n <> pool.gateway),
+    history as (
+      select address, max(released_at) as rested_since, bool_or(released_at is null) as is_busy
+      from allocations where pool_id = ${poolId} group by address)
+    select host(c.address) as address
+    from candidates c left join history h on h.address = c.address
+    where h.is_busy is not true and not c.address = any(${[...held]}::inet[])
+    order by h.rested_since nulls first, c.address limit 1`.execute(tx);
+  return rows[0]?.address ?? null;
+}
+
+export async function insertAllocations(
+  tx: Queryable,
+  allocations: readonly NewAllocation[],
+): Promise<Allocation[]> {
+  const inserted: Allocation[] = [];
+  for (const given of allocations) {
+    const { rows } = await sql<Allocation>`
+      insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
+      values (${given.poolId}, ${given.clusterId}, ${given.tenantId}, ${given.serverId}, ${given.address}::inet,
+              ${given.prefixLength}, ${given.gateway}::inet, ${given.isPrimary})
+      returning ${allocationColumns}`.execute(tx);
+    inserted.push(rows[0]!);
+  }
+  return inserted;
+}
+
+/** Ends all generations of a server. */
+export async function releaseAddresses(tx: Queryable, serverId: number): Promise<void> {
+  await sql`update allocations set released_at = svc_now()
+    where server_id = ${serverId} and released_at is null`.execute(tx);
+}
+
+export async function listActiveAllocations(db: Queryable, query: PageQuery): Promise<Allocation[]> {
+  const inClusters =
+    query.clusterIds === undefined ? sql`true` : sql`cluster_id = any(${[...query.clusterIds]}::bigint[])`;
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations
+    where id > ${query.afterId} and released_at is null and ${inClusters}
+    order by id limit ${query.limit}`.execute(db);
+  return rows;
+}
+
+export async function findAllocations(db: Queryable, ids: readonly number[]): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations where id = any(${[...ids]}::bigint[])`.execute(db);
+  return rows;
+}
+
+/** Shared: readers don't wait for each other, a release waits for them. */
+export async function lockAllocation(tx: Queryable, id: number): Promise<Allocation | null> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations where id = ${id} for share`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export async function listAllocationsOfServers(
+  db: Queryable,
+  serverIds: readonly number[],
+): Promise<Allocation[]> {
+  const { rows } = await sql<Allocation>`
+    select ${allocationColumns} from allocations
+    where server_id = any(${[...serverIds]}::bigint[]) and released_at is null
+    order by server_id, is_primary desc, id`.execute(db);
+  return rows;
+}

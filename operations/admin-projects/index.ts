@@ -1,0 +1,124 @@
+/**
+ * Admin projects: machines that may use the admin API, each with per-feature permissions and a scope of clusters.
+ *
+ * A token is shown in the answer that creates it and never again; several may be valid at once, and revoking one works
+ * from the next call on. A changed permission works at once as well: a missing one needs the project edited, not a new
+ * token (NET-5.1).
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, type ProjectActor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { mintCredential } from '#service-kit/credentials/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { type AdminProject, type AdminToken, invalid, parsePermissions } from './project.ts';
+import * as store from './store.ts';
+import { type TokenVerdict, type VerifyTokenInput, verifyToken } from './verify-token.ts';
+
+export type { AdminProject, AdminToken } from './project.ts';
+export type { TokenVerdict } from './verify-token.ts';
+
+export interface AdminProjectsDeps {
+  db: () => Queryable;
+  /** Failed authentications per source and five minutes before a 429; a valid token never meets it. */
+  authFailuresMax?: number;
+}
+
+export interface ProjectInput {
+  name: string;
+  permissions: readonly string[];
+  /** null: all clusters. */
+  clusterIds: readonly number[] | null;
+}
+
+export interface IssuedToken {
+  /** The whole token, only here. */
+  token: string;
+  id: string;
+}
+
+export interface AdminProjects {
+  /** Throws `admin_projects.name_taken`, `admin_projects.invalid`. Operators only, as everything that changes. */
+  create(actor: Actor, input: ProjectInput): Promise<AdminProject>;
+  update(actor: Actor, projectId: number, input: ProjectInput): Promise<void>;
+  list(actor: Actor): Promise<AdminProject[]>;
+  find(actor: Actor, projectId: number): Promise<AdminProject | null>;
+  issueToken(actor: Actor, projectId: number, expiresAt: Date | null): Promise<IssuedToken>;
+  listTokens(actor: Actor, projectId: number): Promise<AdminToken[]>;
+  /** False when the project has no such token. */
+  revokeToken(actor: Actor, projectId: number, tokenId: string): Promise<boolean>;
+  verify(input: VerifyTokenInput): Promise<TokenVerdict>;
+}
+
+export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
+  const db = deps.db;
+  const failuresMax = deps.authFailuresMax ?? 60;
+  return {
+    async create(actor, input) {
+      requireOperator(actor);
+      return named(() => store.insertProject(db(), parseProject(input)));
+    },
+    async update(actor, projectId, input) {
+      requireOperator(actor);
+      const isFound = await named(() => store.updateProject(db(), projectId, parseProject(input)));
+      if (!isFound) throw invalid('There is no such project.');
+    },
+    async list(actor) {
+      requireStaff(actor);
+      return store.listProjects(db());
+    },
+    async find(actor, projectId) {
+      requireStaff(actor);
+      return store.findProject(db(), projectId);
+    },
+    async issueToken(actor, projectId, expiresAt) {
+      requireOperator(actor);
+      if (!(await store.findProject(db(), projectId))) throw invalid('There is no such project.');
+      const { id, token, digest } = mintCredential('svcadm');
+      const createdBy = actor.kind === 'staff' ? actor.personId : null;
+      await store.insertToken(db(), { id, projectId, digest, createdBy, expiresAt });
+      return { id, token };
+    },
+    async listTokens(actor, projectId) {
+      requireStaff(actor);
+      return store.listTokens(db(), projectId);
+    },
+    async revokeToken(actor, projectId, tokenId) {
+      requireOperator(actor);
+      return store.revokeToken(db(), projectId, tokenId);
+    },
+    verify: (input) => verifyToken(db(), input, failuresMax),
+  };
+}
+
+/** The actor of a verified project. */
+export function projectActorOf(project: AdminProject): ProjectActor {
+  return { kind: 'project', projectId: project.id, permissions: new Set(project.permissions) };
+}
+
+function parseProject(input: ProjectInput): {
+  name: string;
+  permissions: string[];
+  clusterIds: number[] | null;
+} {
+  const name = input.name.trim();
+  if (name.length === 0 || name.length > 120)
+    throw invalid('The name of a project must have 1 to 120 characters.');
+  const clusterIds = input.clusterIds === null ? null : [...new Set(input.clusterIds)];
+  if (clusterIds?.some((id) => !Number.isSafeInteger(id) || id < 1)) {
+    throw invalid('Clusters are given by their ids, which are whole numbers from 1.');
+  }
+  return { name, permissions: parsePermissions(input.permissions), clusterIds };
+}
+
+async function named<T>(write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (error) {
+    if (isUniqueViolation(error)) {
+      throw new CodedError(
+        'admin_projects.name_taken',
+        'Another project has this name. Choose a different one.',
+      );
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,35 @@
+import { CodedError } from '#common/errors/index.ts';
+import { type ProjectPermission, projectPermissions } from '#contracts/admin-api/schemas.ts';
+
+export interface AdminProject {
+  id: number;
+  name: string;
+  permissions: ProjectPermission[];
+  /** null: every cluster. */
+  clusterIds: number[] | null;
+  createdAt: Date;
+}
+
+export interface AdminToken {
+  id: string;
+  projectId: number;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+  isActive: boolean;
+}
+
+/** The permissions of a list, each once, in the contract's order; throws `admin_projects.invalid` for an unknown one. */
+export function parsePermissions(names: readonly string[]): ProjectPermission[] {
+  const known = Object.keys(projectPermissions) as ProjectPermission[];
+  const unknown = names.find((name) => !known.includes(name as ProjectPermission));
+  if (unknown !== undefined) {
+    throw invalid(`There is no permission "${unknown}". There are: ${known.join(', ')}.`);
+  }
+  return known.filter((name) => names.includes(name));
+}
+
+export function invalid(message: string): CodedError {
+  return new CodedError('admin_projects.invalid', message);
+}

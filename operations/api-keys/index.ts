@@ -1,0 +1,60 @@
+/**
+ * Customers' API keys: minting, revoking, and telling whether a presented one may act.
+ *
+ * A verdict is asked of the database for every call and never cached, so a revoked key, a removed member or a narrowed
+ * grant counts from the next call on (API-2.1.g, API-2.1.5). Calls that arrive together share one look-up.
+ */
+import type pg from 'pg';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createLookup } from './batch-lookup.ts';
+import { type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
+import { revokeKey, revokeKeysNamed } from './revoke-key.ts';
+import * as store from './store.ts';
+import { type Principal, verifyKey } from './verify-key.ts';
+
+export { createLookup } from './batch-lookup.ts';
+export type { IssueKeyInput, IssueKeyResult } from './issue-key.ts';
+export { actorOf, type Principal, type ReachableTenant } from './verify-key.ts';
+
+export interface ApiKeys {
+  /** The principal of a token, or null for every reason to refuse it (API-5.2). */
+  verifyKey(token: string): Promise<Principal | null>;
+  /** Notes the use of a key, at most once a minute; call it after the answer. Never rejects. */
+  noteUse(principal: Principal): Promise<void>;
+  /** The organization's owner, or the program. Throws `api_keys.limit`, `accounts.forbidden`, `api_keys.invalid`. */
+  issueKey(actor: Actor, input: IssueKeyInput): Promise<IssueKeyResult>;
+  /** False when the actor has no such active key. */
+  revokeKey(actor: Actor, keyId: string): Promise<boolean>;
+  /** Revokes a person's keys of this name; returns how many. The program only. */
+  revokeKeysNamed(actor: Actor, personId: number, name: string): Promise<number>;
+}
+
+export interface ApiKeysDeps {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  reporter: Reporter;
+}
+
+export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
+  const lookup = createLookup<string, store.KeyRow>(async (keyIds) => {
+    const rows = await store.findKeys(deps.pool(), keyIds);
+    return new Map(rows.map((row) => [row.keyId, row]));
+  });
+  return {
+    verifyKey: (token) => verifyKey(lookup, token),
+    async noteUse(principal) {
+      if (!principal.isUseStale) return;
+      try {
+        await store.noteUse(deps.db(), principal.keyId);
+      } catch (error) {
+        deps.reporter.warn('use of a key was not noted', { error: describeError(error) });
+      }
+    },
+    issueKey: (actor, input) => issueKey(deps.db(), actor, input),
+    revokeKey: (actor, keyId) => revokeKey(deps.db(), actor, keyId),
+    revokeKeysNamed: (actor, personId, name) => revokeKeysNamed(deps.db(), actor, personId, name),
+  };
+}

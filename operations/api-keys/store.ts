@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { IssueKeyInput } from './issue-key.ts';
+import type { ReachableTenant } from './verify-key.ts';
+
+export interface KeyRow {
+  keyId: string;
+  digest: Buffer;
+  scope: 'read' | 'full';
+  organizationId: number;
+  personId: number;
+  /** Neither revoked nor expired, and its person is active. */
+  isLive: boolean;
+  isUseStale: boolean;
+  tenants: ReachableTenant[];
+}
+
+// Reads the accounts' rows as well: membership and grants are checked in the statement that finds the key, so no call
+// can slip in between two answers. The payer tenant comes first where the key reaches it.
+const findText = `
+  select k.key_id as "keyId", k.digest, k.scope, k.organization_id as "organizationId", k.person_id as "personId",
+    k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive",
+    k.last_used_at is null or k.last_used_at < svc_now() - interval '60 seconds' as "isUseStale",
+    coalesce((
+      select json_agg(json_build_object('id', t.id, 'name', t.name, 'slug', t.slug, 'status', t.status,
+          'currency', t.currency,
+          'createdAt', to_char(t.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+        order by t.is_payer desc, t.id)
+      from tenants t
+      where t.organization_id = k.organization_id
+        and exists (select 1 from memberships m where m.organization_id = k.organization_id and m.person_id = k.person_id)
+        and (k.tenant_access = 'all' or exists (
+          select 1 from api_key_tenants g where g.key_id = k.key_id and g.tenant_id = t.id))), '[]') as tenants
+  from api_keys k join people p on p.id = k.person_id
+  where k.key_id = any($1::text[])`;
+
+export async function findKeys(pool: pg.Pool, keyIds: readonly string[]): Promise<KeyRow[]> {
+  return (await pool.query<KeyRow>({ name: 'api-keys.find', text: findText, values: [keyIds] })).rows;
+}
+
+/** Once a minute at most, also when many processes serve the key: the condition is in the statement. */
+export async function noteUse(db: Queryable, keyId: string): Promise<void> {
+  await sql`update api_keys set last_used_at = svc_now()
+    where key_id = ${keyId} and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')`.execute(
+    db,
+  );
+}
+
+/** The person's active keys, with the person locked until the transaction ends. */
+export async function lockActiveKeys(tx: Queryable, personId: number): Promise<number> {
+  await sql`select 1 from people where id = ${personId} for update`.execute(tx);
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from api_keys
+    where person_id = ${personId} and revoked_at is null and (expires_at is null or expires_at > svc_now())`.execute(
+    tx,
+  );
+  return rows[0]!.count;
+}
+
+/** False when a named tenant is not the organization's. */
+export async function insertKey(
+  tx: Queryable,
+  key: IssueKeyInput & { keyId: string; digest: Buffer },
+): Promise<boolean> {
+  await sql`insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access, expires_at)
+    values (${key.keyId}, ${key.digest}, ${key.name}, ${key.scope}, ${key.organizationId}, ${key.personId},
+      ${key.tenantIds === null ? 'all' : 'selected'}, ${key.expiresAt ?? null})`.execute(tx);
+  if (key.tenantIds === null) return true;
+  const tenantIds = [...new Set(key.tenantIds)];
+  const { rows } = await sql`
+    insert into api_key_tenants (key_id, tenant_id)
+    select ${key.keyId}, id from tenants
+    where id = any(${tenantIds}::bigint[]) and organization_id = ${key.organizationId} returning 1`.execute(
+    tx,
+  );
+  return rows.length === tenantIds.length;
+}
+
+export async function revokeOwnKey(
+  db: Queryable,
+  keyId: string,
+  personId: number,
+  ownedOrganizationIds: readonly number[],
+): Promise<boolean> {
+  const { rows } = await sql`
+    update api_keys set revoked_at = svc_now()
+    where key_id = ${keyId} and revoked_at is null
+      and (person_id = ${personId} or organization_id = any(${[...ownedOrganizationIds]}::bigint[]))
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function revokeAnyKey(db: Queryable, keyId: string): Promise<boolean> {
+  const { rows } = await sql`
+    update api_keys set revoked_at = svc_now() where key_id = ${keyId} and revoked_at is null returning 1`.execute(
+    db,
+  );
+  return rows.length === 1;
+}
+
+export async function revokeNamed(db: Queryable, personId: number, name: string): Promise<number> {
+  const { rows } = await sql`
+    update api_keys set revoked_at = svc_now()
+    where person_id = ${personId} and name = ${name} and revoked_at is null returning 1`.execute(db);
+  return rows.length;
+}

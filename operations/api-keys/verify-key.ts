@@ -1,0 +1,63 @@
+import type { CustomerActor, TenantStatus } from '#operations/accounts/index.ts';
+import { parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import type { Lookup } from './batch-lookup.ts';
+import type { KeyRow } from './store.ts';
+
+export interface ReachableTenant {
+  id: number;
+  name: string;
+  slug: string;
+  status: TenantStatus;
+  currency: string;
+  /** RFC 3339. */
+  createdAt: string;
+}
+
+/** Who acts: a key, for the person who minted it. */
+export interface Principal {
+  keyId: string;
+  personId: number;
+  organizationId: number;
+  scope: 'read' | 'full';
+  /** Tenants that the key may act on now: never empty, the default one (API-2.1.f) first. */
+  tenants: readonly ReachableTenant[];
+  /** Its last use has not been noted within a minute. */
+  isUseStale: boolean;
+}
+
+/** An id that no key has: what can't be parsed is looked up like anything else, so that it takes the same time. */
+const nobodysId = 'nobody0000000000';
+
+/**
+ * Decides whether a token may act, and for whom.
+ *
+ * One look-up by key id, then a comparison of digests in constant time (API-2.1.2). Unknown, malformed, wrong secret,
+ * revoked, expired, deactivated person, removed member and no reachable tenant are one answer: null. Rejects when the
+ * database does not answer; that is not a refusal and must not be shown as one.
+ */
+export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): Promise<Principal | null> {
+  const credential = parseCredential('svc', token);
+  const row = await lookup(credential?.id ?? nobodysId);
+  const isProven = secretMatches(row?.digest ?? null, credential?.secret ?? '');
+  if (!isProven || row === null || !row.isLive || row.tenants.length === 0) return null;
+  return {
+    keyId: row.keyId,
+    personId: row.personId,
+    organizationId: row.organizationId,
+    scope: row.scope,
+    tenants: row.tenants,
+    isUseStale: row.isUseStale,
+  };
+}
+
+/** The actor of a call: what a key reaches, and no more. A key owns no organization, so it never mints keys. */
+export function actorOf(principal: Principal): CustomerActor {
+  return {
+    kind: 'customer',
+    personId: principal.personId,
+    keyId: principal.keyId,
+    tenantIds: principal.tenants.map((tenant) => tenant.id),
+    ownedOrganizationIds: [],
+    canWrite: principal.scope === 'full',
+  };
+}

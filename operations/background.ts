@@ -1,0 +1,41 @@
+/** The background work of operations: job workers and leased loops, each of which any number of replicas may run. */
+import { systemClock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
+import { createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import { createJobRunner } from '#service-kit/jobs/index.ts';
+import type { OperationsSettings } from './config.ts';
+import type { Features } from './features.ts';
+
+/** Servers that are worked on at a time in one process. */
+const serverWorkers = 4;
+/** A killed worker's job is taken up again after this long; no step of a job takes nearly as much. */
+const claimSeconds = 30;
+
+export function createBackground(
+  settings: OperationsSettings,
+  features: Features,
+  reporter: Reporter,
+): Part[] {
+  const db = () => features.database.db;
+  const shared = { db, clock: systemClock, reporter, claimSeconds };
+  const workers = Array.from({ length: serverWorkers }, () =>
+    createJobRunner({ ...shared, handlers: serverJobs(features.serversDeps) }),
+  );
+  features.onWork(() => {
+    for (const worker of workers) worker.wake();
+  });
+  const monitor =
+    settings.noticeUrl !== null && settings.noticeSecret !== null
+      ? { url: settings.noticeUrl, secret: settings.noticeSecret }
+      : null;
+  // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
+  const notices = createJobRunner({
+    ...shared,
+    handlers: destroyNoticeJobs({ db, clock: systemClock, reporter, monitor }),
+  });
+  const loop = { db, clock: systemClock, reporter };
+  return [...workers, notices, createServerHoursLoop(loop), createTrafficRetention(loop)];
+}

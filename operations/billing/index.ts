@@ -1,0 +1,74 @@
+/**
+ * Credit, its ledger, and who may spend.
+ *
+ * A balance changes only together with a ledger entry that says why, in one transaction; an entry with a reference can
+ * be booked once only, which the database enforces. Amounts are quanta of $0.0001.
+ */
+import type pg from 'pg';
+import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { AccessFacts } from './access.ts';
+import * as store from './store.ts';
+
+export {
+  type AccessFacts,
+  type AccessRefusal,
+  describeRefusal,
+  judgeAccess,
+  judgeDeployment,
+} from './access.ts';
+export { formatQuanta, quantaPerUnit } from './quanta.ts';
+export { bookEntry, type LedgerEntry, lockAccess, type NewEntry } from './store.ts';
+
+export interface Billing {
+  /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */
+  accessOf(tenantIds: readonly number[]): Promise<Map<number, AccessFacts>>;
+  balanceOf(actor: Actor, tenantId: number): Promise<number>;
+  /** Newest first. */
+  listEntries(actor: Actor, tenantId: number, limit: number): Promise<store.LedgerEntry[]>;
+  /** Books money paid in; false when this reference was booked before. Operators only. */
+  addDeposit(
+    actor: Actor,
+    tenantId: number,
+    deposit: { amountQuanta: number; reference: string; description: string },
+  ): Promise<boolean>;
+}
+
+export interface BillingDeps {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+}
+
+export function createBilling(deps: BillingDeps): Billing {
+  const requireReach = (actor: Actor, tenantId: number) => {
+    if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
+  };
+  return {
+    async accessOf(tenantIds) {
+      const rows = await store.findAccess(deps.pool(), tenantIds);
+      return new Map(rows.map((facts) => [facts.tenantId, facts]));
+    },
+    async balanceOf(actor, tenantId) {
+      requireReach(actor, tenantId);
+      return store.findBalance(deps.db(), tenantId);
+    },
+    async listEntries(actor, tenantId, limit) {
+      requireReach(actor, tenantId);
+      return store.listEntries(deps.db(), tenantId, limit);
+    },
+    async addDeposit(actor, tenantId, deposit) {
+      requireOperator(actor);
+      return deps
+        .db()
+        .transaction()
+        .execute((tx) =>
+          store.bookEntry(tx, {
+            tenantId,
+            amountQuanta: deposit.amountQuanta,
+            description: deposit.description,
+            metadata: { source: 'deposit', reference: deposit.reference },
+          }),
+        );
+    },
+  };
+}

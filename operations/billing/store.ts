@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { AccessFacts } from './access.ts';
+
+export interface NewEntry {
+  tenantId: number;
+  amountQuanta: number;
+  description: string;
+  /** `reference` makes the entry unique within its source. */
+  metadata: { source: string; reference?: string } & Record<string, unknown>;
+}
+
+export interface LedgerEntry {
+  id: number;
+  amountQuanta: number;
+  description: string;
+  metadata: { source: string } & Record<string, unknown>;
+  createdAt: Date;
+}
+
+// Reads the neighbours' rows (status, profile, servers) in the one statement that every API call waits for.
+const accessColumns = `
+  select t.id as "tenantId", t.status,
+    coalesce(b.balance_quanta, 0) as "balanceQuanta",
+    exists (select 1 from billing_profiles p where p.tenant_id = t.id) as "hasBillingProfile",
+    exists (select 1 from ledger_entries e where e.tenant_id = t.id and e.metadata ->> 'source' = 'deposit') as "hasDeposit",
+    exists (select 1 from servers s where s.tenant_id = t.id
+            and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
+  from tenants t left join credit_balances b on b.tenant_id = t.id`;
+
+export async function findAccess(pool: pg.Pool, tenantIds: readonly number[]): Promise<AccessFacts[]> {
+  const query = {
+    name: 'billing.find-access',
+    text: `${accessColumns} where t.id = any($1::bigint[])`,
+    values: [tenantIds],
+  };
+  return (await pool.query<AccessFacts>(query)).rows;
+}
+
+/** The same facts with the balance locked until the transaction ends: two orders can't both see the last credit. */
+export async function lockAccess(tx: Queryable, tenantId: number): Promise<AccessFacts | null> {
+  await sql`insert into credit_balances (tenant_id) values (${tenantId}) on conflict do nothing`.execute(tx);
+  await sql`select 1 from credit_balances where tenant_id = ${tenantId} for update`.execute(tx);
+  const { rows } = await sql<AccessFacts>`
+    ${sql.raw(accessColumns)} where t.id = ${tenantId}`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export async function findBalance(db: Queryable, tenantId: number): Promise<number> {
+  const { rows } = await sql<{ balance: number }>`
+    select balance_quanta as balance from credit_balances where tenant_id = ${tenantId}`.execute(db);
+  return rows[0]?.balance ?? 0;
+}
+
+/** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
+export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
+  const { rows } = await sql`
+    insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
+    values (${entry.tenantId}, ${entry.amountQuanta}, ${entry.description}, ${JSON.stringify(entry.metadata)}::jsonb)
+    on conflict do nothing returning 1`.execute(tx);
+  if (rows.length === 0) return false;
+  await sql`
+    insert into credit_balances as held (tenant_id, balance_quanta) values (${entry.tenantId}, ${entry.amountQuanta})
+    on conflict (tenant_id) do update set
+      balance_quanta = held.balance_quanta + excluded.balance_quanta, updated_at = svc_now()`.execute(tx);
+  return true;
+}
+
+export async function listEntries(db: Queryable, tenantId: number, limit: number): Promise<LedgerEntry[]> {
+  const { rows } = await sql<LedgerEntry>`
+    select id, amount_quanta as "amountQuanta", description, metadata, created_at as "createdAt"
+    from ledger_entries where tenant_id = ${tenantId} order by id desc limit ${limit}`.execute(db);
+  return rows;
+}

@@ -1,0 +1,100 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface Plan {
+  id: number;
+  slug: string;
+  name: string;
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+}
+export interface Image {
+  id: number;
+  slug: string;
+  name: string;
+  family: string;
+}
+export interface Location {
+  id: number;
+  slug: string;
+  name: string;
+  country: string;
+}
+export interface Cluster {
+  id: number;
+  locationId: number;
+  name: string;
+  driver: string;
+}
+
+/** Offered plans, cheapest first. */
+export async function listPlans(db: Queryable): Promise<Plan[]> {
+  const { rows } = await sql<Plan>`
+    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", hourly_quanta as "hourlyQuanta",
+      monthly_cap_quanta as "monthlyCapQuanta"
+    from plans where is_offered order by hourly_quanta, id`.execute(db);
+  return rows;
+}
+
+export async function listImages(db: Queryable): Promise<Image[]> {
+  const { rows } = await sql<Image>`
+    select id, slug, name, family from images where is_offered order by slug`.execute(db);
+  return rows;
+}
+
+/** Locations that have a cluster. */
+export async function listLocations(db: Queryable): Promise<Location[]> {
+  const { rows } = await sql<Location>`
+    select id, slug, name, country from locations
+    where id in (select location_id from clusters) order by slug`.execute(db);
+  return rows;
+}
+
+export async function listClusters(db: Queryable, locationId?: number): Promise<Cluster[]> {
+  const { rows } = await sql<Cluster>`
+    select id, location_id as "locationId", name, driver from clusters
+    where ${locationId ?? null}::bigint is null or location_id = ${locationId ?? null} order by id`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** The `ensure` functions make a row or bring it up to date, by its slug or name, and return its id. */
+export async function ensureLocation(db: Queryable, location: Omit<Location, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into locations (slug, name, country) values (${location.slug}, ${location.name}, ${location.country})
+    on conflict (slug) do update set name = excluded.name, country = excluded.country returning id`.execute(
+    db,
+  );
+  return rows[0]!.id;
+}
+
+export async function ensureCluster(db: Queryable, cluster: Omit<Cluster, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into clusters (location_id, name, driver) values (${cluster.locationId}, ${cluster.name}, ${cluster.driver})
+    on conflict (name) do update set driver = excluded.driver returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+export async function ensureImage(db: Queryable, image: Omit<Image, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into images (slug, name, family) values (${image.slug}, ${image.name}, ${image.family})
+    on conflict (slug) do update set name = excluded.name, family = excluded.family returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+/** A changed price is the price of later orders: servers keep the one they were ordered at. */
+export async function ensurePlan(db: Queryable, plan: Omit<Plan, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into plans (slug, name, vcpus, memory_mb, disk_gb, hourly_quanta, monthly_cap_quanta)
+    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${plan.hourlyQuanta},
+            ${plan.monthlyCapQuanta})
+    on conflict (slug) do update set name = excluded.name, vcpus = excluded.vcpus, memory_mb = excluded.memory_mb,
+      disk_gb = excluded.disk_gb, hourly_quanta = excluded.hourly_quanta,
+      monthly_cap_quanta = excluded.monthly_cap_quanta
+    returning id`.execute(db);
+  return rows[0]!.id;
+}

@@ -1,0 +1,23 @@
+import { CodedError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { formatQuanta, quantaPerUnit } from '#operations/billing/index.ts';
+import { withFeatures } from './with-features.ts';
+
+export async function addCredit(options: { tenant: number; amount: string; reference: string }): Promise<void> {
+  const match = /^(\d{1,9})(?:\.(\d{1,4}))?$/.exec(options.amount);
+  const amountQuanta = match ? Number(match[1]) * quantaPerUnit + Number((match[2] ?? '').padEnd(4, '0')) : 0;
+  if (amountQuanta === 0)
+    throw new CodedError('command.bad_amount', `--amount must be an amount such as 25.00, not "${options.amount}".`);
+  await withFeatures(async ({ accounts, billing }) => {
+    const tenant = await accounts.findTenant(options.tenant);
+    if (tenant === null) throw new CodedError('command.no_tenant', `There is no tenant ${options.tenant}.`);
+    const isNew = await billing.addDeposit(systemActor, tenant.id, {
+      amountQuanta,
+      reference: options.reference,
+      description: `Deposit ${options.reference}`,
+    });
+    const balance = formatQuanta(await billing.balanceOf(systemActor, tenant.id));
+    const said = isNew ? 'booked' : 'was booked before';
+    process.stdout.write(`${options.reference} ${said}; ${tenant.name} has ${balance} ${tenant.currency}\n`);
+  });
+}

@@ -1,0 +1,10 @@
+import { systemActor } from '#operations/accounts/index.ts';
+import { withFeatures } from './with-features.ts';
+
+/** The work itself is done by whichever `serve` runs. */
+export async function retryProvisioningCommand(serverId: number): Promise<void> {
+  await withFeatures(async ({ servers }) => {
+    await servers.retryProvisioning(systemActor, serverId);
+    process.stdout.write(`server ${serverId} is queued again\n`);
+  });
+}

@@ -1,0 +1,25 @@
+import { systemClock } from '#common/clock/index.ts';
+import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
+import { createServer } from '../server.ts';
+import { createBackground } from '../background.ts';
+import { readOperationsSettings, reporterOf } from '../config.ts';
+import { createDemoWorld } from '../demo-world/index.ts';
+import { createFeatures, createOperationsDatabase, programDir } from '../features.ts';
+
+/** Runs the program until a signal; resolves with its exit code. */
+export async function serve(): Promise<number> {
+  try {
+    const settings = readOperationsSettings();
+    const reporter = reporterOf(settings);
+    const database = createOperationsDatabase(settings, reporter);
+    const features = await createFeatures(settings, database, reporter);
+    const http = await createServer(settings, features, reporter);
+    const background = createBackground(settings, features, reporter);
+    const demoWorld = createDemoWorld({ features, reporter, clock: systemClock, dir: programDir(settings) });
+    const parts = [database, ...background, ...(settings.demoWorld ? [demoWorld] : []), http];
+    return await runUntilSignal(parts, reporter, () => reporter.info('operations is ready', { url: http.url }));
+  } catch (error) {
+    sayFatal(error);
+    return 1;
+  }
+}

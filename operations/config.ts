@@ -1,0 +1,129 @@
+/** Settings of operations. This is the only place of the program that reads the environment. */
+import {
+  booleanSetting,
+  choiceSetting,
+  databaseUrlSetting,
+  httpUrlSetting,
+  integerSetting,
+  optionalTextSetting,
+  readSettings,
+  type SettingValues,
+  textSetting,
+} from '#common/config/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { createReporter, type Reporter } from '#common/reporter/index.ts';
+
+export const operationsSettings = {
+  dataDir: textSetting('SVC_DATA_DIR', './data', 'Folder that holds everything the programs keep on disk.'),
+  host: textSetting('SVC_OPERATIONS_HOST', '127.0.0.1', 'Address that operations listens on.'),
+  port: integerSetting(
+    'SVC_OPERATIONS_PORT',
+    8080,
+    { min: 0, max: 65_535 },
+    'Port that operations listens on; 0 takes a free one.',
+  ),
+  publicUrl: httpUrlSetting(
+    'SVC_OPERATIONS_PUBLIC_URL',
+    null,
+    'Where customers reach operations, such as https://my.example.com. With https, cookies are sent over https only.',
+  ),
+  databaseUrl: databaseUrlSetting(
+    'SVC_OPERATIONS_DATABASE_URL',
+    'PostgreSQL (15 or newer) of operations; unset: an embedded server in the data directory.',
+  ),
+  hypervisor: choiceSetting(
+    'SVC_OPERATIONS_HYPERVISOR',
+    ['simulated', 'lab'],
+    'simulated',
+    'What runs the guests.',
+  ),
+  labSocket: optionalTextSetting(
+    'SVC_OPERATIONS_LAB_SOCKET',
+    'Control socket of the lab, for SVC_OPERATIONS_HYPERVISOR=lab.',
+  ),
+  simulatedGuests: optionalTextSetting(
+    'SVC_OPERATIONS_SIMULATED_GUESTS',
+    'JSON file of guests ({name, mac, addresses}) that the simulated hypervisor hands out first.',
+  ),
+  noticeUrl: httpUrlSetting(
+    'SVC_OPERATIONS_NOTICE_URL',
+    null,
+    'Base URL of the monitor that is told about destroyed servers.',
+  ),
+  noticeSecret: optionalTextSetting(
+    'SVC_OPERATIONS_NOTICE_SECRET',
+    'Secret that signs those notices; the monitor has the same.',
+  ),
+  requestsPerMinute: integerSetting(
+    'SVC_API_KEY_REQUESTS_PER_MINUTE',
+    120,
+    { min: 1, max: 1_000_000, unit: 'requests' },
+    'Requests that one API key may make within any minute.',
+  ),
+  authFailuresMax: integerSetting(
+    'SVC_API_AUTH_FAILURES_MAX',
+    300,
+    { min: 1, max: 1_000_000, unit: 'failures' },
+    'Failed authentications of one source address within five minutes before further ones are a 429.',
+  ),
+  adminAuthFailuresMax: integerSetting(
+    'SVC_ADMIN_AUTH_FAILURES_MAX',
+    60,
+    { min: 1, max: 1_000_000, unit: 'failures' },
+    'Failed admin API authentications of one source address within five minutes before further ones are a 429.',
+  ),
+  deploysPerHour: integerSetting(
+    'SVC_API_DEPLOYS_PER_HOUR',
+    100,
+    { min: 1, max: 1_000_000, unit: 'orders' },
+    'Servers that one account may order within any hour.',
+  ),
+  includedPerMonth: integerSetting(
+    'API_INCLUDED_REQUESTS_PER_MONTH',
+    5_000,
+    { min: 0, max: 1_000_000_000, unit: 'requests' },
+    'Free API requests of an account per UTC calendar month.',
+  ),
+  allowDocumentationAddresses: booleanSetting(
+    'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
+    false,
+    'Documentation address ranges count as globally routable; for lab and demo worlds.',
+  ),
+  demoWorld: booleanSetting(
+    'SVC_DEMO_WORLD',
+    false,
+    'Fill an empty system with a demo world and write its logins and keys to demo.json.',
+  ),
+  logFormat: choiceSetting(
+    'SVC_LOG_FORMAT',
+    ['text', 'json'],
+    'text',
+    'Format of the log on standard error.',
+  ),
+  logLevel: choiceSetting(
+    'SVC_LOG_LEVEL',
+    ['debug', 'info', 'warn', 'error'],
+    'info',
+    'Least severity that is logged.',
+  ),
+};
+
+export type OperationsSettings = SettingValues<typeof operationsSettings>;
+
+/** Reads and checks the settings; throws one error that names every fault. */
+export function readOperationsSettings(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): OperationsSettings {
+  const settings = readSettings(operationsSettings, environment);
+  if ((settings.noticeUrl === null) !== (settings.noticeSecret === null)) {
+    throw new CodedError(
+      'config.invalid',
+      'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET belong together: set both or neither.',
+    );
+  }
+  return settings;
+}
+
+export function reporterOf(settings: OperationsSettings): Reporter {
+  return createReporter({ program: 'operations', format: settings.logFormat, level: settings.logLevel });
+}

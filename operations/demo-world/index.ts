@@ -1,0 +1,41 @@
+/**
+ * The demo world: an operator, two customers with credit and keys, plans, images, a location with a cluster, and a
+ * running server, all made through the same operations that customers use.
+ *
+ * Seeding is idempotent: what is there is left as it is. `demo.json` is written last, by rename, readable by its owner
+ * alone. Secrets can't be read back out of the database, so when the file is missing new ones are made and the old keys
+ * and token are revoked.
+ */
+import { join } from 'node:path';
+import type { Clock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Features } from '../features.ts';
+import { readDemoFile, writeDemoFile } from './demo-file.ts';
+import { seedCatalog } from './seed-catalog.ts';
+import { seedCustomers } from './seed-customers.ts';
+import { ensureRunningServer } from './seed-server.ts';
+
+export interface DemoWorldDeps {
+  features: Features;
+  reporter: Reporter;
+  clock: Clock;
+  /** Where `demo.json` goes. */
+  dir: string;
+}
+
+export function createDemoWorld(deps: DemoWorldDeps): Part {
+  const file = join(deps.dir, 'demo.json');
+  return {
+    name: 'demo world',
+    async start() {
+      const clusterId = await seedCatalog(deps.features);
+      const known = await readDemoFile(file);
+      const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
+      await ensureRunningServer(deps, world.tenant_id, world.customer.email);
+      if (known === null) await writeDemoFile(file, world);
+      deps.reporter.info('demo world is ready', { file, is_new: known === null });
+    },
+    async stop() {},
+  };
+}

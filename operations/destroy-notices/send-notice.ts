@@ -1,0 +1,72 @@
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import {
+  type DestroyNotice,
+  noticePath,
+  signatureHeader,
+  signNotice,
+  timestampHeader,
+} from '#contracts/destroy-notice/index.ts';
+import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+export interface DestroyNoticesDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  /** The monitor's base URL and the secret shared with it; null: none is set up. */
+  monitor: { url: string; secret: string } | null;
+  /** For tests. */
+  fetch?: typeof fetch;
+}
+
+const timeoutMs = 10_000;
+
+/** The job that delivers one notice. It fails, and is tried again with growing pauses, until a 200 comes back. */
+export function destroyNoticeJobs(deps: DestroyNoticesDeps): Record<string, JobHandler> {
+  return { 'destroy-notices.send': { run: (job, signal) => sendNotice(deps, job, signal) } };
+}
+
+async function sendNotice(deps: DestroyNoticesDeps, job: Job, signal: AbortSignal): Promise<void> {
+  const notice = await store.findNotice(deps.db(), (job.payload as { notice_id: number }).notice_id);
+  if (notice === null || notice.acknowledgedAt !== null) return;
+  const error = await attempt(deps, notice, signal);
+  await store.noteAttempt(deps.db(), notice.id, error);
+  if (error !== null) throw new CodedError('destroy_notices.not_acknowledged', error);
+  deps.reporter.info('destroy notice acknowledged', { server: notice.serverId, cluster: notice.clusterId });
+}
+
+/** null when the monitor acknowledged; else why not, in words of ours: another's answer is never stored. */
+async function attempt(
+  deps: DestroyNoticesDeps,
+  notice: store.DestroyNoticeRow,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (deps.monitor === null) return 'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET are not set';
+  const content: DestroyNotice = {
+    cluster_id: notice.clusterId,
+    destroyed_at: notice.destroyedAt.toISOString(),
+    virtual_machines: [{ id: notice.serverId, mac_addresses: notice.macAddresses }],
+  };
+  const body = Buffer.from(JSON.stringify(content), 'utf8');
+  const timestamp = String(Math.floor(deps.clock.nowMs() / 1000));
+  try {
+    const response = await (deps.fetch ?? fetch)(`${deps.monitor.url}${noticePath}`, {
+      method: 'POST',
+      body,
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      headers: {
+        'content-type': 'application/json',
+        [timestampHeader]: timestamp,
+        [signatureHeader]: signNotice(deps.monitor.secret, timestamp, body),
+      },
+    });
+    await response.body?.cancel();
+    return response.status === 200 ? null : `the monitor answered ${response.status}`;
+  } catch (error) {
+    return `the monitor does not answer (${describeError(error)})`;
+  }
+}

@@ -1,0 +1,115 @@
+/** The features of operations, wired to one another; inert until the database has been started. */
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
+import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
+import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
+import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
+import { type Billing, createBilling } from '#operations/billing/index.ts';
+import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
+import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
+import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
+import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import type { OperationsSettings } from './config.ts';
+
+export interface Features {
+  database: Database;
+  accounts: Accounts;
+  addresses: Addresses;
+  adminProjects: AdminProjects;
+  apiKeys: ApiKeys;
+  billing: Billing;
+  catalog: Catalog;
+  hypervisor: HypervisorDriver;
+  metering: Metering;
+  protectTraffic: ProtectTraffic;
+  servers: Servers;
+  /** Of people in portal and console. */
+  sessions: Sessions;
+  /** What the servers' background jobs work with. */
+  serversDeps: ServersDeps;
+  /** Set by whoever runs the jobs: tells it that there is work. */
+  onWork: (listener: () => void) => void;
+}
+
+/** The program's own folder in the data directory. */
+export function programDir(settings: OperationsSettings): string {
+  return resolve(settings.dataDir, 'operations');
+}
+
+export function createOperationsDatabase(
+  settings: OperationsSettings,
+  reporter: Reporter,
+  url = settings.databaseUrl,
+): Database {
+  return createDatabase({
+    program: 'operations',
+    urlSetting: 'SVC_OPERATIONS_DATABASE_URL',
+    url,
+    programDir: programDir(settings),
+    migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+    reporter,
+  });
+}
+
+export async function createFeatures(
+  settings: OperationsSettings,
+  database: Database,
+  reporter: Reporter,
+): Promise<Features> {
+  const clock = systemClock;
+  const db = () => database.db;
+  const pool = () => database.pool;
+  const hypervisor = await createHypervisor({
+    driver: settings.hypervisor,
+    labSocket: settings.labSocket,
+    simulatedGuestsFile: settings.simulatedGuests,
+    db,
+    clock,
+  });
+  const catalog = createCatalog({ db });
+  const addresses = createAddresses({ db });
+  let wake = () => {};
+  const serversDeps: ServersDeps = {
+    db,
+    pool,
+    catalog,
+    addresses,
+    hypervisor,
+    reporter,
+    deploysPerHour: settings.deploysPerHour,
+    wake: () => wake(),
+  };
+  return {
+    database,
+    accounts: createAccounts({ db }),
+    addresses,
+    adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
+    apiKeys: createApiKeys({ db, pool, reporter }),
+    billing: createBilling({ db, pool }),
+    catalog,
+    hypervisor,
+    metering: createMetering({ db, pool, reporter, includedPerMonth: settings.includedPerMonth }),
+    protectTraffic: createProtectTraffic({
+      db,
+      addresses,
+      isDocumentationGlobal: settings.allowDocumentationAddresses,
+    }),
+    servers: createServers(serversDeps),
+    sessions: createSessions({
+      db,
+      // Not the monitor's name: on one host, cookies do not tell ports apart.
+      cookieName: 'svc_operations',
+      isHttps: settings.publicUrl?.startsWith('https:') ?? false,
+    }),
+    serversDeps,
+    onWork: (listener) => {
+      wake = listener;
+    },
+  };
+}

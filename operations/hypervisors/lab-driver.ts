@@ -1,0 +1,122 @@
+/** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
+import { request } from 'node:http';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { HypervisorDriver, HypervisorSite } from './guest.ts';
+
+export interface LabDriverOptions {
+  /** `control_socket` of the lab's `world.json`. */
+  socketPath: string;
+  timeoutMs?: number;
+}
+
+interface LabAnswer {
+  status: number;
+  body: unknown;
+}
+
+interface LabWorld {
+  node: string;
+  bridge: string;
+  networks: { prefix: string; gateway: string; first_guest: string; last_guest: string }[];
+}
+
+const answerBytesMax = 1024 * 1024;
+
+export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
+  const call = async (method: string, path: string, body?: object): Promise<unknown> => {
+    const answer = await send(options, method, path, body);
+    if (answer.status < 300) return answer.body;
+    throw refusal(answer);
+  };
+  const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
+  return {
+    driver: 'lab',
+    preparedGuests: [],
+    async describeSite(): Promise<HypervisorSite> {
+      const world = (await call('GET', '/world')) as LabWorld;
+      return {
+        node: world.node,
+        bridge: world.bridge,
+        networks: world.networks.map((network) => ({
+          prefix: network.prefix,
+          gateway: network.gateway,
+          firstGuest: network.first_guest,
+          lastGuest: network.last_guest,
+        })),
+      };
+    },
+    async ensureGuest(guest, step) {
+      await step(20);
+      const addresses = guest.addresses.map((given) => ({
+        address: given.address,
+        prefix_length: given.prefixLength,
+        gateway: given.gateway,
+      }));
+      await call('PUT', guestPath(guest.name), { mac: guest.mac, addresses, power: 'on' });
+      await step(95);
+    },
+    async setPower(name, power) {
+      await call('PUT', `${guestPath(name)}/power`, { power });
+    },
+    async restart(name) {
+      await call('POST', `${guestPath(name)}/restart`);
+    },
+    async ensureGone(name) {
+      await call('DELETE', guestPath(name));
+    },
+  };
+}
+
+/** 4xx is the lab's last word; 5xx and silence are worth another attempt. */
+function refusal(answer: LabAnswer): CodedError {
+  const error = (answer.body as { error?: { code?: unknown; message?: unknown } } | null)?.error;
+  const code = answer.status < 500 ? 'hypervisor.refused' : 'hypervisor.failed';
+  return new CodedError(
+    code,
+    `The lab answered ${answer.status} ${String(error?.message ?? error?.code ?? '')}.`,
+  );
+}
+
+function send(options: LabDriverOptions, method: string, path: string, body?: object): Promise<LabAnswer> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) =>
+      reject(
+        new CodedError(
+          'hypervisor.unreachable',
+          `The lab does not answer (${describeError(error)}).`,
+          {},
+          error,
+        ),
+      );
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const headers = { host: 'lab', ...(text ? { 'content-type': 'application/json' } : {}) };
+    const call = request(
+      {
+        socketPath: options.socketPath,
+        method,
+        path,
+        headers: { ...headers, 'content-length': Buffer.byteLength(text) },
+        timeout: options.timeoutMs ?? 15_000,
+      },
+      (response) => {
+        let received = '';
+        response.setEncoding('utf8');
+        response.on('data', (piece: string) => {
+          received += piece;
+          if (received.length > answerBytesMax) call.destroy(new Error('the answer is too long'));
+        });
+        response.on('error', fail);
+        response.on('end', () => {
+          try {
+            resolve({ status: response.statusCode ?? 500, body: received ? JSON.parse(received) : null });
+          } catch (error) {
+            fail(error);
+          }
+        });
+      },
+    );
+    call.on('timeout', () => call.destroy(new Error('no answer in time')));
+    call.on('error', fail);
+    call.end(text);
+  });
+}

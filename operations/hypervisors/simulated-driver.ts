@@ -1,0 +1,94 @@
+/**
+ * A hypervisor without machines: it takes the steps and the time of a real one and keeps its guests' definitions.
+ *
+ * Guests whose traffic is replayed from a recording are handed out first, so that a deployed server has traffic.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { GuestDefinition, HypervisorDriver, PreparedGuest } from './guest.ts';
+import { defineGuest, deleteGuest, setGuestPower } from './store.ts';
+
+export interface SimulatedDriverOptions {
+  db: () => Queryable;
+  clock: Clock;
+  preparedGuests: readonly PreparedGuest[];
+  /** Duration of one step of provisioning or of a power change. */
+  stepMs?: number;
+}
+
+/** Progress at the end of: disk image copied, guest defined, booted, first contact. */
+const provisioningSteps = [25, 45, 80, 95];
+
+export function createSimulatedDriver(options: SimulatedDriverOptions): HypervisorDriver {
+  const stepMs = options.stepMs ?? 250;
+  const pause = () => options.clock.wait(stepMs);
+  const power = async (name: string, to: 'on' | 'off') => {
+    if (!(await setGuestPower(options.db(), name, to))) {
+      throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${name}.`);
+    }
+  };
+  return {
+    driver: 'simulated',
+    preparedGuests: options.preparedGuests,
+    async describeSite() {
+      return {
+        node: 'simulated-1',
+        bridge: 'br0',
+        networks: [
+          {
+            prefix: '203.0.113.0/24',
+            gateway: '203.0.113.1',
+            firstGuest: '203.0.113.10',
+            lastGuest: '203.0.113.250',
+          },
+          {
+            prefix: '2001:db8:113::/64',
+            gateway: '2001:db8:113::1',
+            firstGuest: '2001:db8:113::10',
+            lastGuest: '2001:db8:113::ffff',
+          },
+        ],
+      };
+    },
+    async ensureGuest(guest, step) {
+      for (const progress of provisioningSteps) {
+        await pause();
+        await step(progress);
+      }
+      await define(options.db(), guest);
+      await power(guest.name, 'on');
+    },
+    async setPower(name, to) {
+      await pause();
+      await power(name, to);
+    },
+    async restart(name) {
+      await pause();
+      await power(name, 'on');
+    },
+    async ensureGone(name) {
+      await pause();
+      await deleteGuest(options.db(), name);
+    },
+  };
+}
+
+async function define(db: Queryable, guest: GuestDefinition): Promise<void> {
+  const addresses = guest.addresses.map((given) => given.address);
+  let found: Awaited<ReturnType<typeof defineGuest>>;
+  try {
+    found = await defineGuest(db, { name: guest.name, mac: guest.mac, addresses });
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new CodedError('hypervisor.refused', `Another guest has the MAC address ${guest.mac}.`, {}, error);
+  }
+  const isSame =
+    found.macAddress === guest.mac && found.addresses.toSorted().join() === addresses.toSorted().join();
+  if (!isSame) {
+    throw new CodedError(
+      'hypervisor.refused',
+      `A guest ${guest.name} stands with another MAC or other addresses.`,
+    );
+  }
+}

@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface SimulatedGuest {
+  name: string;
+  macAddress: string;
+  addresses: string[];
+  power: 'on' | 'off';
+}
+
+/** Defines a guest unless it is defined; the rows' constraints refuse a second owner of a name or a MAC. */
+export async function defineGuest(
+  db: Queryable,
+  guest: { name: string; mac: string; addresses: readonly string[] },
+): Promise<SimulatedGuest> {
+  await sql`insert into simulated_guests (name, mac_address, addresses, power)
+    values (${guest.name}, ${guest.mac}, ${[...guest.addresses]}::inet[], 'off')
+    on conflict (name) do nothing`.execute(db);
+  const { rows } = await sql<SimulatedGuest>`
+    select name, mac_address as "macAddress", power,
+      array(select host(address) from unnest(addresses) as address) as addresses
+    from simulated_guests where name = ${guest.name}`.execute(db);
+  return rows[0]!;
+}
+
+/** False when there is no such guest. */
+export async function setGuestPower(db: Queryable, name: string, power: 'on' | 'off'): Promise<boolean> {
+  const { rows } =
+    await sql`update simulated_guests set power = ${power} where name = ${name} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function deleteGuest(db: Queryable, name: string): Promise<void> {
+  await sql`delete from simulated_guests where name = ${name}`.execute(db);
+}

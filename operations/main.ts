@@ -1,0 +1,56 @@
+/**
+ * Operations: customers, keys, servers, addresses and money. `./svc operations COMMAND`.
+ *
+ * Commands load their modules when they run, so that asking for help never waits for a database driver.
+ */
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
+  return Number(text);
+}
+
+/** Adds the commands of this program to the command line. */
+export function addCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('Run the portal, the consoles and the APIs until a signal. Settings come from the environment.')
+    .action(async () => {
+      const { serve } = await import('./commands/serve.ts');
+      process.exitCode = await serve();
+    });
+  program
+    .command('create-operator')
+    .description('Create a person for the operators’ console. The password is read from standard input.')
+    .requiredOption('--email <email>', 'what they sign in with')
+    .requiredOption('--name <name>', 'how they are called')
+    .addOption(
+      new Option('--role <role>', 'support may only read').choices(['operator', 'support']).default('operator'),
+    )
+    .action(async (options) => (await import('./commands/create-operator.ts')).createOperator(options));
+  program
+    .command('issue-key')
+    .description('Mint an API key for a person’s organization and print its token, once.')
+    .requiredOption('--email <email>', 'the person for whom the key acts; a member of the organization')
+    .option('--organization <id>', 'needed when they belong to several', wholeNumber)
+    .option('--name <name>', 'what the key is called', 'command line')
+    .addOption(new Option('--scope <scope>', 'what it may do').choices(['read', 'full']).default('read'))
+    .action(async (options) => (await import('./commands/issue-key.ts')).issueKeyCommand(options));
+  program
+    .command('revoke-key')
+    .description('Revoke an API key from the next call on.')
+    .argument('<key-id>', 'the middle part of its token')
+    .action(async (keyId: string) => (await import('./commands/revoke-key.ts')).revokeKeyCommand(keyId));
+  program
+    .command('add-credit')
+    .description('Book money that a customer has paid in.')
+    .requiredOption('--tenant <id>', 'whose credit', wholeNumber)
+    .requiredOption('--amount <amount>', 'such as 25.00')
+    .requiredOption('--reference <text>', 'names the payment; the same one is never booked twice')
+    .action(async (options) => (await import('./commands/add-credit.ts')).addCredit(options));
+  program
+    .command('retry-provisioning')
+    .description('Send a server whose provisioning failed through it again.')
+    .argument('<server-id>', 'its id', wholeNumber)
+    .action(async (id: number) => (await import('./commands/retry-provisioning.ts')).retryProvisioningCommand(id));
+}

@@ -1,0 +1,52 @@
+/**
+ * Counts each account's requests per UTC calendar month, exactly, while the database answers.
+ *
+ * Counts that arrive while a write is under way share the next one, and each request gets its own number out of it, so
+ * a thousand calls of one account don't queue for one row a thousand times. A count is durable before its response
+ * leaves. When it can't be recorded the request still succeeds; that is reported, and nothing is made up (API-8.5).
+ */
+import type pg from 'pg';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createCounter } from './count-request.ts';
+import * as store from './store.ts';
+
+export interface Metering {
+  /** The request's number in its account's month, or null when it could not be recorded. Never rejects. */
+  countRequest(tenantId: number, keyId: string): Promise<number | null>;
+  /** Free requests of an account per month. */
+  readonly includedPerMonth: number;
+  /** Counts that could not be recorded since the start. */
+  readonly failedCounts: number;
+  /** This month's count of an account. */
+  countOfMonth(tenantId: number): Promise<number>;
+}
+
+export interface MeteringDeps {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  reporter: Reporter;
+  includedPerMonth: number;
+}
+
+export function createMetering(deps: MeteringDeps): Metering {
+  let failedCounts = 0;
+  const counter = createCounter((counts) => store.addCounts(deps.pool(), counts));
+  return {
+    includedPerMonth: deps.includedPerMonth,
+    get failedCounts() {
+      return failedCounts;
+    },
+    async countRequest(tenantId, keyId) {
+      try {
+        return await counter.count(tenantId, keyId);
+      } catch (error) {
+        failedCounts += 1;
+        deps.reporter.error('a request was not counted', { tenant: tenantId, error: describeError(error) });
+        return null;
+      }
+    },
+    countOfMonth: (tenantId) => store.findCount(deps.db(), tenantId),
+  };
+}

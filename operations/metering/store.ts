@@ -1,0 +1,42 @@
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { CountRow } from './count-request.ts';
+
+// One statement raises the accounts' rows and their keys' rows, so the two can't part. Rows are touched in the order
+// of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
+// month is the database's, so processes with different clocks agree on it.
+const addText = `
+  with given as (
+    select tenant_id, key_id, n, date_trunc('month', svc_now() at time zone 'utc')::date as month
+    from unnest($1::bigint[], $2::text[], $3::bigint[]) as g (tenant_id, key_id, n)),
+  of_keys as (
+    insert into usage_key_months as kept (tenant_id, month, key_id, count)
+    select tenant_id, month, key_id, n from given order by tenant_id, key_id
+    on conflict (tenant_id, month, key_id) do update set count = kept.count + excluded.count)
+  insert into usage_months as kept (tenant_id, month, count)
+  select tenant_id, month, sum(n) from given group by tenant_id, month order by tenant_id
+  on conflict (tenant_id, month) do update set count = kept.count + excluded.count
+  returning tenant_id as "tenantId", count`;
+
+export async function addCounts(pool: pg.Pool, counts: readonly CountRow[]): Promise<Map<number, number>> {
+  const { rows } = await pool.query<{ tenantId: number; count: number }>({
+    name: 'metering.add-counts',
+    text: addText,
+    values: [
+      counts.map((row) => row.tenantId),
+      counts.map((row) => row.keyId),
+      counts.map((row) => row.count),
+    ],
+  });
+  return new Map(rows.map((row) => [row.tenantId, row.count]));
+}
+
+export async function findCount(db: Queryable, tenantId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count from usage_months
+    where tenant_id = ${tenantId} and month = date_trunc('month', svc_now() at time zone 'utc')::date`.execute(
+    db,
+  );
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,78 @@
+/** What a minute of an allocation is, and which minutes belong to a generation. */
+import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+
+/** A point as it is stored: whole minute, rates as sent, bytes as whole numbers. */
+export interface StoredMinute {
+  minuteMs: number;
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+  inboundBps: number | null;
+  outboundBps: number | null;
+  pps: number | null;
+  expectedBps: number | null;
+  expectedPps: number | null;
+  ddosBps: number | null;
+  ddosPps: number | null;
+  coverage: number | null;
+  applications: StoredApplication[];
+}
+
+export interface StoredApplication {
+  name: string;
+  transport: string | null;
+  server_port: number | null;
+  inbound_bytes: number;
+  outbound_bytes: number;
+}
+
+const minuteMs = 60_000;
+
+/** Bytes of a minute out of its rate: the inverse of `bytes * 8 / 60`, which is exact below 2^50 bytes. */
+export function bytesOfRate(bitsPerSecond: number | null): number | null {
+  return bitsPerSecond === null ? null : Math.round((bitsPerSecond * 60) / 8);
+}
+
+export function toStoredMinute(point: TelemetryPoint): StoredMinute {
+  return {
+    minuteMs: Date.parse(point.timestamp),
+    inboundBytes: bytesOfRate(point.inbound_bps),
+    outboundBytes: bytesOfRate(point.outbound_bps),
+    inboundBps: point.inbound_bps,
+    outboundBps: point.outbound_bps,
+    pps: point.pps,
+    expectedBps: point.expected_bps,
+    expectedPps: point.expected_pps,
+    ddosBps: point.ddos_bps,
+    ddosPps: point.ddos_pps,
+    coverage: point.coverage,
+    applications: point.applications.map(toStoredApplication),
+  };
+}
+
+function toStoredApplication(application: TelemetryApplication): StoredApplication {
+  return {
+    name: application.name,
+    transport: application.transport ?? null,
+    server_port: application.server_port ?? null,
+    inbound_bytes: application.inbound_bytes,
+    outbound_bytes: application.outbound_bytes,
+  };
+}
+
+/**
+ * True when the whole minute lies inside the generation: a minute in which the address changed hands holds traffic of
+ * two owners and belongs to neither.
+ */
+export function liesInGeneration(
+  startMs: number,
+  generation: { assignedAt: string; releasedAt: string | null },
+): boolean {
+  if (startMs < ceilMs(generation.assignedAt)) return false;
+  return generation.releasedAt === null || startMs + minuteMs <= Date.parse(generation.releasedAt);
+}
+
+/** Milliseconds of an RFC 3339 stamp, rounded up: `Date.parse` drops the microseconds. */
+function ceilMs(stamp: string): number {
+  const finer = /\.\d{3}(\d+)/.exec(stamp)?.[1] ?? '';
+  return Date.parse(stamp) + (/[1-9]/.test(finer) ? 1 : 0);
+}

@@ -1,0 +1,85 @@
+/**
+ * What a customer sees of their own server: traffic of a range, and applications of the last 24 hours.
+ *
+ * Whoever asks must reach the server's tenant, and the rows are filtered by tenant and server in the query as well, so
+ * the former owner of an address is never shown to its present one.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+/** A server whose page is read; whoever calls has looked it up for this actor. */
+export interface TrafficSubject {
+  serverId: number;
+  tenantId: number;
+  /** One address only; null for all that the server has or had. */
+  address?: string | null;
+}
+
+export interface TrafficRange {
+  fromMs: number;
+  toMs: number;
+  stepSeconds: number;
+}
+
+export interface Traffic {
+  series: store.SeriesRow[];
+  steps: store.StepRow[];
+  applications: store.ApplicationRow[];
+  /** Start of the newest observed minute, and when it was received; null before the first. */
+  latestMinuteMs: number | null;
+  latestReceivedMs: number | null;
+  nowMs: number;
+}
+
+/** Longest range of exact minutes: 7 days of one address are 10,080 rows. */
+export const minutesRangeDaysMax = 7;
+
+export async function readTraffic(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+  range: TrafficRange,
+): Promise<Traffic> {
+  const scope = scopeOf(actor, subject);
+  const [series, steps, applications, nowMs] = await Promise.all([
+    store.listSeries(db, scope),
+    store.listSteps(db, scope, range),
+    store.listApplications(db, scope),
+    store.readNowMs(db),
+  ]);
+  const latest = series
+    .filter((each) => each.latestMinute !== null)
+    .sort((a, b) => a.latestMinute!.getTime() - b.latestMinute!.getTime())
+    .at(-1);
+  return {
+    series,
+    steps,
+    applications,
+    latestMinuteMs: latest?.latestMinute?.getTime() ?? null,
+    latestReceivedMs: latest?.latestReceivedAt?.getTime() ?? null,
+    nowMs,
+  };
+}
+
+/** The exact stored minutes of a range; throws `protect_traffic.range_too_long`. */
+export async function readMinutes(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+  range: { fromMs: number; toMs: number },
+): Promise<store.MinuteRow[]> {
+  if (range.toMs - range.fromMs > (minutesRangeDaysMax * 24 + 1) * 3_600_000) {
+    throw new CodedError(
+      'protect_traffic.range_too_long',
+      `Exact minutes are given for at most ${minutesRangeDaysMax} days at a time. Choose a shorter range.`,
+    );
+  }
+  return store.listMinutes(db, scopeOf(actor, subject), range);
+}
+
+function scopeOf(actor: Actor, subject: TrafficSubject): store.SeriesScope {
+  if (!reachesTenant(actor, subject.tenantId)) throw forbidden('This server belongs to somebody else.');
+  return { serverId: subject.serverId, tenantId: subject.tenantId, address: subject.address ?? null };
+}

@@ -1,0 +1,207 @@
+/** Every statement on series and minutes of allocations. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { StoredApplication, StoredMinute } from './minute.ts';
+
+export async function readNowMs(db: Queryable): Promise<number> {
+  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  return rows[0]!.now.getTime();
+}
+
+/**
+ * Makes the series of a generation for this site unless it exists, and returns the site that owns it. The row stays
+ * locked until the transaction ends, so that two deliveries of one generation follow each other.
+ */
+export async function claimSeries(
+  tx: Queryable,
+  allocation: { id: number; tenantId: number; serverId: number; address: string },
+  siteId: number,
+): Promise<number> {
+  await sql`insert into protect_series (allocation_id, tenant_id, server_id, address, source_site_id)
+    values (${allocation.id}, ${allocation.tenantId}, ${allocation.serverId}, ${allocation.address}, ${siteId})
+    on conflict (allocation_id) do nothing`.execute(tx);
+  const { rows } = await sql<{ siteId: number }>`
+    select source_site_id as "siteId" from protect_series where allocation_id = ${allocation.id} for update`.execute(
+    tx,
+  );
+  return rows[0]!.siteId;
+}
+
+/**
+ * Writes what is new or different and says how many minutes that were. A minute is one row whatever is sent how often;
+ * an identical one is not written again, so a replay keeps the time at which it was first received.
+ */
+export async function upsertMinutes(
+  tx: Queryable,
+  allocationId: number,
+  minutes: readonly StoredMinute[],
+): Promise<number> {
+  const payload = JSON.stringify(
+    minutes.map(({ minuteMs, ...rest }) => ({ ...rest, minute: new Date(minuteMs).toISOString() })),
+  );
+  const result = await sql`
+    insert into protect_minutes as kept (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
+      outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications)
+    select ${allocationId}, minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", pps, "expectedBps",
+           "expectedPps", "ddosBps", "ddosPps", coverage, applications
+    from jsonb_to_recordset(${payload}::jsonb) as sent(minute timestamptz, "inboundBytes" bigint,
+      "outboundBytes" bigint, "inboundBps" double precision, "outboundBps" double precision, pps double precision,
+      "expectedBps" double precision, "expectedPps" double precision, "ddosBps" double precision,
+      "ddosPps" double precision, coverage double precision, applications jsonb)
+    on conflict (allocation_id, minute) do update set
+      inbound_bytes = excluded.inbound_bytes, outbound_bytes = excluded.outbound_bytes,
+      inbound_bps = excluded.inbound_bps, outbound_bps = excluded.outbound_bps, pps = excluded.pps,
+      expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
+      ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
+      received_at = svc_now()
+    where (kept.inbound_bps, kept.outbound_bps, kept.pps, kept.expected_bps, kept.expected_pps, kept.ddos_bps,
+           kept.ddos_pps, kept.coverage, kept.applications)
+      is distinct from (excluded.inbound_bps, excluded.outbound_bps, excluded.pps, excluded.expected_bps,
+           excluded.expected_pps, excluded.ddos_bps, excluded.ddos_pps, excluded.coverage, excluded.applications)`.execute(
+    tx,
+  );
+  return Number(result.numAffectedRows ?? 0n);
+}
+
+/** Which generations a reader sees: those of this server in this tenant, and of one address where it is given. */
+export interface SeriesScope {
+  serverId: number;
+  tenantId: number;
+  address: string | null;
+}
+
+export interface SeriesRow {
+  allocationId: number;
+  address: string;
+  sourceSiteId: number;
+  latestMinute: Date | null;
+  latestReceivedAt: Date | null;
+}
+
+const seriesOf = (scope: SeriesScope) => sql`
+  server_id = ${scope.serverId} and tenant_id = ${scope.tenantId}
+  and (${scope.address}::text is null or address = ${scope.address})`;
+
+/** The latest minute of each series is one step in its primary key. */
+export async function listSeries(db: Queryable, scope: SeriesScope): Promise<SeriesRow[]> {
+  const { rows } = await sql<SeriesRow>`
+    select series.allocation_id as "allocationId", address, source_site_id as "sourceSiteId",
+           latest.minute as "latestMinute", latest.received_at as "latestReceivedAt"
+    from protect_series series
+    left join lateral (
+      select minute, received_at from protect_minutes
+      where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+    where ${seriesOf(scope)}
+    order by series.allocation_id`.execute(db);
+  return rows;
+}
+
+export interface MinuteRow {
+  allocationId: number;
+  address: string;
+  minute: Date;
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+  inboundBps: number | null;
+  outboundBps: number | null;
+  pps: number | null;
+  expectedBps: number | null;
+  expectedPps: number | null;
+  ddosBps: number | null;
+  ddosPps: number | null;
+  coverage: number | null;
+  applications: StoredApplication[];
+}
+
+/** Minutes of the range as they are stored, in time order. */
+export async function listMinutes(
+  db: Queryable,
+  scope: SeriesScope,
+  range: { fromMs: number; toMs: number },
+): Promise<MinuteRow[]> {
+  const { rows } = await sql<MinuteRow>`
+    select allocation_id as "allocationId", address, minute, inbound_bytes as "inboundBytes",
+           outbound_bytes as "outboundBytes", inbound_bps as "inboundBps", outbound_bps as "outboundBps", pps,
+           expected_bps as "expectedBps", expected_pps as "expectedPps", ddos_bps as "ddosBps",
+           ddos_pps as "ddosPps", coverage, applications
+    from protect_series join protect_minutes using (allocation_id)
+    where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
+    order by minute, allocation_id`.execute(db);
+  return rows;
+}
+
+export interface StepRow {
+  at: Date;
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+  inboundBps: number | null;
+  outboundBps: number | null;
+  pps: number | null;
+  expectedBps: number | null;
+  ddosBps: number | null;
+  minutes: number;
+}
+
+/**
+ * Sums over the addresses, minute by minute, then means over the observed minutes of each step: a minute that nobody
+ * observed lowers no mean, and a step without any is absent.
+ */
+export async function listSteps(
+  db: Queryable,
+  scope: SeriesScope,
+  range: { fromMs: number; toMs: number; stepSeconds: number },
+): Promise<StepRow[]> {
+  const { rows } = await sql<StepRow>`
+    with by_minute as (
+      select minute, sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes) as outbound_bytes,
+             sum(inbound_bps) as inbound_bps, sum(outbound_bps) as outbound_bps, sum(pps) as pps,
+             sum(expected_bps) as expected_bps, sum(ddos_bps) as ddos_bps
+      from protect_series join protect_minutes using (allocation_id)
+      where ${seriesOf(scope)} and minute >= ${new Date(range.fromMs)} and minute < ${new Date(range.toMs)}
+      group by minute)
+    select to_timestamp(floor(extract(epoch from minute) / ${range.stepSeconds}) * ${range.stepSeconds}) as at,
+           sum(inbound_bytes)::bigint as "inboundBytes", sum(outbound_bytes)::bigint as "outboundBytes",
+           avg(inbound_bps) as "inboundBps", avg(outbound_bps) as "outboundBps", avg(pps) as pps,
+           avg(expected_bps) as "expectedBps", avg(ddos_bps) as "ddosBps", count(*)::int as minutes
+    from by_minute group by 1 order by 1`.execute(db);
+  return rows;
+}
+
+export interface ApplicationRow {
+  name: string;
+  transport: string | null;
+  serverPort: number | null;
+  inboundBytes: number;
+  outboundBytes: number;
+  lastSentAt: Date;
+}
+
+/**
+ * Applications of the last 24 hours, most bytes first. One is listed only if the address itself sent bytes for it in
+ * that time: what strangers send in, or scan for, neither creates nor renews a row (NET-2.4.4).
+ */
+export async function listApplications(db: Queryable, scope: SeriesScope): Promise<ApplicationRow[]> {
+  const { rows } = await sql<ApplicationRow>`
+    select name, transport, server_port as "serverPort", sum(inbound_bytes)::bigint as "inboundBytes",
+           sum(outbound_bytes)::bigint as "outboundBytes",
+           max(minute) filter (where outbound_bytes > 0) as "lastSentAt"
+    from (
+      select minute, seen.*
+      from protect_series join protect_minutes using (allocation_id),
+        jsonb_to_recordset(applications) as seen(name text, transport text, server_port integer,
+          inbound_bytes bigint, outbound_bytes bigint)
+      where ${seriesOf(scope)} and minute > svc_now() - interval '24 hours') observed
+    group by name, transport, server_port
+    having bool_or(outbound_bytes > 0)
+    order by sum(inbound_bytes) + sum(outbound_bytes) desc, name, server_port`.execute(db);
+  return rows;
+}
+
+/** Deletes at most `limit` expired minutes; how many they were. */
+export async function deleteExpired(tx: Queryable, olderThan: string, limit: number): Promise<number> {
+  const result = await sql`
+    delete from protect_minutes where (allocation_id, minute) in (
+      select allocation_id, minute from protect_minutes
+      where minute < svc_now() - ${olderThan}::interval limit ${limit})`.execute(tx);
+  return Number(result.numAffectedRows ?? 0n);
+}

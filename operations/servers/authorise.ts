@@ -1,0 +1,43 @@
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { Scope } from './store.ts';
+
+/** Whose servers this actor may see: a customer's own tenants, everybody's for staff, nobody's for anybody else. */
+export function scopeOf(actor: Actor): Scope {
+  if (actor.kind === 'customer') return actor.tenantIds;
+  return actor.kind === 'staff' || actor.kind === 'system' ? 'all' : [];
+}
+
+/** The same, narrowed to one tenant. */
+export function scopeOfTenant(actor: Actor, tenantId: number): Scope {
+  return reachesTenant(actor, tenantId) ? [tenantId] : [];
+}
+
+/** Throws unless the actor may change this tenant's servers. Another's tenant is as if it did not exist. */
+export function requireWrite(actor: Actor, tenantId: number): void {
+  if (!reachesTenant(actor, tenantId)) throw notFound();
+  requireWriter(actor);
+}
+
+/** Throws for read keys and for support. */
+export function requireWriter(actor: Actor): void {
+  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
+  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
+  if (actor.kind === 'project') throw forbidden('A project may not change servers.');
+}
+
+/** Who is noted as having asked for an action. */
+export function requester(actor: Actor): {
+  requestedByKey: string | null;
+  requestedByPersonId: number | null;
+} {
+  return {
+    requestedByKey: actor.kind === 'customer' ? actor.keyId : null,
+    requestedByPersonId: actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null,
+  };
+}
+
+/** One answer for another's, a destroyed and a nonexistent server. */
+export function notFound(): CodedError {
+  return new CodedError('servers.not_found', 'There is no such server.');
+}

@@ -1,0 +1,115 @@
+/** Power commands and destruction: recorded as an action, carried out by a job. */
+import { CodedError } from '#common/errors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { notFound, requester, requireWriter } from './authorise.ts';
+import type { ServersDeps } from './index.ts';
+import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
+import * as store from './store.ts';
+
+/**
+ * Starts, stops or restarts a server. Throws `servers.not_found`, `servers.busy` (details.actionId),
+ * `servers.not_ready`. A server that is in the wanted state already is left alone and told so (`changed: false`).
+ */
+export function changePower(
+  deps: ServersDeps,
+  actor: Actor,
+  scope: store.Scope,
+  serverId: number,
+  command: PowerCommand,
+): Promise<ServerAction> {
+  return withServer(deps, actor, scope, serverId, async (tx, server) => {
+    if (server.provisioningState !== 'ready') {
+      throw new CodedError('servers.not_ready', 'The server is not ready. Wait until its status is running.');
+    }
+    const course = powerCourse[command];
+    const isThere = course.via !== 'rebooting' && server.powerState === course.to;
+    if (!isThere && course.via === 'rebooting' && server.powerState !== 'running') {
+      throw new CodedError('servers.not_ready', 'The server is stopped. Start it instead.');
+    }
+    const action = await store.insertAction(tx, {
+      serverId,
+      command,
+      ...requester(actor),
+      isUnchanged: isThere,
+    });
+    if (isThere) return action;
+    await store.updateState(tx, serverId, { powerState: course.via });
+    await enqueueJob(tx, 'servers.power', { server_id: serverId, action_id: action.id });
+    return action;
+  });
+}
+
+/**
+ * Destroys a server. Throws `servers.not_found`, `servers.busy`, and `servers.provisioning_failed` for one that failed:
+ * an operator has to resolve that first (API-3.4). Asked again while it runs, it answers with the same action.
+ */
+export function destroyServer(
+  deps: ServersDeps,
+  actor: Actor,
+  scope: store.Scope,
+  serverId: number,
+): Promise<ServerAction> {
+  return withServer(
+    deps,
+    actor,
+    scope,
+    serverId,
+    async (tx, server) => {
+      if (server.provisioningState === 'failed') {
+        throw new CodedError(
+          'servers.provisioning_failed',
+          'Provisioning of this server failed. An operator has to retry or resolve it before it can be destroyed.',
+        );
+      }
+      const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
+      await store.updateState(tx, serverId, { provisioningState: 'deleting' });
+      await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
+      return action;
+    },
+    'destroy',
+  );
+}
+
+/** Runs `change` on a locked, idle server of the scope; `repeatable` is the command that may be asked for twice. */
+async function withServer(
+  deps: ServersDeps,
+  actor: Actor,
+  scope: store.Scope,
+  serverId: number,
+  change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
+  repeatable?: 'destroy',
+): Promise<ServerAction> {
+  // Whether it is the actor's at all comes before anything else that could be told about it.
+  if ((await store.findServer(deps.pool(), scope, serverId)) === null) throw notFound();
+  requireWriter(actor);
+  try {
+    const action = await deps
+      .db()
+      .transaction()
+      .execute(async (tx) => {
+        const server = await store.lockServer(tx, serverId);
+        if (server === null || server.provisioningState === 'deleted') throw notFound();
+        const unfinished = await store.findUnfinishedAction(tx, serverId);
+        if (unfinished !== null && unfinished.command === repeatable) return unfinished;
+        if (unfinished !== null) throw busy(unfinished.id);
+        return change(tx, server);
+      });
+    deps.wake();
+    return action;
+  } catch (error) {
+    if (!isUniqueViolation(error, 'server_actions_unfinished')) throw error;
+    throw busy((await store.findUnfinishedAction(deps.db(), serverId))?.id ?? null);
+  }
+}
+
+function busy(actionId: number | null): CodedError {
+  return new CodedError(
+    'servers.busy',
+    'Another action of this server is running. Wait until it has finished.',
+    {
+      actionId,
+    },
+  );
+}

@@ -1,0 +1,139 @@
+/**
+ * Virtual servers: ordering, provisioning, power and destruction, and who may see them.
+ *
+ * Customer API, portal and console are doors to the same operations. Another tenant's server, a destroyed one and one
+ * that never was give the same answer everywhere, because the owner is part of the query.
+ */
+import type pg from 'pg';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
+import { changePower, destroyServer } from './change-server.ts';
+import { type CreateServerInput, type CreateServerResult, createServer } from './create-server.ts';
+import { retryProvisioning } from './retry-provisioning.ts';
+import { type PowerCommand, type Server, type ServerAction, statusOf } from './server.ts';
+import * as store from './store.ts';
+
+export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
+export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
+export { serverJobs } from './jobs.ts';
+export {
+  guestName,
+  type PowerCommand,
+  type Server,
+  type ServerAction,
+  type ServerAddress,
+  type ServerStatus,
+  statusOf,
+} from './server.ts';
+export type { ServerFilter } from './store.ts';
+
+export interface ServersDeps {
+  db: () => Queryable;
+  pool: () => pg.Pool;
+  catalog: Catalog;
+  addresses: Addresses;
+  hypervisor: HypervisorDriver;
+  reporter: Reporter;
+  /** Creates that one account may make within an hour. */
+  deploysPerHour: number;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}
+
+/** One VM as the monitor imports it. */
+export interface InventoryVm {
+  id: number;
+  clusterId: number;
+  node: string | null;
+  name: string;
+  state: string;
+  updatedAt: Date;
+  interfaces: {
+    id: number;
+    macAddress: string;
+    bridge: string | null;
+    vlan: number | null;
+    addresses: string[];
+  }[];
+}
+
+export interface InventoryPage {
+  vms: InventoryVm[];
+  nextAfterId: number | null;
+  asOf: Date;
+}
+
+/** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
+export interface Servers {
+  createServer(actor: Actor, input: CreateServerInput): Promise<CreateServerResult>;
+  findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
+  listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
+  countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
+  countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
+  /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
+  changePower(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    command: PowerCommand,
+  ): Promise<ServerAction>;
+  /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
+  destroyServer(actor: Actor, tenantId: number | null, serverId: number): Promise<ServerAction>;
+  /** Newest first; throws `servers.not_found`. */
+  listActions(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    limit: number,
+  ): Promise<ServerAction[]>;
+  retryProvisioning(actor: Actor, serverId: number): Promise<void>;
+  /** Those of the ids whose servers exist now, for whoever filters by them. */
+  listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
+  /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
+  listInventory(query: {
+    afterId: number;
+    limit: number;
+    clusterIds?: readonly number[];
+  }): Promise<InventoryPage>;
+}
+
+export function createServers(deps: ServersDeps): Servers {
+  const scope = (actor: Actor, tenantId: number | null) =>
+    tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
+  return {
+    createServer: (actor, input) => createServer(deps, actor, input),
+    findServer: (actor, tenantId, serverId) =>
+      store.findServer(deps.pool(), scope(actor, tenantId), serverId),
+    listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
+    countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
+    countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
+    changePower: (actor, tenantId, serverId, command) =>
+      changePower(deps, actor, scope(actor, tenantId), serverId, command),
+    destroyServer: (actor, tenantId, serverId) =>
+      destroyServer(deps, actor, scope(actor, tenantId), serverId),
+    async listActions(actor, tenantId, serverId, limit) {
+      if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      return store.listActions(deps.db(), serverId, limit);
+    },
+    retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
+    listLiveIds: (serverIds) => store.listLiveIds(deps.db(), serverIds),
+    listInventory: (query) => listInventory(deps, query),
+  };
+}
+
+async function listInventory(
+  deps: ServersDeps,
+  query: { afterId: number; limit: number; clusterIds?: readonly number[] },
+): Promise<InventoryPage> {
+  const { rows, asOf } = await store.listInventory(deps.db(), query);
+  const vms = rows.map(({ provisioningState, powerState, ...vm }) => ({
+    ...vm,
+    state: statusOf({ provisioningState, powerState }),
+  }));
+  return { vms, nextAfterId: rows.length < query.limit ? null : (rows.at(-1)?.id ?? null), asOf };
+}

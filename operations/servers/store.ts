@@ -1,0 +1,391 @@
+/** Every statement on orders, servers, their interfaces and actions. Owners are filtered here, never after the fact. */
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type {
+  ActionCommand,
+  PowerState,
+  ProvisioningState,
+  Server,
+  ServerAction,
+  ServerFailure,
+} from './server.ts';
+
+const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const actionFields = `
+  id, server_id as "serverId", command, status, progress, changed, outcome, error,
+  requested_by_key as "requestedByKey", ${stamp('created_at')} as "createdAt", ${stamp('started_at')} as "startedAt",
+  ${stamp('finished_at')} as "finishedAt"`;
+
+// One statement brings everything that a server's view shows: the read that customers make most costs one round trip.
+const serverText = `
+  select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
+    s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
+    s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
+    s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
+    p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
+    p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
+    l.id as "locationId", l.slug as "locationSlug", l.name as "locationName", l.country,
+    coalesce((select json_agg(json_build_object('address', host(a.address), 'family', family(a.address),
+        'prefixLength', a.prefix_length, 'gateway', host(a.gateway), 'isPrimary', a.is_primary,
+        'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
+      from allocations a where a.server_id = s.id and a.released_at is null), '[]') as addresses,
+    (select row_to_json(x) from (select ${actionFields} from server_actions
+      where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
+  from servers s
+  join plans p on p.id = s.plan_id
+  join images i on i.id = s.image_id
+  join clusters c on c.id = s.cluster_id
+  join locations l on l.id = c.location_id`;
+
+/** Which servers an actor may see: those of these tenants, or all. */
+export type Scope = readonly number[] | 'all';
+
+export async function findServer(pool: pg.Pool, scope: Scope, serverId: number): Promise<Server | null> {
+  const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
+  const { rows } = await pool.query<Server>({
+    name: scope === 'all' ? 'servers.find-any' : 'servers.find-owned',
+    text: `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`,
+    values: scope === 'all' ? [serverId] : [serverId, scope],
+  });
+  return rows[0] ?? null;
+}
+
+export interface ServerFilter {
+  /** In the terms of `statusOf`. */
+  statuses?: readonly string[];
+  name?: string;
+  plan?: string;
+  location?: string;
+  /** Ids below (newest first) or above this one. */
+  afterId?: number;
+  order: 'newest' | 'oldest';
+  limit: number;
+}
+
+function filterOf(scope: Scope, filter: ServerFilter) {
+  const conditions = [sql`s.provisioning_state <> 'deleted'`];
+  if (scope !== 'all') conditions.push(sql`s.tenant_id = any(${[...scope]}::bigint[])`);
+  if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
+  if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
+  if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
+  if (filter.statuses !== undefined) {
+    conditions.push(sql`case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end
+      = any(${[...filter.statuses]})`);
+  }
+  return conditions;
+}
+
+export async function listServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<Server[]> {
+  const conditions = filterOf(scope, filter);
+  if (filter.afterId !== undefined)
+    conditions.push(
+      filter.order === 'newest' ? sql`s.id < ${filter.afterId}` : sql`s.id > ${filter.afterId}`,
+    );
+  const { rows } = await sql<Server>`${sql.raw(serverText)}
+    where ${sql.join(conditions, sql` and `)}
+    order by s.id ${sql.raw(filter.order === 'newest' ? 'desc' : 'asc')} limit ${filter.limit}`.execute(db);
+  return rows;
+}
+
+export async function countServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from servers s join plans p on p.id = s.plan_id
+    join clusters c on c.id = s.cluster_id join locations l on l.id = c.location_id
+    where ${sql.join(filterOf(scope, filter), sql` and `)}`.execute(db);
+  return rows[0]!.count;
+}
+
+/** Living servers of each of these tenants. */
+export async function countOfTenants(
+  db: Queryable,
+  tenantIds: readonly number[],
+): Promise<Map<number, number>> {
+  const { rows } = await sql<{ tenantId: number; count: number }>`
+    select tenant_id as "tenantId", count(*) as count from servers
+    where tenant_id = any(${[...tenantIds]}::bigint[]) and provisioning_state <> 'deleted'
+    group by tenant_id`.execute(db);
+  return new Map(rows.map((row) => [row.tenantId, row.count]));
+}
+
+/** Those of the ids that are not deleted. */
+export async function listLiveIds(db: Queryable, serverIds: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select id from servers where id = any(${[...serverIds]}::bigint[]) and provisioning_state <> 'deleted'`.execute(
+    db,
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+export interface InventoryRow {
+  id: number;
+  clusterId: number;
+  node: string | null;
+  name: string;
+  provisioningState: Exclude<ProvisioningState, 'deleted'>;
+  powerState: PowerState;
+  updatedAt: Date;
+  interfaces: {
+    id: number;
+    macAddress: string;
+    bridge: string | null;
+    vlan: number | null;
+    addresses: string[];
+  }[];
+}
+
+/** Living servers with their cards, in the order of their ids, and the moment that the page is true for. */
+export async function listInventory(
+  db: Queryable,
+  query: { afterId: number; limit: number; clusterIds?: readonly number[] },
+): Promise<{ rows: InventoryRow[]; asOf: Date }> {
+  const inClusters =
+    query.clusterIds === undefined ? sql`true` : sql`s.cluster_id = any(${[...query.clusterIds]}::bigint[])`;
+  const now = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  const { rows } = await sql<InventoryRow>`
+    select s.id, s.cluster_id as "clusterId", s.node, s.name, s.provisioning_state as "provisioningState",
+      s.power_state as "powerState", s.updated_at as "updatedAt",
+      coalesce((select json_agg(json_build_object('id', n.id, 'macAddress', n.mac_address, 'bridge', n.bridge,
+          'vlan', n.vlan, 'addresses', coalesce((select json_agg(host(a.address) order by a.is_primary desc, a.id)
+            from allocations a where a.server_id = s.id and a.released_at is null), '[]')) order by n.id)
+        from server_interfaces n where n.server_id = s.id and n.released_at is null), '[]') as interfaces
+    from servers s
+    where s.id > ${query.afterId} and s.provisioning_state <> 'deleted' and ${inClusters}
+    order by s.id limit ${query.limit}`.execute(db);
+  return { rows, asOf: now.rows[0]!.now };
+}
+
+/** Orders of the last hour, and how long until the oldest of them is an hour old. */
+export async function countRecentOrders(
+  tx: Queryable,
+  tenantId: number,
+): Promise<{ used: number; resetSeconds: number }> {
+  const { rows } = await sql<{ used: number; resetSeconds: number }>`
+    select count(*) as used,
+      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
+    from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
+    tx,
+  );
+  return rows[0]!;
+}
+
+export async function insertOrder(
+  tx: Queryable,
+  order: { tenantId: number; planId: number; dueQuanta: number; rootPassword: string },
+): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, paid_at)
+    values (${order.tenantId}, ${order.planId}, 'paid', 'hourly', ${order.dueQuanta}, ${order.rootPassword}, svc_now())
+    returning id`.execute(tx);
+  return rows[0]!.id;
+}
+
+export interface NewServer {
+  id: number;
+  tenantId: number;
+  orderId: number;
+  planId: number;
+  imageId: number;
+  clusterId: number;
+  name: string;
+  hostname: string;
+  labels: Readonly<Record<string, string>>;
+  sshKeys: readonly string[];
+  userData: string | null;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+}
+
+/** A fresh id, drawn before the row exists, because name and MAC are made from it. */
+export async function nextServerId(tx: Queryable): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select nextval(pg_get_serial_sequence('servers', 'id')) as id`.execute(tx);
+  return rows[0]!.id;
+}
+
+export async function insertServer(tx: Queryable, server: NewServer): Promise<void> {
+  await sql`insert into servers (id, tenant_id, order_id, plan_id, image_id, cluster_id, name, hostname, labels,
+      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta)
+    overriding system value
+    values (${server.id}, ${server.tenantId}, ${server.orderId}, ${server.planId}, ${server.imageId},
+      ${server.clusterId}, ${server.name}, ${server.hostname}, ${JSON.stringify(server.labels)}::jsonb,
+      ${JSON.stringify(server.sshKeys)}::jsonb, ${server.userData}, ${server.hourlyQuanta},
+      ${server.monthlyCapQuanta})`.execute(tx);
+}
+
+export async function insertInterface(tx: Queryable, serverId: number, macAddress: string): Promise<void> {
+  await sql`insert into server_interfaces (server_id, mac_address) values (${serverId}, ${macAddress})`.execute(
+    tx,
+  );
+}
+
+/** Ends the server's cards; returns their MACs. */
+export async function releaseInterfaces(tx: Queryable, serverId: number): Promise<string[]> {
+  const { rows } = await sql<{ mac: string }>`
+    update server_interfaces set released_at = svc_now() where server_id = ${serverId} and released_at is null
+    returning mac_address as mac`.execute(tx);
+  return rows.map((row) => row.mac);
+}
+
+/** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
+export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
+  const { rows } = await sql<{ password: string }>`
+    select root_password as password from server_orders where id = ${orderId}`.execute(db);
+  return rows[0]!.password;
+}
+
+export interface ProvisioningFacts {
+  id: number;
+  orderId: number;
+  clusterId: number;
+  provisioningState: ProvisioningState;
+  powerState: PowerState;
+  hostname: string;
+  sshKeys: string[];
+  userData: string | null;
+  macAddress: string | null;
+  imageSlug: string;
+  vcpus: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
+/** What provisioning needs, with the server's row locked until the transaction ends. */
+export async function lockServer(tx: Queryable, serverId: number): Promise<ProvisioningFacts | null> {
+  const { rows } = await sql<ProvisioningFacts>`
+    select s.id, s.order_id as "orderId", s.cluster_id as "clusterId", s.provisioning_state as "provisioningState",
+      s.power_state as "powerState", s.hostname, s.ssh_keys as "sshKeys", s.user_data as "userData",
+      (select n.mac_address from server_interfaces n where n.server_id = s.id and n.released_at is null
+        order by n.id limit 1) as "macAddress",
+      i.slug as "imageSlug", p.vcpus, p.memory_mb as "memoryMb", p.disk_gb as "diskGb"
+    from servers s join images i on i.id = s.image_id join plans p on p.id = s.plan_id
+    where s.id = ${serverId} for update of s`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export interface StateChange {
+  provisioningState?: ProvisioningState;
+  powerState?: PowerState;
+  node?: string;
+  failure?: Omit<ServerFailure, 'at'> | null;
+}
+
+/** Moves a server to another state; the moments that follow from the new state are set with it. */
+export async function updateState(tx: Queryable, serverId: number, change: StateChange): Promise<void> {
+  const state = change.provisioningState ?? null;
+  const failure = change.failure ? JSON.stringify(change.failure) : null;
+  await sql`update servers set
+      provisioning_state = coalesce(${state}, provisioning_state),
+      power_state = coalesce(${change.powerState ?? null}, power_state),
+      node = coalesce(${change.node ?? null}, node),
+      failure = case when ${change.failure === undefined} then failure
+        else ${failure}::jsonb || jsonb_build_object('at', ${sql.raw(stamp('svc_now()'))}) end,
+      provisioned_at = case when ${state}::text = 'ready' then coalesce(provisioned_at, svc_now()) else provisioned_at end,
+      deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
+      status_changed_at = svc_now(), updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
+}
+
+export async function setInterfacePlace(tx: Queryable, serverId: number, bridge: string): Promise<void> {
+  await sql`update server_interfaces set bridge = ${bridge} where server_id = ${serverId} and released_at is null`.execute(
+    tx,
+  );
+}
+
+export interface NewAction {
+  serverId: number;
+  command: ActionCommand;
+  requestedByKey: string | null;
+  requestedByPersonId: number | null;
+  /** A finished one is recorded as such: the server was in the wanted state already. */
+  isUnchanged?: boolean;
+}
+
+export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
+  const isDone = action.isUnchanged ?? false;
+  const { rows } = await sql<ServerAction>`
+    insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
+      changed, started_at, finished_at)
+    values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
+      ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
+      case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
+    returning ${sql.raw(actionFields)}`.execute(tx);
+  return rows[0]!;
+}
+
+export async function findUnfinishedAction(db: Queryable, serverId: number): Promise<ServerAction | null> {
+  const { rows } = await sql<ServerAction>`
+    select ${sql.raw(actionFields)} from server_actions
+    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Actions of a server, newest first. */
+export async function listActions(db: Queryable, serverId: number, limit: number): Promise<ServerAction[]> {
+  const { rows } = await sql<ServerAction>`
+    select ${sql.raw(actionFields)} from server_actions where server_id = ${serverId}
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {
+  await sql`update server_actions set status = 'running', progress = greatest(progress, ${progress}),
+      started_at = coalesce(started_at, svc_now())
+    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+}
+
+/** Ends the unfinished action of a server. */
+export async function finishAction(
+  tx: Queryable,
+  serverId: number,
+  result: { outcome?: string | null; error?: { code: string; message: string } },
+): Promise<void> {
+  await sql`update server_actions set
+      status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
+      progress = case when ${result.error !== undefined} then progress else 100 end,
+      started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
+      error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
+    where server_id = ${serverId} and status in ('queued', 'running')`.execute(tx);
+}
+
+/** Moves a server that has no addresses yet to another cluster. */
+export async function moveServer(tx: Queryable, serverId: number, clusterId: number): Promise<void> {
+  await sql`update servers set cluster_id = ${clusterId} where id = ${serverId}`.execute(tx);
+}
+
+export interface DueHour {
+  serverId: number;
+  tenantId: number;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** What this server has cost in the month of the hour. */
+  chargedQuanta: number;
+  /** RFC 3339. */
+  from: string;
+}
+
+/** The next uncharged hour of each server that has one; rows that another worker holds are left to it. */
+export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+  const { rows } = await sql<DueHour>`
+    select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
+      s.monthly_cap_quanta as "monthlyCapQuanta",
+      ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
+      coalesce((select charged_quanta from server_charges c where c.server_id = s.id
+        and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
+    from servers s
+    where s.provisioned_at is not null
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
+  return rows;
+}
+
+export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta: number): Promise<void> {
+  await sql`insert into server_charges as kept (server_id, month, charged_quanta)
+    values (${hour.serverId}, date_trunc('month', ${hour.from}::timestamptz at time zone 'utc'), ${amountQuanta})
+    on conflict (server_id, month) do update set charged_quanta = kept.charged_quanta + excluded.charged_quanta`.execute(
+    tx,
+  );
+  await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour'
+    where id = ${hour.serverId}`.execute(tx);
+}

@@ -1,0 +1,50 @@
+/**
+ * The admin API under `/api/admin/v1`: what the monitor asks of operations and delivers to it.
+ *
+ * A request is authenticated by its `Authorization` header alone, before its body is read. Permissions are looked at on
+ * every call, so that an edited project works at once with the token it has. There is no request limit for a valid
+ * token (NET-5.2).
+ */
+
+import type { Addresses } from '#operations/addresses/index.ts';
+import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
+import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { authenticateProject } from './authenticate.ts';
+import { registerDiscovery } from './discovery.routes.ts';
+import { registerInventory } from './inventory.routes.ts';
+import { registerTargets } from './targets.routes.ts';
+import { registerTelemetry } from './telemetry.routes.ts';
+
+export interface AdminApiDeps {
+  adminProjects: AdminProjects;
+  addresses: Addresses;
+  servers: Servers;
+  protectTraffic: ProtectTraffic;
+  /** Documentation ranges count as globally routable (lab and demo worlds only). */
+  isDocumentationGlobal: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The project whose token the request carries; set for every route of the admin API. */
+    adminProject: AdminProject | null;
+  }
+}
+
+/** Registers the routes; call it once per server. */
+export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<void> {
+  app.decorateRequest('adminProject', null);
+  await app.register(
+    async (scope) => {
+      const routes = scope as unknown as App;
+      routes.addHook('onRequest', authenticateProject(deps.adminProjects));
+      registerDiscovery(routes);
+      registerInventory(routes, deps);
+      registerTargets(routes, deps);
+      registerTelemetry(routes, deps);
+    },
+    { prefix: '/api/admin/v1' },
+  );
+}

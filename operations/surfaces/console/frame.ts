@@ -1,0 +1,49 @@
+import { type Content, type Crumb, type Html, shell, type Tone, toast } from '#service-kit/pages/index.ts';
+import type { Staff } from './guard.ts';
+
+export interface FrameOptions {
+  staff: Staff;
+  title: string;
+  current: 'customers' | 'servers' | 'projects';
+  breadcrumb: readonly Crumb[];
+  toast?: { tone: Tone; text: Content } | undefined;
+}
+
+/** The frame of every console page. */
+export function consoleFrame(options: FrameOptions, content: Content): Html {
+  const { staff, current } = options;
+  return shell(
+    {
+      area: 'Operations',
+      home: '/console/',
+      title: options.title,
+      navigation: [
+        {
+          items: [
+            { label: 'Customers', href: '/console/', key: 'c', current: current === 'customers' },
+            { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
+          ],
+        },
+        {
+          label: 'Integrations',
+          items: [
+            {
+              label: 'Admin projects',
+              href: '/console/projects/',
+              key: 'p',
+              current: current === 'projects',
+            },
+          ],
+        },
+      ],
+      breadcrumb: options.breadcrumb,
+      person: {
+        name: staff.person.name,
+        detail: staff.canChange ? 'operator' : 'support, read-only',
+      },
+      csrfToken: staff.csrfToken,
+      ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),
+    },
+    content,
+  );
+}

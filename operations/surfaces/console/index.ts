@@ -1,0 +1,46 @@
+/**
+ * The operators' console under `/console/`: customers, servers, and the projects of the admin API.
+ *
+ * Staff only; everybody else gets the 404 of a page that does not exist. Support reads all of it and changes nothing:
+ * the operations refuse, and the pages show them no form.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { AdminProjects } from '#operations/admin-projects/index.ts';
+import type { Billing } from '#operations/billing/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerCustomers } from './customers.routes.ts';
+import { guardConsole } from './guard.ts';
+import { registerProjects } from './projects.routes.ts';
+import { registerServers } from './servers.routes.ts';
+
+export interface ConsoleDeps {
+  accounts: Accounts;
+  adminProjects: AdminProjects;
+  billing: Billing;
+  catalog: Catalog;
+  servers: Servers;
+  sessions: Sessions;
+  clock: Clock;
+}
+
+export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
+  app.decorateRequest('staff', null);
+  await app.register(
+    async (scope) => {
+      const routes = scope as unknown as App;
+      routes.addHook('preHandler', guardConsole(deps));
+      // The console's pages are no part of the API reference.
+      routes.addHook('onRoute', (route) => {
+        route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
+      });
+      registerCustomers(routes, deps);
+      registerServers(routes, deps);
+      registerProjects(routes, deps);
+    },
+    { prefix: '/console' },
+  );
+}

@@ -1,0 +1,110 @@
+import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
+import type { AdminProject } from '#operations/admin-projects/index.ts';
+import {
+  type Content,
+  code,
+  field,
+  form,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  pageHeader,
+  section,
+  table,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+
+/** What each permission allows, in an operator's words; the ones whose endpoints are there. */
+export const permissionHints: Partial<Record<ProjectPermission, string>> = {
+  vm_inventory_read: 'Read servers, their cards and addresses.',
+  protect_telemetry_ingest: 'Read allocation targets and deliver minute telemetry.',
+};
+
+export interface ProjectsPageOptions {
+  staff: Staff;
+  projects: readonly AdminProject[];
+  /** What a refused form held. */
+  name?: string;
+  error?: string;
+}
+
+export function projectsPage(options: ProjectsPageOptions): Html {
+  const { staff, projects } = options;
+  const count = projects.length;
+  return consoleFrame(
+    { staff, title: 'Admin projects', current: 'projects', breadcrumb: [{ label: 'Admin projects' }] },
+    [
+      pageHeader({
+        title: 'Admin projects',
+        state: {
+          tone: 'neutral',
+          text: `${count === 1 ? 'One machine' : `${count} machines`} may use the admin API.`,
+        },
+      }),
+      table<AdminProject>({
+        caption: 'Admin projects',
+        columns: [
+          {
+            key: 'name',
+            header: 'Name',
+            cell: (project) => link(`/console/projects/${project.id}`, project.name),
+          },
+          {
+            key: 'permissions',
+            header: 'Permissions',
+            cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
+          },
+          { key: 'clusters', header: 'Clusters', cell: clustersOf },
+          { key: 'created', header: 'Created', cell: (project) => formatTime(project.createdAt.getTime()) },
+        ],
+        rows: projects,
+        empty: {
+          title: 'No projects yet',
+          text: 'The monitor needs one: create it, issue a token, and paste the token into the monitor’s settings.',
+        },
+      }),
+      staff.canChange && createSection(options),
+    ],
+  );
+}
+
+function clustersOf(project: AdminProject): string {
+  return project.clusterIds === null ? 'all' : project.clusterIds.join(', ');
+}
+
+function createSection({ staff, error, name }: ProjectsPageOptions): Html {
+  return section(
+    { title: 'Create a project' },
+    form({ action: '/console/projects/', csrfToken: staff.csrfToken, submit: 'Create project', error }, [
+      field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: name ?? '' }),
+      projectFields({ permissions: Object.keys(permissionHints), clusterIds: null }),
+    ]),
+  );
+}
+
+/** Permissions and clusters, as both forms ask for them. */
+export function projectFields(project: {
+  permissions: readonly string[];
+  clusterIds: readonly number[] | null;
+}): Content {
+  const boxes = Object.entries(permissionHints).map(
+    ([name, hint]) =>
+      html`<div class="field field-checkbox"><input type="checkbox" id="permission-${name}" name="permissions" value="${name}"${project.permissions.includes(name) ? html` checked` : ''}><div><label for="permission-${name}">${code(name)}</label><p class="hint">${hint}</p></div></div>`,
+  );
+  // What this page has no box for is kept, so that saving a name takes no permission away.
+  const others = project.permissions.filter((name) => !Object.hasOwn(permissionHints, name));
+  return [
+    boxes,
+    others.map((name) => hiddenField('permissions', name)),
+    field({
+      name: 'clusters',
+      label: 'Clusters',
+      hint: 'Ids, separated by commas. Empty: all clusters.',
+      isCode: true,
+      value: project.clusterIds?.join(', ') ?? '',
+    }),
+  ];
+}

@@ -1,0 +1,126 @@
+/**
+ * The steps that every call goes through before its endpoint runs, in the order of API-8.2: authenticate, key budget,
+ * account gate, scope, count. Whoever is turned away at one step hears nothing about the later ones.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ApiKeys, actorOf, createLookup, type Principal } from '#operations/api-keys/index.ts';
+import { type AccessFacts, type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
+import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
+import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import type { Version } from './call.ts';
+import { BodyFault } from './read-body.ts';
+import { notFound, selectTenant } from './select-tenant.ts';
+import type { Allowance, SlidingLog } from './sliding-log.ts';
+import { refusalError } from './translate-error.ts';
+
+export interface GateDeps {
+  apiKeys: ApiKeys;
+  billing: Billing;
+  metering: Metering;
+  /** Requests of a key within a minute. */
+  keyBudget: SlidingLog;
+  requestsPerMinute: number;
+  /** Failed authentications of a source address. */
+  authFailures: SlidingLog;
+}
+
+export interface Gate {
+  /** Step one and two; to be run before the body is read. */
+  admit(request: FastifyRequest, reply: FastifyReply, version: Version): Promise<void>;
+  /** Steps three to five, and then what is wrong with selection or body. */
+  pass(request: FastifyRequest, reply: FastifyReply, selectsTenant: boolean): Promise<void>;
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export function createGate(deps: GateDeps): Gate {
+  const lookupAccess = createLookup<number, AccessFacts>((tenantIds) => deps.billing.accessOf(tenantIds));
+
+  async function authenticate(request: FastifyRequest): Promise<Principal> {
+    const token = readBearer(request.raw.rawHeaders);
+    const principal = token === null ? null : await deps.apiKeys.verifyKey(token);
+    if (principal !== null) return principal;
+    // A call without any credential is refused, but nobody has tried to guess anything.
+    if (!hasAuthorization(request.raw.rawHeaders)) throw unauthorized();
+    const attempt = deps.authFailures.take(sourceBucket(request.ip));
+    throw attempt.isAllowed ? unauthorized() : tooManyFailures(attempt);
+  }
+
+  return {
+    async admit(request, reply, version) {
+      const principal = await authenticate(request);
+      const allowance = deps.keyBudget.take(principal.keyId);
+      reply.header('ratelimit-policy', `"key";q=${deps.requestsPerMinute};w=60`);
+      reply.header('ratelimit', `"key";r=${allowance.remaining};t=${allowance.resetSeconds}`);
+      if (!allowance.isAllowed) throw overBudget(deps.requestsPerMinute, allowance);
+      request.call = {
+        version,
+        principal,
+        actor: actorOf(principal),
+        tenant: principal.tenants[0]!,
+        counted: null,
+      };
+    },
+
+    async pass(request, reply, selectsTenant) {
+      const call = request.call!;
+      const body = request.body;
+      let fault = body instanceof BodyFault ? body.error : null;
+      if (call.version === 'v2' && selectsTenant && fault === null) {
+        const selection = selectTenant(request, call.principal.tenants);
+        call.tenant = selection.tenant;
+        fault = selection.fault;
+      }
+      const facts = await lookupAccess(call.tenant.id);
+      if (facts === null) throw notFound();
+      const refusal = judgeAccess(facts);
+      if (refusal !== null) throw refusalError(refusal, describeRefusal(refusal));
+      if (!safeMethods.has(request.method) && call.principal.scope !== 'full') throw readOnlyKey();
+      // Started here and awaited before the answer leaves, so that counting and the endpoint's own work overlap.
+      call.counted = deps.metering.countRequest(call.tenant.id, call.principal.keyId);
+      if (call.version === 'v2' && fault === null) reply.header('x-tenant-id', String(call.tenant.id));
+      if (fault !== null) throw fault;
+    },
+  };
+}
+
+/** One answer for every cause (API-5.2); no attribute of the challenge tells them apart either. */
+function unauthorized(): HttpError {
+  return new HttpError(
+    401,
+    { code: 'unauthorized', message: 'Invalid or missing API key.' },
+    { 'www-authenticate': 'Bearer realm="api"' },
+  );
+}
+
+function tooManyFailures(attempt: Allowance): HttpError {
+  return new HttpError(
+    429,
+    {
+      code: 'rate_limited',
+      reason: 'auth_rate',
+      message: 'Too many failed authentications from this address. Check your key and try again later.',
+      retryable: true,
+    },
+    { 'retry-after': String(attempt.resetSeconds) },
+  );
+}
+
+function overBudget(limit: number, allowance: Allowance): HttpError {
+  return new HttpError(
+    429,
+    {
+      code: 'rate_limited',
+      reason: 'key_rate',
+      message: `This key has made ${limit} requests within a minute. Try again in ${allowance.resetSeconds} seconds.`,
+      retryable: true,
+    },
+    { 'retry-after': String(allowance.resetSeconds) },
+  );
+}
+
+function readOnlyKey(): HttpError {
+  const message = 'This key may only read. Use a full key for changes.';
+  return new HttpError(403, { code: 'forbidden', reason: 'read_only_key', message });
+}

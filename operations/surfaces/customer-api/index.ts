@@ -1,0 +1,176 @@
+/**
+ * The customer API under `/api/v1` and `/api/v2`, made from the contract's endpoint list.
+ *
+ * Both versions share their handlers; they differ in how the workspace is found. Every response carries its request's
+ * id, and no response to a counted call leaves before its count is durable.
+ */
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '#common/clock/index.ts';
+import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-api/index.ts';
+import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { Billing } from '#operations/billing/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { createGate, type Gate } from './authenticate.ts';
+import type { Handler, Version } from './call.ts';
+import { noteMediaType, useBodyReader } from './read-body.ts';
+import { serverHandlers } from './servers.routes.ts';
+import { createSlidingLog } from './sliding-log.ts';
+import { tenantHandlers } from './tenants.routes.ts';
+import { translateError } from './translate-error.ts';
+
+export interface CustomerApiDeps {
+  apiKeys: ApiKeys;
+  billing: Billing;
+  metering: Metering;
+  servers: Servers;
+  clock: Clock;
+  /** Requests that one key may make within a minute. */
+  requestsPerMinute: number;
+  /** Failed authentications of one source within five minutes. */
+  authFailuresMax: number;
+}
+
+const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const exposed =
+  'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location';
+
+/** Registers the API's routes. */
+export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {
+  const gate = createGate({
+    ...deps,
+    keyBudget: createSlidingLog({ capacity: deps.requestsPerMinute, windowMs: 60_000, clock: deps.clock }),
+    authFailures: createSlidingLog({ capacity: deps.authFailuresMax, windowMs: 300_000, clock: deps.clock }),
+  });
+  const handlers: Record<EndpointId, Handler> = {
+    ...serverHandlers(deps.servers),
+    ...tenantHandlers(deps),
+  };
+  await app.register(async (scope) => {
+    const api = scope as unknown as FastifyInstance;
+    api.decorateRequest('call', null);
+    api.decorateRequest('hasForeignBody', false);
+    useBodyReader(api);
+    api.addHook('onRequest', async (_request, reply) => {
+      // Without credentials: the key travels in a header that only the calling script can know.
+      reply.header('access-control-allow-origin', '*');
+      reply.header('access-control-expose-headers', exposed);
+      reply.header('x-content-type-options', 'nosniff');
+    });
+    api.addHook('onSend', (request, reply, payload) => finishAnswer(deps, request, reply, payload));
+    api.addHook('onResponse', async (request) => {
+      if (request.call !== null) await deps.apiKeys.noteUse(request.call.principal);
+    });
+    for (const endpoint of endpoints as readonly Endpoint[])
+      for (const version of endpoint.versions)
+        registerEndpoint(api, gate, endpoint, version, handlers[endpoint.id as EndpointId]);
+    registerOtherMethods(api);
+  });
+}
+
+function registerEndpoint(
+  api: FastifyInstance,
+  gate: Gate,
+  endpoint: Endpoint,
+  version: Version,
+  handler: Handler,
+): void {
+  api.route({
+    method: endpoint.method,
+    url: routePath(version, endpoint.path),
+    schema: {
+      response: Object.fromEntries(
+        Object.entries(endpoint.responses).map(([status, response]) => [status, response.schema]),
+      ),
+    },
+    async onRequest(request, reply) {
+      noteMediaType(request);
+      if (version === 'v1') reply.header('link', `<${successor(request)}>; rel="successor-version"`);
+      await gate.admit(request, reply, version);
+    },
+    preValidation: (request, reply) => gate.pass(request, reply, endpoint.selectsTenant),
+    async handler(request, reply) {
+      try {
+        return await handler(request.call!, request, reply);
+      } catch (error) {
+        throw translateError(error);
+      }
+    },
+  });
+}
+
+/** `OPTIONS` says what a path allows, without a key and uncounted; any other method is told the same with a 405. */
+function registerOtherMethods(api: FastifyInstance): void {
+  const methodsOf = new Map<string, string[]>();
+  for (const endpoint of endpoints as readonly Endpoint[]) {
+    for (const version of endpoint.versions) {
+      const url = routePath(version, endpoint.path);
+      const read = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
+      methodsOf.set(url, [...(methodsOf.get(url) ?? []), ...read]);
+    }
+  }
+  for (const [url, methods] of methodsOf) {
+    const allow = ['OPTIONS', ...methods].join(', ');
+    api.options(url, async (_request, reply) => {
+      reply.header('allow', allow).header('access-control-allow-methods', allow);
+      reply.header('access-control-allow-headers', 'Authorization, Content-Type, X-Tenant-Id, If-None-Match');
+      reply.header('access-control-max-age', '600');
+      return reply.code(204).send();
+    });
+    const others = routedMethods.filter((method) => !methods.includes(method));
+    api.route({
+      method: [...others],
+      url,
+      exposeHeadRoute: false,
+      async onRequest() {
+        const message = `This path can't be used with that method. Allowed: ${allow}.`;
+        throw new HttpError(405, { code: 'method_not_allowed', message }, { allow });
+      },
+      handler: async () => undefined,
+    });
+  }
+}
+
+/** The last step of every answer: its count, its quota headers, how long it may be kept. */
+async function finishAnswer(
+  deps: CustomerApiDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  const used = (await request.call?.counted) ?? null;
+  if (used !== null) {
+    const limit = deps.metering.includedPerMonth;
+    reply.header('x-api-quota-limit', limit);
+    reply.header('x-api-quota-remaining', Math.max(0, limit - used));
+    reply.header('x-api-quota-used', used);
+  }
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead || reply.statusCode !== 200 || typeof payload !== 'string') {
+    reply.header('cache-control', 'no-store');
+    return payload;
+  }
+  const tag = `"${createHash('sha1').update(payload).digest('base64url')}"`;
+  reply.header('etag', tag).header('cache-control', 'private, no-cache').header('vary', 'Authorization');
+  if (!isKnown(request.headers['if-none-match'], tag)) return payload;
+  reply.code(304).removeHeader('content-type').removeHeader('content-length');
+  return '';
+}
+
+function isKnown(header: string | undefined, tag: string): boolean {
+  return (header ?? '')
+    .split(',')
+    .some((one) => one.trim().replace(/^W\//, '') === tag || one.trim() === '*');
+}
+
+function routePath(version: Version, path: string): string {
+  return `/api/${version}${path.replace(/\{(\w+)\}/g, ':$1')}`;
+}
+
+/** The same path in version 2; its query may hold what only the caller should see again. */
+function successor(request: FastifyRequest): string {
+  const path = request.url.split('?', 1)[0]!;
+  return path.replace(/^\/api\/v1/, '/api/v2').replaceAll(/[<>"\s]/g, '');
+}

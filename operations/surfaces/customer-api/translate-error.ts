@@ -1,0 +1,53 @@
+import { CodedError } from '#common/errors/index.ts';
+import type { AccessRefusal } from '#operations/billing/index.ts';
+import type { DeployBudget } from '#operations/servers/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import { notFound } from './select-tenant.ts';
+import { type InputFault, invalidFields } from './validate-input.ts';
+
+/** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
+export function translateError(error: unknown): unknown {
+  if (!(error instanceof CodedError)) return error;
+  const { code, message, details } = error;
+  const conflict = (reason: string, extra: object = {}, headers = {}) =>
+    new HttpError(409, { code: 'conflict', reason, message, ...extra }, headers);
+  switch (code) {
+    case 'servers.not_found':
+      return notFound();
+    case 'servers.invalid':
+      return invalidFields(details.fields as InputFault[], details.reason as string | undefined, message);
+    case 'servers.not_eligible':
+      return refusalError(details.refusal as AccessRefusal, message);
+    case 'servers.deploy_rate': {
+      const { limit, used, resetSeconds } = details.deploys as DeployBudget;
+      const headers = { 'retry-after': String(resetSeconds) };
+      return new HttpError(
+        429,
+        { code: 'rate_limited', reason: 'deploy_rate', message, details: { limit, used }, retryable: true },
+        headers,
+      );
+    }
+    case 'servers.capacity':
+      return new HttpError(
+        503,
+        { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
+        { 'retry-after': '60' },
+      );
+    case 'servers.provisioning_failed':
+      return conflict('provisioning_failed');
+    case 'servers.not_ready':
+      return conflict('server_not_ready', { retryable: true });
+    case 'servers.busy':
+      return conflict(
+        'server_busy',
+        { details: { action_id: details.actionId }, retryable: true },
+        { 'retry-after': '2' },
+      );
+    default:
+      return error;
+  }
+}
+
+export function refusalError(refusal: AccessRefusal, message: string): HttpError {
+  return new HttpError(refusal.status, { code: refusal.code, reason: refusal.reason, message });
+}

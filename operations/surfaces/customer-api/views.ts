@@ -1,0 +1,114 @@
+/** Servers, actions and workspaces as the contract's bodies: each field is named here, nothing is spread. */
+import type { schemas } from '#contracts/customer-api/index.ts';
+import type { ReachableTenant } from '#operations/api-keys/index.ts';
+import { type AccessFacts, formatQuanta, judgeAccess } from '#operations/billing/index.ts';
+import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+
+export function showServer(server: Server, currency: string): schemas.Server {
+  return {
+    id: server.id,
+    tenant_id: server.tenantId,
+    order_id: server.orderId,
+    name: server.name,
+    hostname: server.hostname,
+    status: statusOf(server),
+    provisioning_state: server.provisioningState as schemas.Server['provisioning_state'],
+    power_state: server.powerState,
+    locked: server.currentAction !== null,
+    status_changed_at: server.statusChangedAt.toISOString(),
+    plan: {
+      id: server.planId,
+      slug: server.planSlug,
+      name: server.planName,
+      vcpus: server.vcpus,
+      memory_mb: server.memoryMb,
+      disk_gb: server.diskGb,
+    },
+    location: {
+      id: server.locationId,
+      slug: server.locationSlug,
+      name: server.locationName,
+      country: server.country,
+    },
+    image: {
+      id: server.imageId,
+      slug: server.imageSlug,
+      name: server.imageName,
+      family: server.imageFamily,
+    },
+    public_ips: server.addresses.map((given) => ({
+      address: given.address,
+      family: given.family,
+      prefix_length: given.prefixLength,
+      gateway: given.gateway,
+      primary: given.isPrimary,
+      reverse_dns: given.reverseDns,
+    })),
+    private_networks: [],
+    billing: {
+      cycle: 'hourly',
+      price_hourly: formatQuanta(server.hourlyQuanta),
+      price_monthly_cap: formatQuanta(server.monthlyCapQuanta),
+      currency,
+      started_at: server.provisionedAt?.toISOString() ?? null,
+    },
+    current_action: server.currentAction === null ? null : showAction(server.currentAction),
+    failure:
+      server.failure === null
+        ? null
+        : {
+            code: server.failure.code,
+            message: server.failure.message,
+            at: server.failure.at,
+            operator_action_required: true,
+          },
+    labels: server.labels,
+    created_at: server.createdAt.toISOString(),
+    provisioned_at: server.provisionedAt?.toISOString() ?? null,
+    updated_at: server.updatedAt.toISOString(),
+  };
+}
+
+export function showAction(action: ServerAction): schemas.ServerAction {
+  return {
+    id: action.id,
+    command: action.command,
+    server_id: action.serverId,
+    status: action.status,
+    progress: action.progress,
+    changed: action.changed,
+    outcome: action.outcome,
+    requested_by_key: action.requestedByKey,
+    created_at: action.createdAt,
+    started_at: action.startedAt,
+    finished_at: action.finishedAt,
+    error: action.error,
+  };
+}
+
+/** A workspace, with what its account gate would say to a call (`api_access`). */
+export function showTenant(
+  tenant: ReachableTenant,
+  facts: AccessFacts | undefined,
+  serverCount: number,
+  isDefault: boolean,
+): schemas.Tenant {
+  const refusal = facts === undefined ? null : judgeAccess(facts);
+  const isUnbilled = facts !== undefined && facts.status === 'ACTIVE' && !facts.hasBillingProfile;
+  return {
+    id: tenant.id,
+    name: tenant.name,
+    slug: tenant.slug,
+    status: isUnbilled ? 'no_billing_profile' : (tenant.status.toLowerCase() as schemas.Tenant['status']),
+    is_default: isDefault,
+    billing_account_id: tenant.id,
+    currency: tenant.currency,
+    server_count: serverCount,
+    api_access: {
+      allowed: refusal === null,
+      code: refusal?.code ?? null,
+      reason: refusal?.reason ?? null,
+    },
+    created_at: tenant.createdAt,
+  };
+}

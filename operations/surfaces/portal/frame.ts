@@ -1,0 +1,43 @@
+import type { Content, Crumb, Html, Tone } from '#service-kit/pages/index.ts';
+import { shell, toast } from '#service-kit/pages/index.ts';
+import type { Visitor } from './guard.ts';
+
+export interface FrameOptions {
+  visitor: Visitor;
+  title: string;
+  current: 'servers' | 'developer';
+  breadcrumb: readonly Crumb[];
+  toast?: { tone: Tone; text: Content } | undefined;
+  isNarrow?: boolean;
+}
+
+/** The frame of every portal page. */
+export function portalFrame(options: FrameOptions, content: Content): Html {
+  const { visitor } = options;
+  return shell(
+    {
+      area: 'Customer portal',
+      home: '/client/',
+      title: options.title,
+      navigation: [
+        {
+          items: [
+            { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
+            {
+              label: 'API keys',
+              href: '/client/developer/',
+              key: 'k',
+              current: options.current === 'developer',
+            },
+          ],
+        },
+      ],
+      breadcrumb: options.breadcrumb,
+      person: { name: visitor.person.name, detail: visitor.person.email },
+      csrfToken: visitor.csrfToken,
+      ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),
+      ...(options.isNarrow ? { isNarrow: true } : {}),
+    },
+    content,
+  );
+}

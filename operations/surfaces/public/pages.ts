@@ -1,0 +1,55 @@
+/**
+ * Pages that need no account: the front page, signing in and out, and the pages of errors.
+ *
+ * Sign-in is one door for customers and staff; where it leads follows from who came. It never says whether an e-mail
+ * address exists, and refuses unread once an address or a source has failed too often.
+ */
+import type { FastifyRequest } from 'fastify';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { ErrorFields } from '#service-kit/http/errors.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
+import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerFrontPage } from './front.page.ts';
+import { registerSignIn } from './sign-in.routes.ts';
+
+export interface PublicPagesDeps {
+  accounts: Accounts;
+  sessions: Sessions;
+}
+
+/** Registers the pages, and the policy under which every HTML answer leaves. */
+export function registerPublicPages(app: App, deps: PublicPagesDeps): void {
+  app.addHook('onSend', async (_request, reply) => {
+    // Error pages don't pass `sendPage`; whatever is HTML leaves under the same policy.
+    const type = reply.getHeader('content-type');
+    if (typeof type !== 'string' || !type.startsWith('text/html')) return;
+    if (reply.hasHeader('content-security-policy')) return;
+    reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('referrer-policy', 'same-origin');
+    reply.header('cache-control', 'no-store');
+  });
+  registerFrontPage(app);
+  registerSignIn(app, deps);
+}
+
+/**
+ * An error as a page; null where a program asked (JSON then). It names no request and no address: the page of another
+ * customer's server must be, byte for byte, the page of a server that does not exist.
+ */
+export function renderErrorPage(request: FastifyRequest, status: number, fields: ErrorFields): string | null {
+  const path = request.url.split('?')[0]!;
+  if (path.startsWith('/api/')) return null;
+  const isConsole = path.startsWith('/console');
+  const isPortal = path.startsWith('/client');
+  return String(
+    errorPage({
+      status,
+      area: isConsole ? 'Operations' : isPortal ? 'Customer portal' : 'Virtual servers',
+      home: isConsole ? '/console/' : isPortal ? '/client/' : '/',
+      ...(status === 404 || status >= 500 ? {} : { text: fields.message }),
+      ...(status >= 500 ? { requestId: request.id } : {}),
+    }),
+  );
+}

@@ -1,0 +1,212 @@
+/**
+ * A small world for tests of the surfaces: a real database, every feature, the real HTTP server, a hypervisor that
+ * takes no time. Customers and servers are made through the same doors that the product uses.
+ */
+import { createTestClock, systemClock, type TestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createAccounts, type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
+import { createAdminProjects } from '#operations/admin-projects/index.ts';
+import { createApiKeys } from '#operations/api-keys/index.ts';
+import { createBilling } from '#operations/billing/index.ts';
+import {
+  createCatalog,
+  ensureCluster,
+  ensureImage,
+  ensureLocation,
+  ensurePlan,
+} from '#operations/catalog/index.ts';
+import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
+import { createServers, serverJobs } from '#operations/servers/index.ts';
+import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
+import { registerConsole } from '#operations/surfaces/console/index.ts';
+import { registerPortal } from '#operations/surfaces/portal/index.ts';
+import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { createHttpServer } from '#service-kit/http/index.ts';
+import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { registerAssets } from '#service-kit/pages/index.ts';
+import { createSessions } from '#service-kit/sessions/index.ts';
+import { createTestDatabase } from '#service-kit/testing/index.ts';
+
+export const password = 'a password for tests';
+
+export interface WorldOptions {
+  /** Wall time of the pages; the machine's when absent. */
+  clockStartMs?: number;
+  authFailuresMax?: number;
+  signInFailuresMax?: number;
+  isDocumentationGlobal?: boolean;
+}
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+export async function createWorld(options: WorldOptions = {}) {
+  const database = await createTestDatabase('operations');
+  const db = () => database.db;
+  const pool = () => database.pool;
+  const reporter = silentReporter;
+  const isDocumentationGlobal = options.isDocumentationGlobal ?? true;
+  const accounts = createAccounts({ db });
+  const addresses = createAddresses({ db });
+  const catalog = createCatalog({ db });
+  const billing = createBilling({ db, pool });
+  const apiKeys = createApiKeys({ db, pool, reporter });
+  const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
+  const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
+  const hypervisor = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
+  let jobs: JobRunner | null = null;
+  const serversDeps = {
+    db,
+    pool,
+    catalog,
+    addresses,
+    hypervisor,
+    reporter,
+    deploysPerHour: 1_000,
+    wake: () => jobs?.wake(),
+  };
+  const servers = createServers(serversDeps);
+  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  const sessions = createSessions({
+    db,
+    cookieName: 'svc_operations',
+    isHttps: false,
+    failuresMax: options.signInFailuresMax ?? 1_000,
+  });
+  const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
+  const surfaces = {
+    accounts,
+    adminProjects,
+    addresses,
+    apiKeys,
+    billing,
+    catalog,
+    servers,
+    protectTraffic,
+    sessions,
+    clock,
+  };
+  const http = await createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'none',
+    reporter,
+    errorPage: renderErrorPage,
+    async routes(app) {
+      registerAssets(app);
+      await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
+      await registerPortal(app, surfaces);
+      await registerConsole(app, surfaces);
+      await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
+    },
+  });
+  await http.start();
+  const clusterId = await seedCatalog(db());
+
+  let made = 0;
+  return {
+    database,
+    ...surfaces,
+    jobs,
+    clusterId,
+    url: http.url,
+    testClock: clock as TestClock,
+
+    /** An organization with an owner, credit and a billing profile. */
+    async createCustomer(name: string): Promise<{ owner: Person; tenant: Tenant; email: string }> {
+      made += 1;
+      const email = `owner-${made}@${name.toLowerCase().replace(/[^a-z]/g, '')}.test`;
+      const owner = await accounts.createPerson(systemActor, { email, name: `${name} Owner`, password });
+      const { tenant } = await accounts.createOrganization(systemActor, { name, ownerId: owner.id });
+      await accounts.setBillingProfile(systemActor, tenant.id, { legalName: name, email, country: 'DE' });
+      await billing.addDeposit(systemActor, tenant.id, {
+        amountQuanta: 1_000_000,
+        reference: `test-${made}`,
+        description: 'Deposit',
+      });
+      return { owner, tenant, email };
+    },
+
+    /** A running server; returns its id and its active allocations. */
+    async deploy(tenant: Tenant, name: string) {
+      const { serverId } = await servers.createServer(systemActor, {
+        tenantId: tenant.id,
+        plan: 'small',
+        image: 'debian-12',
+        name,
+      });
+      await jobs.drain();
+      return { serverId, allocations: await addresses.listAllocationsOfServers([serverId]) };
+    },
+
+    /** Makes a server's addresses as old as this, such as `2 hours`. */
+    async backdate(serverId: number, interval: string): Promise<void> {
+      await database.pool.query(
+        'update allocations set assigned_at = assigned_at - $2::interval where server_id = $1',
+        [serverId, interval],
+      );
+    },
+
+    /** Signs in over HTTP; the cookie of the session. */
+    async signIn(email: string, given = password): Promise<string> {
+      const answer = await fetch(`${http.url}/sign-in`, {
+        method: 'POST',
+        body: new URLSearchParams({ email, password: given }),
+        redirect: 'manual',
+      });
+      return (answer.headers.get('set-cookie') ?? '').split(';')[0]!;
+    },
+
+    /** A token of a new project with these permissions. */
+    async createToken(
+      permissions: readonly string[],
+      clusterIds: readonly number[] | null = null,
+    ): Promise<string> {
+      made += 1;
+      const project = await adminProjects.create(systemActor, {
+        name: `project ${made}`,
+        permissions,
+        clusterIds,
+      });
+      return (await adminProjects.issueToken(systemActor, project.id, null)).token;
+    },
+
+    async [Symbol.asyncDispose]() {
+      await http.stop();
+      await database.drop();
+    },
+  };
+}
+
+async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
+  const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
+  const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
+  for (const pool of [
+    {
+      prefix: '203.0.113.0/24',
+      gateway: '203.0.113.1',
+      firstAddress: '203.0.113.10',
+      lastAddress: '203.0.113.250',
+    },
+    {
+      prefix: '2001:db8:113::/64',
+      gateway: '2001:db8:113::1',
+      firstAddress: '2001:db8:113::10',
+      lastAddress: '2001:db8:113::ffff',
+    },
+  ]) {
+    await ensurePool(db, { clusterId, ...pool });
+  }
+  await ensureImage(db, { slug: 'debian-12', name: 'Debian 12', family: 'debian' });
+  await ensurePlan(db, {
+    slug: 'small',
+    name: 'Small',
+    vcpus: 1,
+    memoryMb: 2048,
+    diskGb: 20,
+    hourlyQuanta: 60,
+    monthlyCapQuanta: 40_000,
+  });
+  return clusterId;
+}

@@ -1,0 +1,224 @@
+/**
+ * Puts together what the captures report for each minute and commits it to the spool, in order.
+ *
+ * Pure bookkeeping: time comes in with each call. Its one rule of truth: whatever is not known to be whole is named
+ * by a gap, and a minute that the spool has covered is never committed again, whatever the clock does.
+ */
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { missingBetween, type Spool } from '#sensor/spool/index.ts';
+
+/** How long after a minute's end its reports may take. */
+const latenessMs = 2000;
+/** Calls of `tick` that a listening capture may let pass before its minute is given up. */
+const ticksMax = 60;
+
+export interface MinuteCollectorOptions {
+  captures: readonly string[];
+  spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore'>;
+  reporter: Reporter;
+  /** Called after each commit. */
+  onCommitted(): void;
+}
+
+export interface MinuteCollector {
+  /** Begins at this time, and commits the gap since the last covered minute. */
+  start(nowMs: number): void;
+  /** A capture listens from this time on. */
+  listening(capture: string, sinceMs: number): void;
+  /** A capture does not listen any more. */
+  failed(capture: string): void;
+  /** A closed minute of a capture; `reason` says why it is not whole. */
+  report(minute: TelemetryMinute, reason: GapReason | null): void;
+  /** Commits what is complete. To be called about twice a second. */
+  tick(nowMs: number): void;
+  /** Commits everything that was reported. */
+  finish(): void;
+}
+
+interface Reported {
+  minute: TelemetryMinute;
+  reason: GapReason | null;
+}
+
+interface CaptureProgress {
+  isListening: boolean;
+  /** The first minute that may still be reported. */
+  nextMinute: number;
+}
+
+const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
+
+/** Makes a collector for these captures. */
+export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCollector {
+  const { spool, reporter } = options;
+  const progress = new Map<string, CaptureProgress>(
+    options.captures.map((name) => [name, { isListening: false, nextMinute: 0 }]),
+  );
+  const pending = new Map<number, Map<string, Reported>>();
+  /** Gaps that could not be committed yet. */
+  let owed: TelemetryGap[] = [];
+  let cursor = 0;
+  let startedIn = 0;
+  let ticksWaited = 0;
+  let isPaused = false;
+
+  /** Commits one upload; when there is no room its minutes become a gap that is owed. */
+  function commit(minutes: TelemetryMinute[], gaps: TelemetryGap[], from: number, to: number): void {
+    try {
+      spool.append(minutes, [...owed, ...gaps]);
+      owed = [];
+      if (isPaused) reporter.info('collecting again');
+      isPaused = false;
+    } catch (error) {
+      if (!isPaused)
+        reporter.error('collection pauses, pending uploads are kept', { why: describeError(error) });
+      isPaused = true;
+      // Minutes without any report keep their own reason; what was reported and found no room is storage's fault.
+      const lost = minutes.length > 0 ? [gapOf(from, to, '', 'storage_full')] : gaps;
+      owed = joinGaps([...owed, ...lost]);
+      return;
+    }
+    options.onCommitted();
+  }
+
+  function gapsOf(minute: number, reports: Map<string, Reported>): TelemetryGap[] {
+    const gaps: TelemetryGap[] = [];
+    for (const name of progress.keys()) {
+      const reported = reports.get(name);
+      if (!reported) {
+        gaps.push(gapOf(minute, minute, name, 'capture_failed'));
+      } else if (reported.minute.observedMs < 60_000 || reported.reason) {
+        const assumed = minute === startedIn ? 'sensor_down' : 'capture_failed';
+        gaps.push(gapOf(minute, minute, name, reported.reason ?? assumed));
+      }
+    }
+    return gaps;
+  }
+
+  function commitMinute(minute: number): void {
+    const reports = pending.get(minute) ?? new Map<string, Reported>();
+    pending.delete(minute);
+    const minutes = [...reports.values()].map((reported) => reported.minute);
+    commit(minutes, gapsOf(minute, reports), minute, minute);
+  }
+
+  /** The last minute of the silence that begins at the cursor: nobody reported it and nobody will. */
+  function silentThrough(thisMinute: number): number {
+    const expected = [...progress.values()].filter((one) => one.isListening).map((one) => one.nextMinute);
+    return Math.min(thisMinute, ...pending.keys(), ...expected) - 60;
+  }
+
+  function isComplete(): boolean {
+    return [...progress.values()].every((one) => !one.isListening || one.nextMinute > cursor);
+  }
+
+  /** One step past the cursor. Returns false when it has to wait. */
+  function advance(thisMinute: number): boolean {
+    const silent = silentThrough(thisMinute);
+    if (silent >= cursor) {
+      const reason = [...progress.values()].some((one) => one.isListening) ? 'clock_step' : 'capture_failed';
+      commit([], [gapOf(cursor, silent, '', reason)], cursor, silent);
+      cursor = silent + 60;
+      return true;
+    }
+    if (!isComplete()) {
+      ticksWaited += 1;
+      if (ticksWaited < ticksMax) return false;
+      reporter.error('a capture does not report, its minute is a gap', { minute: isoMinute(cursor) });
+    }
+    ticksWaited = 0;
+    commitMinute(cursor);
+    cursor += 60;
+    return true;
+  }
+
+  return {
+    start(nowMs) {
+      cursor = minuteOf(nowMs);
+      startedIn = cursor;
+      const missing = missingBetween(spool.coveredBefore(cursor), cursor);
+      if (missing) {
+        const [from, to] = missing;
+        reporter.warn('minutes were missed while the sensor was down', {
+          from: isoMinute(from),
+          to: isoMinute(to),
+        });
+        commit([], [gapOf(from, to, '', 'sensor_down')], from, to);
+      }
+      // Stopped and started within one minute: its first part is committed, and named partial by a gap.
+      if (spool.isCovered(cursor)) cursor += 60;
+    },
+
+    listening(capture, sinceMs) {
+      progress.set(capture, { isListening: true, nextMinute: minuteOf(sinceMs) });
+    },
+
+    failed(capture) {
+      const one = progress.get(capture);
+      if (one) one.isListening = false;
+    },
+
+    report(minute, reason) {
+      const one = progress.get(minute.capture);
+      if (one) one.nextMinute = Math.max(one.nextMinute, minute.minute + 60);
+      if (minute.minute < cursor) {
+        if (minute.minute === startedIn) return;
+        reporter.warn('the clock went back into a minute that was collected', {
+          minute: isoMinute(minute.minute),
+        });
+        const gap = gapOf(minute.minute, minute.minute, minute.capture, 'clock_step');
+        commit([], [gap], minute.minute, minute.minute);
+        return;
+      }
+      const reports = pending.get(minute.minute) ?? new Map<string, Reported>();
+      pending.set(minute.minute, reports);
+      const earlier = reports.get(minute.capture);
+      if (!earlier) {
+        reports.set(minute.capture, { minute, reason });
+        return;
+      }
+      // The capture began anew within the minute: the longer part stands, and the minute is partial.
+      const longer = earlier.minute.observedMs >= minute.observedMs ? earlier.minute : minute;
+      const partial = { ...longer, observedMs: Math.min(longer.observedMs, 59_999) };
+      reports.set(minute.capture, { minute: partial, reason: earlier.reason ?? reason ?? 'capture_failed' });
+    },
+
+    tick(nowMs) {
+      const thisMinute = minuteOf(nowMs - latenessMs);
+      while (cursor < thisMinute && advance(thisMinute)) {
+        // Goes on until the clock or a missing report stops it.
+      }
+    },
+
+    finish() {
+      for (const minute of [...pending.keys()].sort((a, b) => a - b)) {
+        const missing = missingBetween(cursor - 60, minute);
+        if (missing) commit([], [gapOf(...missing, '', 'capture_failed')], ...missing);
+        commitMinute(minute);
+        cursor = minute + 60;
+      }
+    },
+  };
+}
+
+function gapOf(fromMinute: number, toMinute: number, capture: string, reason: GapReason): TelemetryGap {
+  return { fromMinute, toMinute, capture, reason };
+}
+
+/** Neighbouring gaps of one capture and reason as one. */
+function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
+  const joined: TelemetryGap[] = [];
+  for (const gap of gaps) {
+    const last = joined.at(-1);
+    const isNext = last?.capture === gap.capture && last.reason === gap.reason;
+    if (last && isNext && gap.fromMinute === last.toMinute + 60) last.toMinute = gap.toMinute;
+    else joined.push({ ...gap });
+  }
+  return joined;
+}
+
+function isoMinute(minute: number): string {
+  return new Date(minute * 1000).toISOString().slice(0, 16);
+}

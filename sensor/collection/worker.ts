@@ -1,0 +1,119 @@
+/**
+ * One capture in a thread of its own: frames from the source to the packet path, closed minutes to the main thread.
+ *
+ * The loop alternates between the source, which blocks for up to 100 ms, and the event loop, where messages come in.
+ * Wall time is compared with monotonic time in every turn: after a jump of the clock the packet path starts anew,
+ * because neither the minutes jumped over nor those that come twice were observed.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
+import { type ObserveFrame, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
+import type { FromWorker, LocalAddresses, ToWorker, WorkerInput } from './capture-messages.ts';
+import { registrableDomain } from './registrable-domain.ts';
+
+/** A block may reach us this long after its frames were stamped. */
+const settleMs = 1000;
+const pollMs = 100;
+/** A smaller step is the time daemon's ordinary work. */
+const clockStepMs = 1500;
+
+const { spec } = workerData as WorkerInput;
+const port = parentPort!;
+const say = (message: FromWorker) => port.postMessage(message);
+
+let capture: Capture | null = null;
+const discard: ObserveFrame = () => {};
+let observeFrame = discard;
+let local: LocalAddresses = { prefixes: [], addresses: [] };
+let source: PacketSource | null = null;
+let isStopping = false;
+/** Wall time minus monotonic time when the clock was last looked at. */
+let wallOffset = Date.now() - performance.now();
+let reasonOfOpenMinute: GapReason | null = null;
+
+function begin(linkType: number): void {
+  const sinceMs = Date.now();
+  const begun = createCapture({ name: spec.name, role: spec.role, linkType, registrableDomain, local });
+  begun.listeningSince(sinceMs);
+  observeFrame = (...frame) => begun.observe(...frame);
+  capture = begun;
+  say({ kind: 'listening', sinceMs });
+}
+
+function sendReports(reports: MinuteReport[], lastReason: GapReason | null): void {
+  if (reports.length === 0) return;
+  const firstReason = reasonOfOpenMinute;
+  reasonOfOpenMinute = null;
+  say({
+    kind: 'reports',
+    reports: reports.map((report, i) => {
+      const reason = (i === 0 ? firstReason : null) ?? (i === reports.length - 1 ? lastReason : null);
+      return { minute: toTelemetry(report, reason), reason };
+    }),
+  });
+}
+
+/** A report that is not whole says so in its time, too. */
+function toTelemetry(report: MinuteReport, reason: GapReason | null): TelemetryMinute {
+  const observedMs = Math.min(report.observedMs, reason ? 59_999 : 60_000);
+  return { ...report, role: spec.role, observedMs };
+}
+
+/** After a jump: the open minute ends where the old time ended, and the packet path begins anew in the new time. */
+function followClock(nowMs: number, monotonicMs: number, linkType: number): void {
+  const stepMs = nowMs - monotonicMs - wallOffset;
+  if (Math.abs(stepMs) < clockStepMs) return;
+  const oldNowMs = nowMs - stepMs;
+  wallOffset = nowMs - monotonicMs;
+  if (capture && Math.floor(oldNowMs / 60_000) !== Math.floor(nowMs / 60_000)) {
+    sendReports(capture.closeAll(oldNowMs), 'clock_step');
+    begin(linkType);
+  }
+  reasonOfOpenMinute = 'clock_step';
+}
+
+/** Reports the open minute as it stands. */
+function finish(reason: GapReason): void {
+  if (capture) sendReports(capture.closeAll(Date.now()), reason);
+}
+
+async function observe(source: PacketSource): Promise<void> {
+  while (!isStopping) {
+    source.poll(pollMs, observeFrame);
+    const dropped = source.takeDropped();
+    if (dropped > 0) capture?.addKernelDropped(dropped);
+    const nowMs = Date.now();
+    followClock(nowMs, performance.now(), source.linkType);
+    if (capture) sendReports(capture.closeMinutes(nowMs - settleMs), null);
+    await nextTurn();
+  }
+}
+
+port.on('message', (message: ToWorker) => {
+  if (message.kind === 'stop') {
+    isStopping = true;
+    return;
+  }
+  local = message.local;
+  if (message.kind === 'local') capture?.setLocal(local);
+  else if (source) begin(source.linkType);
+});
+
+try {
+  source = openSource(spec.source);
+  say({ kind: 'ready' });
+  await observe(source);
+  finish('sensor_down');
+} catch (error) {
+  finish('capture_failed');
+  const code = error instanceof CodedError ? error.code : 'capture.failed';
+  const message =
+    error instanceof CodedError ? error.message : `Capture ${spec.name}: ${describeError(error)}`;
+  say({ kind: 'failed', code, message });
+} finally {
+  source?.close();
+  port.close();
+}

@@ -1,0 +1,117 @@
+/**
+ * `./svc sensor run`: listens, keeps every minute on disk, and hands it to the monitor, until a signal.
+ *
+ * Parts stop in reverse order: first the captures, whose last partial minute still reaches the spool, then the uplink.
+ */
+import { hostname } from 'node:os';
+import { systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { type Part, runUntilSignal } from '#common/lifecycle/index.ts';
+import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { createCollection } from '#sensor/collection/index.ts';
+import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
+import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
+import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
+import { createPlanFollower } from '#sensor/plan/index.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createUplink } from '#sensor/uplink/index.ts';
+import { sensorVersion } from '#sensor/version.ts';
+
+/** The monitor may start beside the sensor; longer than this it does not wait for it before the first enrolment. */
+const enrolPatienceMs = 60_000;
+
+/** Runs the sensor with the settings in this environment. Resolves with the exit code. */
+export async function run(environment: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const config = readSensorConfig(environment);
+  if (config.captures.length === 0) {
+    throw new CodedError(
+      'config.invalid',
+      'The sensor has nothing to listen to. Set SVC_SENSOR_CAPTURES, such as uplink:eth0,bridge:br0, ' +
+        'or SVC_SENSOR_REPLAY to a capture file.',
+    );
+  }
+  const { logFormat: format, logLevel: level } = config;
+  const reporter = createReporter({ program: 'sensor', format, level });
+  const client = createMonitorClient(config.monitorUrl);
+  const identity = readIdentity(config.stateDirectory) ?? (await enrolOnce(config, client, reporter));
+  const spool = createSpool({
+    directory: config.stateDirectory,
+    bytesMax: config.spoolBytesMax,
+    sensorVersion,
+    clock: systemClock,
+    reporter,
+  });
+  return runUntilSignal(createParts(config, client, identity, spool, reporter), reporter, () => {
+    const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
+    reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
+    if (config.replayFile) {
+      reporter.warn('this is no live traffic: a recorded capture is replayed, shifted to now', {
+        file: config.replayFile,
+      });
+    }
+  });
+}
+
+function createParts(
+  config: SensorConfig,
+  client: MonitorClient,
+  identity: SensorIdentity,
+  spool: Spool,
+  reporter: Reporter,
+): Part[] {
+  const { credential } = identity;
+  const uplink = createUplink({ spool, client, credential, reporter });
+  const collection = createCollection({
+    captures: config.captures,
+    spool,
+    reporter,
+    onCommitted: () => uplink.wake(),
+  });
+  const plan = createPlanFollower({
+    client,
+    credential,
+    stateDirectory: config.stateDirectory,
+    clock: systemClock,
+    reporter,
+    onPlan: (next) => collection.follow(next),
+  });
+  const spoolPart: Part = {
+    name: 'spool',
+    async start() {
+      spool.open();
+      const { pendingUploads, pendingBytes } = spool.status();
+      if (pendingUploads > 0)
+        reporter.info('uploads wait in the spool', { uploads: pendingUploads, bytes: pendingBytes });
+    },
+    async stop() {
+      spool.close();
+    },
+  };
+  // The collection comes last, so that it stops first; it counts nothing before the first plan.
+  return [spoolPart, uplink, plan, collection];
+}
+
+async function enrolOnce(
+  config: SensorConfig,
+  client: MonitorClient,
+  reporter: Reporter,
+): Promise<SensorIdentity> {
+  if (!config.enrolmentToken) {
+    throw new CodedError(
+      'enrolment.missing',
+      `This sensor has no credential in ${config.stateDirectory}. Make an enrolment token on its site in the monitor ` +
+        'and set SVC_SENSOR_ENROLMENT_TOKEN, or call ./svc sensor enrol.',
+    );
+  }
+  return enrol({
+    client,
+    stateDirectory: config.stateDirectory,
+    token: config.enrolmentToken,
+    hostName: hostname(),
+    node: config.node,
+    sensorVersion,
+    clock: systemClock,
+    reporter,
+    patienceMs: enrolPatienceMs,
+  });
+}

@@ -1,0 +1,102 @@
+/** The sensor's settings; the only reader of its environment. */
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import {
+  choiceSetting,
+  httpUrlSetting,
+  integerSetting,
+  optionalTextSetting,
+  readSettings,
+  type Setting,
+  textSetting,
+} from '#common/config/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { type CaptureSpec, parseCaptures } from './collection/index.ts';
+
+type NamedCapture = ReturnType<typeof parseCaptures>[number];
+
+const capturesSetting: Setting<NamedCapture[] | null> = {
+  name: 'SVC_SENSOR_CAPTURES',
+  sentence:
+    'Interfaces to listen on, each with its role: the WAN uplink or a LAN bridge, such as uplink:eth0,bridge:br0.',
+  defaultText: 'unset',
+  parse: (text) => (text === undefined ? null : parseCaptures(text)),
+};
+
+export const sensorSettings = {
+  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
+  monitorUrl: httpUrlSetting('SVC_MONITOR_URL', 'http://127.0.0.1:8090', "The monitor's URL."),
+  stateDirectory: optionalTextSetting(
+    'SVC_SENSOR_STATE_DIR',
+    'The folder of the credential and the spool; unset means the folder sensor in the data directory.',
+  ),
+  captures: capturesSetting,
+  replayFile: optionalTextSetting(
+    'SVC_SENSOR_REPLAY',
+    'A capture file to play again and again, shifted to now, instead of listening.',
+  ),
+  enrolmentToken: optionalTextSetting(
+    'SVC_SENSOR_ENROLMENT_TOKEN',
+    'One-time token, used once while this sensor has no credential.',
+  ),
+  node: textSetting('SVC_SENSOR_NODE', hostname(), "The hypervisor node's name in operations."),
+  spoolMiB: integerSetting(
+    'SVC_SENSOR_SPOOL_MIB',
+    160,
+    { min: 4, max: 16_384, unit: 'MiB' },
+    'How large the spool may grow while the monitor is away; pending uploads take at most four fifths.',
+  ),
+  ringMiB: integerSetting(
+    'SVC_SENSOR_RING_MIB',
+    128,
+    { min: 2, max: 2048, unit: 'MiB' },
+    'Memory of the packet ring of each capture.',
+  ),
+  logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
+  logLevel: choiceSetting(
+    'SVC_LOG_LEVEL',
+    ['debug', 'info', 'warn', 'error'],
+    'info',
+    'The least that is logged.',
+  ),
+};
+
+export interface SensorConfig {
+  monitorUrl: string;
+  stateDirectory: string;
+  captures: CaptureSpec[];
+  /** The file that is replayed, or null when the sensor listens. */
+  replayFile: string | null;
+  enrolmentToken: string | null;
+  node: string;
+  spoolBytesMax: number;
+  logFormat: 'text' | 'json';
+  logLevel: 'debug' | 'info' | 'warn' | 'error';
+}
+
+/** Reads the settings. Throws `config.invalid` with what to do. `captures` may be empty: not every command needs any. */
+export function readSensorConfig(environment: Readonly<Record<string, string | undefined>>): SensorConfig {
+  const values = readSettings(sensorSettings, environment);
+  if (values.captures && values.replayFile) {
+    throw new CodedError('config.invalid', 'Set SVC_SENSOR_CAPTURES or SVC_SENSOR_REPLAY, not both.');
+  }
+  const { ringMiB } = values;
+  const captures: CaptureSpec[] = values.replayFile
+    ? [{ name: 'replay', role: 'uplink', source: { kind: 'replay', file: resolve(values.replayFile) } }]
+    : (values.captures ?? []).map(({ name, role }) => ({
+        name,
+        role,
+        source: { kind: 'live', interfaceName: name, ringMiB },
+      }));
+  return {
+    monitorUrl: values.monitorUrl!,
+    stateDirectory: resolve(values.stateDirectory ?? join(values.dataDirectory, 'sensor')),
+    captures,
+    replayFile: values.replayFile,
+    enrolmentToken: values.enrolmentToken,
+    node: values.node,
+    spoolBytesMax: values.spoolMiB * 1024 * 1024,
+    logFormat: values.logFormat,
+    logLevel: values.logLevel,
+  };
+}

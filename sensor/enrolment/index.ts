@@ -1,0 +1,162 @@
+/**
+ * How a sensor gets its credential: once, with a one-time token, and keeps it in a file of mode 0600.
+ *
+ * Promises: the credential is on disk before `enrol` returns, and a stored one is never overwritten unasked. A token
+ * that the monitor has used up can't be tried again, so a lost answer needs a new one; the error says so.
+ */
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { backoffMs } from '#common/retry/index.ts';
+import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+
+const answerTimeoutMs = 15_000;
+const backoff = { firstMs: 500, maxMs: 5000 };
+
+/** What the monitor gave this sensor. */
+export interface SensorIdentity {
+  sensorId: number;
+  siteId: number;
+  siteName: string;
+  credential: string;
+}
+
+export interface EnrolOptions {
+  client: MonitorClient;
+  stateDirectory: string;
+  token: string;
+  hostName: string;
+  node: string;
+  sensorVersion: string;
+  clock: Clock;
+  reporter: Reporter;
+  /** How long to go on while the monitor can't be reached. */
+  patienceMs: number;
+}
+
+/** The stored identity, or null when this sensor was never enrolled. Throws when the file can't be read. */
+export function readIdentity(stateDirectory: string): SensorIdentity | null {
+  const path = credentialPath(stateDirectory);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new CodedError(
+      'enrolment.unreadable',
+      `The credential ${path} can't be read. Check its owner and mode.`,
+    );
+  }
+  const identity = parseIdentity(parseJson(text));
+  if (!identity) {
+    throw new CodedError(
+      'enrolment.damaged',
+      `The credential ${path} is damaged. Remove it and enrol again with a new token.`,
+    );
+  }
+  return identity;
+}
+
+/** Exchanges the token for a credential and stores it. Throws `enrolment.refused` or `monitor.unreachable`. */
+export async function enrol(options: EnrolOptions): Promise<SensorIdentity> {
+  const answer = await askPatiently(options);
+  if (answer.status !== 200 && answer.status !== 201) {
+    throw new CodedError(
+      'enrolment.refused',
+      `The monitor refused the enrolment: ${refusalMessage(answer)}. A token works once and for one hour; ` +
+        'make a new one on the site in the monitor.',
+    );
+  }
+  const identity = parseIdentity(answer.json);
+  if (!identity) {
+    throw new CodedError('enrolment.refused', `The answer of ${options.client.url} is not a monitor's.`);
+  }
+  storeIdentity(options.stateDirectory, identity);
+  options.reporter.info('enrolled', { site: identity.siteName, sensor: identity.sensorId });
+  return identity;
+}
+
+async function askPatiently(options: EnrolOptions): Promise<MonitorAnswer> {
+  const { client, clock, reporter } = options;
+  const until = clock.monotonicMs() + options.patienceMs;
+  const body = JSON.stringify({
+    token: options.token,
+    host_name: options.hostName,
+    node: options.node,
+    sensor_version: options.sensorVersion,
+  });
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const answer = await client.request({
+        method: 'POST',
+        path: '/enrol',
+        headers: { 'content-type': 'application/json' },
+        body,
+        timeoutMs: answerTimeoutMs,
+      });
+      if (answer.status < 500) return answer;
+      if (clock.monotonicMs() >= until) return answer;
+    } catch (error) {
+      if (!hasCode(error, 'monitor.unreachable') || clock.monotonicMs() >= until) throw error;
+      if (attempt === 1) reporter.warn('waiting for the monitor', { why: (error as Error).message });
+    }
+    await clock.wait(backoffMs(backoff, attempt));
+  }
+}
+
+/** Written under another name, synced, then renamed: a crash leaves the old file or the new one, never half of one. */
+function storeIdentity(stateDirectory: string, identity: SensorIdentity): void {
+  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+  const path = credentialPath(stateDirectory);
+  const body = {
+    sensor_id: identity.sensorId,
+    site_id: identity.siteId,
+    site_name: identity.siteName,
+    credential: identity.credential,
+  };
+  const file = openSync(`${path}.new`, 'w', 0o600);
+  chmodSync(`${path}.new`, 0o600);
+  writeSync(file, `${JSON.stringify(body, null, 2)}\n`);
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(`${path}.new`, path);
+  const directory = openSync(stateDirectory, 'r');
+  fsyncSync(directory);
+  closeSync(directory);
+}
+
+function parseIdentity(body: unknown): SensorIdentity | null {
+  const { sensor_id, site_id, site_name, credential } = (body ?? {}) as Record<string, unknown>;
+  if (!Number.isSafeInteger(sensor_id) || !Number.isSafeInteger(site_id)) return null;
+  // A header value: anything else in it could split the request.
+  if (typeof credential !== 'string' || !/^svcsen_[A-Za-z0-9_-]{1,200}$/.test(credential)) return null;
+  return {
+    sensorId: sensor_id as number,
+    siteId: site_id as number,
+    siteName: typeof site_name === 'string' ? site_name : '',
+    credential,
+  };
+}
+
+function credentialPath(stateDirectory: string): string {
+  return join(stateDirectory, 'credential.json');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Plays a capture file again and again as if its frames came now.
+ *
+ * Times move by whole minutes, so a frame keeps its second within the minute, and every round gives the same minutes.
+ * A round begins at the start of the recording and of a UTC minute; what is due before the source was opened is left
+ * out, as it would have been missed. Frames are handed over when the wall clock reaches them.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type CaptureFile, NotACaptureError, openCaptureFile } from './capture-file.ts';
+import type { ObserveFrame, PacketSource } from './packet-source.ts';
+
+/** A wall clock that moves further than this between two polls was set, and the round begins anew. */
+const clockJumpMs = 60_000;
+/** Frames handed over in one poll at most, so that closing minutes is never starved. */
+const framesPerPoll = 20_000;
+
+interface Recording {
+  linkType: number;
+  firstMinute: number;
+  /** Whole minutes, in seconds. */
+  lengthSeconds: number;
+}
+
+/** Opens a recording for replay. Throws `capture.no_recording` when it can't be read or holds nothing. */
+export function openReplaySource(path: string, nowMs: () => number = Date.now): PacketSource {
+  const recording = survey(path);
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  let file: CaptureFile | null = null;
+  let hasFrame = false;
+  /** Added to recorded seconds in this round. */
+  let shift = 0;
+  let skipBeforeMs = 0;
+  let lastPollMs = Number.NaN;
+
+  function beginRound(startMinute: number): void {
+    file?.close();
+    file = openCaptureFile(path);
+    shift = startMinute - recording.firstMinute;
+    hasFrame = advance();
+  }
+
+  /** Moves to the next frame of the recording's link type. */
+  function advance(): boolean {
+    while (file?.next()) if (file.linkType === recording.linkType) return true;
+    return false;
+  }
+
+  const dueMs = (frame: CaptureFile) => (frame.seconds + shift) * 1000 + frame.nanoseconds / 1e6;
+
+  function anchor(now: number): void {
+    skipBeforeMs = now;
+    beginRound(Math.floor(now / 60_000) * 60);
+  }
+
+  /** Hands over what is due. Returns when the next frame is. */
+  function play(now: number, observe: ObserveFrame): number {
+    for (let frames = 0; frames < framesPerPoll; ) {
+      if (!hasFrame) {
+        const nextRound = recording.firstMinute + shift + recording.lengthSeconds;
+        if (nextRound * 1000 > now) return nextRound * 1000;
+        beginRound(nextRound);
+        continue;
+      }
+      const frame = file!;
+      const due = dueMs(frame);
+      if (due > now) return due;
+      if (due >= skipBeforeMs) {
+        const { bytes, offset, capturedLength, wireLength, seconds, nanoseconds } = frame;
+        observe(bytes, offset, capturedLength, wireLength, seconds + shift, nanoseconds, -1);
+        frames += 1;
+      }
+      hasFrame = advance();
+    }
+    return now;
+  }
+
+  return {
+    linkType: recording.linkType,
+    poll(timeoutMs, observe) {
+      const now = nowMs();
+      if (!(Math.abs(now - lastPollMs) <= clockJumpMs)) anchor(now);
+      lastPollMs = now;
+      const waitMs = Math.min(timeoutMs, play(now, observe) - now);
+      if (waitMs > 0) Atomics.wait(sleeper, 0, 0, waitMs);
+    },
+    takeDropped: () => 0,
+    close() {
+      file?.close();
+      file = null;
+    },
+  };
+}
+
+/** Reads the whole recording once, for its length. */
+function survey(path: string): Recording {
+  let file: CaptureFile;
+  try {
+    file = openCaptureFile(path);
+  } catch (error) {
+    if (!(error instanceof NotACaptureError)) throw error;
+    throw new CodedError('capture.no_recording', `SVC_SENSOR_REPLAY: ${error.message}`);
+  }
+  let first = Number.POSITIVE_INFINITY;
+  let last = Number.NEGATIVE_INFINITY;
+  let linkType = -1;
+  while (file.next()) {
+    if (linkType < 0) linkType = file.linkType;
+    first = Math.min(first, file.seconds);
+    last = Math.max(last, file.seconds);
+  }
+  file.close();
+  if (linkType < 0)
+    throw new CodedError('capture.no_recording', `SVC_SENSOR_REPLAY: ${path} holds no packet.`);
+  const minuteOf = (seconds: number) => Math.floor(seconds / 60) * 60;
+  const firstMinute = minuteOf(first);
+  return { linkType, firstMinute, lengthSeconds: minuteOf(last) + 60 - firstMinute };
+}

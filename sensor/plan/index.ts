@@ -1,0 +1,117 @@
+/**
+ * What the monitor wants this sensor to do, fetched every 30 seconds.
+ *
+ * Promises: the last good plan is kept on disk, so a sensor that starts without its monitor still knows what is
+ * local. A plan that can't be fetched or read changes nothing. Versions missing from a plan are an older monitor's,
+ * and what it would not understand is left out (NET-9.4).
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { parsePlan, type SensorPlan } from './sensor-plan.ts';
+
+export { type SensorPlan, suitMonitor } from './sensor-plan.ts';
+
+const fetchEveryMs = 30_000;
+const retryFirstMs = 5_000;
+/** NET-8: one fetch at a time, 15 seconds each. */
+const fetchTimeoutMs = 15_000;
+
+export interface PlanFollowerOptions {
+  client: MonitorClient;
+  credential: string;
+  stateDirectory: string;
+  clock: Clock;
+  reporter: Reporter;
+  /** Called with the stored plan at the start, if there is one, and with each plan that differs from the last. */
+  onPlan(plan: SensorPlan): void;
+}
+
+/** Makes the part that keeps the plan fresh. */
+export function createPlanFollower(options: PlanFollowerOptions): Part {
+  const { client, clock, reporter } = options;
+  const path = join(options.stateDirectory, 'plan.json');
+  const stopping = new AbortController();
+  let etag: string | null = null;
+  let lastText: string | null = null;
+  let isFailing = false;
+  let running: Promise<void> = Promise.resolve();
+
+  function take(body: unknown, isStored: boolean): boolean {
+    const plan = parsePlan(body);
+    if (!plan) return false;
+    const text = JSON.stringify(body);
+    if (text !== lastText) {
+      lastText = text;
+      const { localPrefixes, protectedAddresses, ignoredEntries } = plan;
+      if (!isStored) store(text);
+      const counts = { local_cidrs: localPrefixes.length, protected: protectedAddresses.length };
+      reporter.info(isStored ? 'using the stored plan' : 'plan taken', counts);
+      if (ignoredEntries > 0)
+        reporter.warn('plan entries are no addresses, ignored', { entries: ignoredEntries });
+      options.onPlan(plan);
+    }
+    return true;
+  }
+
+  function store(text: string): void {
+    try {
+      writeFileSync(`${path}.new`, text, { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    } catch (error) {
+      reporter.warn('the plan could not be stored', { why: describeError(error) });
+    }
+  }
+
+  function takeStored(): void {
+    try {
+      take(JSON.parse(readFileSync(path, 'utf8')), true);
+    } catch {
+      // None yet, or damaged: the monitor's word replaces it.
+    }
+  }
+
+  /** Returns null when all is well, else what is wrong. */
+  async function fetchOnce(): Promise<string | null> {
+    const answer = await client.request({
+      method: 'GET',
+      path: '/plan',
+      credential: options.credential,
+      timeoutMs: fetchTimeoutMs,
+      signal: stopping.signal,
+      ...(etag ? { headers: { 'if-none-match': etag } } : {}),
+    });
+    if (answer.status === 304) return null;
+    if (answer.status !== 200) return refusalMessage(answer);
+    if (!take(answer.json, false)) return 'the answer is no plan';
+    etag = answer.headers.get('etag');
+    return null;
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const wrong = await fetchOnce().catch(describeError);
+      if (stopping.signal.aborted) return;
+      if (wrong && !isFailing) reporter.warn('no fresh plan, keeping the last one', { why: wrong });
+      if (!wrong && isFailing) reporter.info('the plan is fresh again');
+      isFailing = wrong !== null;
+      await clock.wait(wrong && lastText === null ? retryFirstMs : fetchEveryMs, stopping.signal);
+    }
+  }
+
+  return {
+    name: 'plan',
+    async start() {
+      takeStored();
+      running = run();
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** A small HTTP server in the monitor's place, for answers that the real one gives only when it fails. */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import {
+  decodeUpload,
+  decompressUpload,
+  type TelemetryUpload,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+
+export interface FakeAnswer {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Cuts the connection after the request was read, without an answer. */
+  cut?: boolean;
+}
+
+export interface ReceivedRequest {
+  method: string;
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+export interface FakeMonitor {
+  url: string;
+  requests: ReceivedRequest[];
+  /** Resolves when `count` requests have been answered in all. */
+  received(count: number): Promise<void>;
+}
+
+/** Starts the server; `answer` decides about each request. */
+export async function startFakeMonitor(
+  t: TestContext,
+  answer: (request: ReceivedRequest, index: number) => FakeAnswer,
+): Promise<FakeMonitor> {
+  const requests: ReceivedRequest[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const server = createServer(async (incoming, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of incoming) pieces.push(piece as Buffer);
+    const request: ReceivedRequest = {
+      method: incoming.method ?? '',
+      path: incoming.url ?? '',
+      headers: incoming.headers,
+      body: Buffer.concat(pieces),
+    };
+    const { status, body, headers, cut } = answer(request, requests.push(request) - 1);
+    if (cut) incoming.socket.destroy();
+    else {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(body === undefined ? '' : JSON.stringify(body));
+    }
+    for (const one of waiting) if (requests.length >= one.count) one.resolve();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    received: (count) =>
+      new Promise((resolve) => {
+        if (requests.length >= count) resolve();
+        else waiting.push({ count, resolve });
+      }),
+  };
+}
+
+/** The upload in a request. */
+export function uploadIn(request: ReceivedRequest): TelemetryUpload {
+  return decodeUpload(decompressUpload(request.body, request.headers['content-encoding']));
+}
+
+/** The receipt that a monitor gives for an upload. */
+export function receiptFor(
+  request: ReceivedRequest,
+  receipt: 'accepted' | 'duplicate' = 'accepted',
+): FakeAnswer {
+  const { spoolId, sequence } = uploadIn(request);
+  return { status: 200, body: { spool_id: spoolId, sequence, receipt } };
+}
+
+/** A refusal or failure in the monitor's words. */
+export function refusal(status: number, message: string, headers: Record<string, string> = {}): FakeAnswer {
+  return { status, body: { error: { code: 'some.code', message } }, headers };
+}

@@ -1,0 +1,81 @@
+/** One attempt to hand one upload to the monitor, and what its answer means. */
+import { describeError } from '#common/errors/index.ts';
+import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import {
+  type MonitorAnswer,
+  type MonitorClient,
+  refusalMessage,
+  retryAfterMs,
+} from '#sensor/monitor-client/index.ts';
+import type { PendingUpload } from '#sensor/spool/index.ts';
+
+export type Outcome =
+  | { kind: 'stored'; receipt: 'accepted' | 'duplicate' }
+  /** Never to be sent again. */
+  | { kind: 'refused'; message: string }
+  | { kind: 'denied'; message: string }
+  | { kind: 'trouble'; message: string; waitMs: number };
+
+export interface SendUploadDeps {
+  client: MonitorClient;
+  credential: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** Sends the upload once. Never throws. */
+export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): Promise<Outcome> {
+  try {
+    const answer = await deps.client.request({
+      method: 'POST',
+      path: '/telemetry',
+      credential: deps.credential,
+      headers: { 'content-type': telemetryContentType, 'content-encoding': 'zstd' },
+      body: upload.body,
+      timeoutMs: deps.timeoutMs,
+      signal: deps.signal,
+    });
+    return outcomeOf(answer, upload);
+  } catch (error) {
+    return { kind: 'trouble', message: describeError(error), waitMs: 0 };
+  }
+}
+
+function outcomeOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
+  switch (answer.status) {
+    case 200:
+      return receiptOf(answer, upload);
+    case 400:
+    case 413:
+    case 422:
+      // A proxy's page of that status is not the monitor's word; only its own body may cost a minute.
+      return hasErrorBody(answer)
+        ? { kind: 'refused', message: refusalMessage(answer) }
+        : trouble(answer, `status ${answer.status} without the monitor's error body`);
+    case 401:
+    case 403:
+      return { kind: 'denied', message: refusalMessage(answer) };
+    default:
+      return trouble(answer, refusalMessage(answer));
+  }
+}
+
+function receiptOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
+  const body = answer.json as { spool_id?: unknown; sequence?: unknown; receipt?: unknown } | null;
+  const receipt = body?.receipt;
+  if (body?.spool_id !== upload.spoolId || body.sequence !== upload.sequence) {
+    return trouble(answer, 'the answer is no receipt for this upload');
+  }
+  if (receipt !== 'accepted' && receipt !== 'duplicate')
+    return trouble(answer, 'the receipt says nothing known');
+  return { kind: 'stored', receipt };
+}
+
+function hasErrorBody(answer: MonitorAnswer): boolean {
+  const body = answer.json as { error?: { code?: unknown; message?: unknown } } | null;
+  return typeof body?.error?.code === 'string' && typeof body.error.message === 'string';
+}
+
+function trouble(answer: MonitorAnswer, message: string): Outcome {
+  return { kind: 'trouble', message, waitMs: retryAfterMs(answer) };
+}

@@ -1,0 +1,100 @@
+// What chart.js knows of values and times: units and their steps, ticks in UTC, gaps.
+
+export const scales = {
+  'bit/s': { steps: ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'] },
+  bytes: { steps: ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] },
+  'packets/s': { steps: ['pps', 'kpps', 'Mpps', 'Gpps'] },
+  count: { steps: ['', 'thousand', 'million', 'billion'] },
+  percent: { steps: ['%'], factor: 100 },
+  ms: { steps: ['ms'] },
+};
+
+export const arrows = { in: '↑ ', out: '↓ ', attack: '', line: '' };
+/** Distances of two ticks in time, none below the minute that everything is counted in. */
+export const timeSteps = [
+  1, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720, 1440, 2880, 5760, 10_080, 14_400, 43_200,
+].map((minutes) => minutes * 60_000);
+
+export const short = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+export const exact = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
+
+/** The step of the unit that a chart's largest value asks for. */
+export function chooseScale(unit, largest) {
+  const { steps, factor = 1 } = scales[unit] ?? scales.count;
+  let step = 0;
+  let size = largest * factor;
+  while (size >= 1000 && step < steps.length - 1) {
+    size /= 1000;
+    step += 1;
+  }
+  return { label: steps[step], factor: factor / 1000 ** step };
+}
+
+export function formatScaled(unit, value) {
+  const scale = chooseScale(unit, Math.abs(value));
+  const size = Math.abs(value) * scale.factor;
+  const digits =
+    size === 0 || (scale.factor >= 1 && Number.isInteger(size)) ? 0 : size < 10 ? 2 : size < 100 ? 1 : 0;
+  return `${size.toFixed(digits)} ${scale.label}`.trim();
+}
+
+const twoDigits = (number) => String(number).padStart(2, '0');
+
+export function formatMoment(ms) {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/** Day where a tick begins one or ticks are days apart, else the time of day; all in UTC. */
+export function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
+  return ticks.map((ms) => {
+    const date = new Date(ms);
+    const isDay = incrementMs >= 86_400_000 || date.getUTCHours() + date.getUTCMinutes() === 0;
+    const day = `${date.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' })} ${date.getUTCDate()}`;
+    const time = `${twoDigits(date.getUTCHours())}:${twoDigits(date.getUTCMinutes())}`;
+    return isDay ? day : time;
+  });
+}
+
+/** Regular times travel as start, step and count. */
+export function withTimes(data) {
+  const { times } = data;
+  const timesMs = Array.isArray(times)
+    ? times
+    : Array.from({ length: times.count }, (_, index) => times.startMs + index * times.stepMs);
+  return { ...data, timesMs };
+}
+
+/** Puts a break where whole steps are missing, so that a gap is never bridged. */
+export function withBreaks(data) {
+  const times = [];
+  const columns = data.series.map(() => []);
+  data.timesMs.forEach((time, index) => {
+    const before = data.timesMs[index - 1];
+    if (data.stepMs && before !== undefined && time - before > data.stepMs * 1.5) {
+      times.push(before + data.stepMs);
+      for (const column of columns) column.push(null);
+    }
+    times.push(time);
+    data.series.forEach((series, at) => {
+      const value = series.values[index] ?? null;
+      columns[at].push(value === null ? null : series.role === 'out' ? -value : value);
+    });
+  });
+  return [times, ...columns];
+}
+
+/** Points that no line reaches: a value between two gaps would not be seen otherwise. */
+export function lonelyPoints(plot, seriesIndex) {
+  const values = plot.data[seriesIndex];
+  const lonely = [];
+  for (let index = 0; index < values.length; index += 1) {
+    if (
+      values[index] !== null &&
+      (values[index - 1] ?? null) === null &&
+      (values[index + 1] ?? null) === null
+    ) {
+      lonely.push(index);
+    }
+  }
+  return lonely;
+}

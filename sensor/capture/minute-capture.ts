@@ -122,7 +122,9 @@ export class MinuteCapture implements Capture {
     engine.flushAll();
     const since = Math.max(startMs, this.#listeningSinceMs);
     const { rows, leftOutPackets } = engine.ledger.usageRows(startMs, reportedRowsMax);
-    engine.totals.detailTruncated += leftOutPackets;
+    // A packet may have lost its name and its row: it is still one.
+    const truncated = engine.totals.detailTruncated + leftOutPackets;
+    engine.totals.detailTruncated = Math.min(truncated, engine.totals.ipPackets);
     this.#closed.push({
       minute: this.#minute,
       capture: this.#options.name,

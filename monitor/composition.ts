@@ -43,16 +43,19 @@ export interface Monitor {
   loops: Part[];
 }
 
-export function composeMonitor(config: MonitorConfig): Monitor {
+/** Wires the monitor, over another database where one is given. */
+export function composeMonitor(config: MonitorConfig, otherDatabase?: Database): Monitor {
   const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
-  const database = createDatabase({
-    program: 'monitor',
-    urlSetting: 'SVC_MONITOR_DATABASE_URL',
-    url: config.databaseUrl,
-    programDir: config.programDir,
-    migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
-    reporter,
-  });
+  const database =
+    otherDatabase ??
+    createDatabase({
+      program: 'monitor',
+      urlSetting: 'SVC_MONITOR_DATABASE_URL',
+      url: config.databaseUrl,
+      programDir: config.programDir,
+      migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+      reporter,
+    });
   const db = () => database.db;
   const operators = createOperators({ db });
   const sites = createSites({ db });

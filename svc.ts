@@ -20,6 +20,10 @@ const programs: Record<string, Program> = {
     sentence: 'Customers, servers, addresses and money: customer API, portal, console, admin API.',
     load: () => import('#operations/main.ts'),
   },
+  monitor: {
+    sentence: 'Takes in what sensors observe, shows it, and feeds it to operations.',
+    load: () => import('#monitor/main.ts'),
+  },
   sensor: {
     sentence: 'Captures packets on a hypervisor, names applications, and reads capture files.',
     load: () => import('#sensor/main.ts'),

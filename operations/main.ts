@@ -3,7 +3,7 @@
  *
  * Commands load their modules when they run, so that asking for help never waits for a database driver.
  */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -14,7 +14,9 @@ function wholeNumber(text: string): number {
 export function addCommands(program: Command): void {
   program
     .command('serve')
-    .description('Run the portal, the consoles and the APIs until a signal. Settings come from the environment.')
+    .description(
+      'Run the portal, the consoles and the APIs until a signal. Settings come from the environment.',
+    )
     .action(async () => {
       const { serve } = await import('./commands/serve.ts');
       process.exitCode = await serve();
@@ -25,7 +27,9 @@ export function addCommands(program: Command): void {
     .requiredOption('--email <email>', 'what they sign in with')
     .requiredOption('--name <name>', 'how they are called')
     .addOption(
-      new Option('--role <role>', 'support may only read').choices(['operator', 'support']).default('operator'),
+      new Option('--role <role>', 'support may only read')
+        .choices(['operator', 'support'])
+        .default('operator'),
     )
     .action(async (options) => (await import('./commands/create-operator.ts')).createOperator(options));
   program
@@ -52,5 +56,7 @@ export function addCommands(program: Command): void {
     .command('retry-provisioning')
     .description('Send a server whose provisioning failed through it again.')
     .argument('<server-id>', 'its id', wholeNumber)
-    .action(async (id: number) => (await import('./commands/retry-provisioning.ts')).retryProvisioningCommand(id));
+    .action(async (id: number) =>
+      (await import('./commands/retry-provisioning.ts')).retryProvisioningCommand(id),
+    );
 }

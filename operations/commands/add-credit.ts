@@ -3,11 +3,18 @@ import { systemActor } from '#operations/accounts/index.ts';
 import { formatQuanta, quantaPerUnit } from '#operations/billing/index.ts';
 import { withFeatures } from './with-features.ts';
 
-export async function addCredit(options: { tenant: number; amount: string; reference: string }): Promise<void> {
+export async function addCredit(options: {
+  tenant: number;
+  amount: string;
+  reference: string;
+}): Promise<void> {
   const match = /^(\d{1,9})(?:\.(\d{1,4}))?$/.exec(options.amount);
   const amountQuanta = match ? Number(match[1]) * quantaPerUnit + Number((match[2] ?? '').padEnd(4, '0')) : 0;
   if (amountQuanta === 0)
-    throw new CodedError('command.bad_amount', `--amount must be an amount such as 25.00, not "${options.amount}".`);
+    throw new CodedError(
+      'command.bad_amount',
+      `--amount must be an amount such as 25.00, not "${options.amount}".`,
+    );
   await withFeatures(async ({ accounts, billing }) => {
     const tenant = await accounts.findTenant(options.tenant);
     if (tenant === null) throw new CodedError('command.no_tenant', `There is no tenant ${options.tenant}.`);

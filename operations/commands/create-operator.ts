@@ -12,7 +12,10 @@ export async function createOperator(options: {
   if (process.stdin.isTTY) process.stderr.write('Password, then Enter and Ctrl-D: ');
   const password = (await text(process.stdin)).replace(/\r?\n$/, '');
   if (password === '')
-    throw new CodedError('command.no_password', 'Give the password on standard input: echo … | ./svc operations create-operator …');
+    throw new CodedError(
+      'command.no_password',
+      'Give the password on standard input: echo … | ./svc operations create-operator …',
+    );
   await withFeatures(async ({ accounts }) => {
     const person = await accounts.createPerson(systemActor, {
       email: options.email,

@@ -1,10 +1,10 @@
 import { systemClock } from '#common/clock/index.ts';
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
-import { createServer } from '../server.ts';
 import { createBackground } from '../background.ts';
 import { readOperationsSettings, reporterOf } from '../config.ts';
 import { createDemoWorld } from '../demo-world/index.ts';
 import { createFeatures, createOperationsDatabase, programDir } from '../features.ts';
+import { createServer } from '../server.ts';
 
 /** Runs the program until a signal; resolves with its exit code. */
 export async function serve(): Promise<number> {
@@ -17,7 +17,9 @@ export async function serve(): Promise<number> {
     const background = createBackground(settings, features, reporter);
     const demoWorld = createDemoWorld({ features, reporter, clock: systemClock, dir: programDir(settings) });
     const parts = [database, ...background, ...(settings.demoWorld ? [demoWorld] : []), http];
-    return await runUntilSignal(parts, reporter, () => reporter.info('operations is ready', { url: http.url }));
+    return await runUntilSignal(parts, reporter, () =>
+      reporter.info('operations is ready', { url: http.url }),
+    );
   } catch (error) {
     sayFatal(error);
     return 1;

@@ -1,9 +1,8 @@
-import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { hasCode } from '#common/errors/index.ts';
-import { createEmbeddedPostgres, type Database } from '#service-kit/postgres/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createEmbeddedPostgres, type Database, isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { type OperationsSettings, readOperationsSettings, reporterOf } from '../config.ts';
 import { createFeatures, createOperationsDatabase, type Features, programDir } from '../features.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 
 /**
  * Runs a command on the program's database, beside a running `serve` or without one: where the embedded server is up
@@ -11,7 +10,10 @@ import type { Reporter } from '#common/reporter/index.ts';
  */
 export async function withFeatures(work: (features: Features) => Promise<void>): Promise<void> {
   const settings = readOperationsSettings();
-  const reporter = reporterOf({ ...settings, logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel });
+  const reporter = reporterOf({
+    ...settings,
+    logLevel: settings.logLevel === 'info' ? 'warn' : settings.logLevel,
+  });
   const database = await openDatabase(settings, reporter);
   try {
     await work(await createFeatures(settings, database, reporter));

@@ -5,9 +5,33 @@ import type { HypervisorNetwork } from '#operations/hypervisors/index.ts';
 import type { Features } from '../features.ts';
 
 const plans = [
-  { slug: 'kvm-1', name: 'KVM 1', vcpus: 1, memoryMb: 2_048, diskGb: 40, hourlyQuanta: 60, monthlyCapQuanta: 40_000 },
-  { slug: 'kvm-2', name: 'KVM 2', vcpus: 2, memoryMb: 4_096, diskGb: 80, hourlyQuanta: 89, monthlyCapQuanta: 60_000 },
-  { slug: 'kvm-4', name: 'KVM 4', vcpus: 4, memoryMb: 8_192, diskGb: 160, hourlyQuanta: 178, monthlyCapQuanta: 120_000 },
+  {
+    slug: 'kvm-1',
+    name: 'KVM 1',
+    vcpus: 1,
+    memoryMb: 2_048,
+    diskGb: 40,
+    hourlyQuanta: 60,
+    monthlyCapQuanta: 40_000,
+  },
+  {
+    slug: 'kvm-2',
+    name: 'KVM 2',
+    vcpus: 2,
+    memoryMb: 4_096,
+    diskGb: 80,
+    hourlyQuanta: 89,
+    monthlyCapQuanta: 60_000,
+  },
+  {
+    slug: 'kvm-4',
+    name: 'KVM 4',
+    vcpus: 4,
+    memoryMb: 8_192,
+    diskGb: 160,
+    hourlyQuanta: 178,
+    monthlyCapQuanta: 120_000,
+  },
 ];
 
 const images = [

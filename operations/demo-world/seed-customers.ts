@@ -92,8 +92,7 @@ async function seedAdminToken({ adminProjects }: Features): Promise<string> {
   const name = 'Demo monitor';
   const permissions = Object.keys(projectPermissions);
   const known = (await adminProjects.list(systemActor)).find((project) => project.name === name);
-  const project =
-    known ?? (await adminProjects.create(systemActor, { name, permissions, clusterIds: null }));
+  const project = known ?? (await adminProjects.create(systemActor, { name, permissions, clusterIds: null }));
   for (const token of await adminProjects.listTokens(systemActor, project.id))
     await adminProjects.revokeToken(systemActor, project.id, token.id);
   return (await adminProjects.issueToken(systemActor, project.id, null)).token;

@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import { type CustomerActor } from '#operations/accounts/index.ts';
+import type { CustomerActor } from '#operations/accounts/index.ts';
 import type { DemoWorldDeps } from './index.ts';
 
 const waitMaxMs = 60_000;
@@ -21,7 +21,10 @@ export async function ensureRunningServer(
   const deadline = deps.clock.monotonicMs() + waitMaxMs;
   while ((await servers.countServers(actor, tenantId, { ...living, statuses: ['running'] })) === 0) {
     if (deps.clock.monotonicMs() > deadline) {
-      throw new CodedError('demo_world.no_server', 'The server of the demo world did not come up within a minute.');
+      throw new CodedError(
+        'demo_world.no_server',
+        'The server of the demo world did not come up within a minute.',
+      );
     }
     await deps.clock.wait(pollMs);
   }

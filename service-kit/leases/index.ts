@@ -69,7 +69,6 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
       }
       await options.clock.wait(options.intervalMs, abort.signal);
     }
-    await releaseLease(options.db(), options.name, holder).catch(() => {});
   }
 
   return {
@@ -82,6 +81,8 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
     async stop() {
       abort.abort();
       await finished;
+      // Also after `runOnce` alone: a command must not keep the loop of a running program waiting.
+      await releaseLease(options.db(), options.name, holder).catch(() => {});
     },
   };
 }

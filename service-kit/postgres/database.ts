@@ -50,6 +50,9 @@ export function createPool(connectionString: string, max: number): { pool: pg.Po
     idleTimeoutMillis: 30_000,
   });
   pool.on('error', () => {});
+  // The pool listens to idle clients alone. Without this one a connection that is cut inside a transaction would end the
+  // process instead of failing the query that waits on it.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
 }
 

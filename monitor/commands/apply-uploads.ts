@@ -1,0 +1,17 @@
+/** `./svc monitor apply-uploads`: the inbox worker alone. */
+import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
+import { composeMonitor } from '../composition.ts';
+import { readConfig } from '../config.ts';
+
+export async function applyUploads(environment: NodeJS.ProcessEnv, isOnce: boolean): Promise<number> {
+  const monitor = composeMonitor(readConfig(environment));
+  const { database, inbox, reporter } = monitor;
+  if (!isOnce) return runUntilSignal([database, inbox.worker], reporter, () => reporter.info('ready'));
+  const stop = await startParts([database], reporter);
+  try {
+    await inbox.drain();
+    return 0;
+  } finally {
+    await stop();
+  }
+}

@@ -1,0 +1,17 @@
+/** `./svc monitor serve`: the database, the server and the loops, until a signal. */
+import { runUntilSignal } from '#common/lifecycle/index.ts';
+import { composeMonitor } from '../composition.ts';
+import { readConfig } from '../config.ts';
+import { createDemoWorld } from '../demo-world/index.ts';
+import { createMonitorServer } from '../server.ts';
+
+export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
+  const config = readConfig(environment);
+  const monitor = composeMonitor(config);
+  const server = await createMonitorServer(config, monitor);
+  const parts = [monitor.database, server, ...monitor.loops];
+  if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));
+  return runUntilSignal(parts, monitor.reporter, () => {
+    monitor.reporter.info('ready', { url: config.publicUrl ?? server.url });
+  });
+}

@@ -1,0 +1,110 @@
+/** The monitor's settings; the only reader of its environment. */
+import { join, resolve } from 'node:path';
+import {
+  booleanSetting,
+  choiceSetting,
+  databaseUrlSetting,
+  httpUrlSetting,
+  integerSetting,
+  optionalTextSetting,
+  readSettings,
+  textSetting,
+} from '#common/config/index.ts';
+
+export const monitorSettings = {
+  dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
+  host: textSetting('SVC_MONITOR_HOST', '127.0.0.1', 'The address the monitor listens on.'),
+  port: integerSetting(
+    'SVC_MONITOR_PORT',
+    8090,
+    { min: 0, max: 65_535 },
+    'The port the monitor listens on; 0 takes any free one.',
+  ),
+  publicUrl: httpUrlSetting(
+    'SVC_MONITOR_PUBLIC_URL',
+    null,
+    'The URL under which people and sensors reach the monitor; https makes its cookies secure.',
+  ),
+  databaseUrl: databaseUrlSetting(
+    'SVC_MONITOR_DATABASE_URL',
+    "The monitor's PostgreSQL database, 15 or newer.",
+  ),
+  hasInboxWorker: booleanSetting(
+    'SVC_MONITOR_INBOX_WORKER',
+    true,
+    'Whether serve also turns uploads into facts; 0 leaves that to "./svc monitor apply-uploads".',
+  ),
+  hasTrafficSync: booleanSetting(
+    'SVC_OPS_DDOS_SYNC',
+    true,
+    'Whether serve also delivers minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
+  ),
+  trafficSyncSeconds: integerSetting(
+    'SVC_OPS_DDOS_SYNC_SECONDS',
+    30,
+    { min: 5, max: 3600, unit: 's' },
+    'Pause between two deliveries to operations.',
+  ),
+  hasInventorySync: booleanSetting(
+    'SVC_OPS_INVENTORY_SYNC',
+    true,
+    'Whether serve imports the inventory by itself; with 0 it is imported by "Sync now" alone. Notices count either way.',
+  ),
+  inventorySyncSeconds: integerSetting(
+    'SVC_OPS_INVENTORY_SYNC_SECONDS',
+    60,
+    { min: 5, max: 3600, unit: 's' },
+    'Pause between two imports of the inventory.',
+  ),
+  hasMaintenance: booleanSetting(
+    'SVC_MONITOR_MAINTENANCE',
+    true,
+    'Whether serve removes expired data every hour; 0 leaves that to "./svc monitor maintain_metrics".',
+  ),
+  logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
+  logLevel: choiceSetting(
+    'SVC_LOG_LEVEL',
+    ['debug', 'info', 'warn', 'error'],
+    'info',
+    'The least that is logged.',
+  ),
+  allowDocumentationAddresses: booleanSetting(
+    'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
+    false,
+    'Counts documentation ranges as globally routable; for labs and demo worlds only.',
+  ),
+  isDemoWorld: booleanSetting(
+    'SVC_DEMO_WORLD',
+    false,
+    'Seeds a demo world and writes its logins to demo.json in the data directory.',
+  ),
+  demoOperationsUrl: httpUrlSetting('SVC_DEMO_OPERATIONS_URL', null, "The demo world's operations server."),
+  demoOperationsToken: optionalTextSetting(
+    'SVC_DEMO_OPERATIONS_TOKEN',
+    "The demo world's admin API token; not kept in any log.",
+  ),
+  demoClusterId: integerSetting(
+    'SVC_DEMO_CLUSTER_ID',
+    0,
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    'The cluster of operations that the demo site holds; 0 for none.',
+  ),
+  demoNoticeSecret: optionalTextSetting(
+    'SVC_DEMO_NOTICE_SECRET',
+    "The demo world's signing secret of destroy notices.",
+  ),
+  demoLocalCidrs: textSetting(
+    'SVC_DEMO_LOCAL_CIDRS',
+    '192.0.2.0/24,2001:db8:1::/48',
+    "The demo site's local prefixes, separated by commas.",
+  ),
+};
+
+export type MonitorConfig = ReturnType<typeof readConfig>;
+
+/** Reads and checks the settings; `programDir` is the monitor's own folder in the data directory. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
+  const values = readSettings(monitorSettings, environment);
+  const dataDirectory = resolve(values.dataDirectory);
+  return { ...values, dataDirectory, programDir: join(dataDirectory, 'monitor') };
+}

@@ -1,0 +1,32 @@
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type OperationsClient, safeFaultText } from './client.ts';
+import { readConnection, writeCheck } from './store.ts';
+
+/**
+ * Asks operations what the token's project may do, and keeps the answer (NET-4.l, NET-5.1).
+ *
+ * A permission that was granted since counts from here on, with the same token. Throws `OperationsError`.
+ */
+export async function checkConnection(
+  db: Queryable,
+  createClient: (connection: { baseUrl: string; token: string }) => OperationsClient,
+): Promise<void> {
+  const connection = await readConnection(db);
+  if (!connection) return;
+  try {
+    const { project, capabilities } = await createClient(connection).discover();
+    await writeCheck(db, connection, {
+      projectName: project.name.slice(0, 200),
+      capabilities: known(capabilities),
+    });
+  } catch (error) {
+    await writeCheck(db, connection, { error: safeFaultText(error) });
+    throw error;
+  }
+}
+
+/** Names are bounded before they are kept: an answer of thousands of flags is no answer of ours. */
+function known(capabilities: Record<string, true | number>): Record<string, true | number> {
+  const entries = Object.entries(capabilities).filter(([name]) => /^[a-z0-9_]{1,80}$/.test(name));
+  return Object.fromEntries(entries.slice(0, 100));
+}

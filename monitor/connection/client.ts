@@ -1,0 +1,194 @@
+/**
+ * The monitor's client of the admin API: bounded in time and size, never redirected, never believing what it reads.
+ *
+ * Every failure is one of a few fixed sentences (NET-4.10): what operations answered in an error is neither kept nor
+ * logged, because it may hold anything.
+ */
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { CodedError } from '#common/errors/index.ts';
+import {
+  Discovery,
+  InventoryPage,
+  type ProjectPermission,
+  projectPermissions,
+  TargetsPage,
+  TelemetryReceipts,
+  type TelemetryRequest,
+} from '#contracts/admin-api/schemas.ts';
+
+export interface OperationsClient {
+  /** What the token's project may do. */
+  discover(): Promise<Discovery>;
+  /** A page of virtual machines after this id; null as the next id ends the listing. */
+  listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
+  /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
+  listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
+  /** Sends minutes; the receipts answer the targets in the order sent. */
+  postTelemetry(request: TelemetryRequest): Promise<TelemetryReceipts>;
+}
+
+export interface OperationsClientOptions {
+  /** Without a trailing slash. */
+  baseUrl: string;
+  token: string;
+  /** For a whole call, connecting and reading included. */
+  timeoutMs?: number;
+}
+
+export type OperationsFault =
+  | 'unreachable'
+  | 'timeout'
+  | 'redirected'
+  | 'unauthorized'
+  | 'permission_missing'
+  | 'refused'
+  | 'failed'
+  | 'malformed';
+
+const sentences: Record<OperationsFault, string> = {
+  unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
+  timeout: 'Operations did not answer in time. The next run tries again.',
+  redirected: 'Operations answered with a redirect, which is not followed. Enter the final base URL.',
+  unauthorized:
+    'Operations refused the token. Create a new token for the admin API project and enter it here.',
+  permission_missing:
+    'The admin API project lacks the permission for this feed. Edit the project in operations; the token stays valid.',
+  refused: 'Operations refused the request as invalid.',
+  failed: 'Operations reported an error of its own. The next run tries again.',
+  malformed: 'The answer from operations was not understood or was cut off. The next run tries again.',
+};
+
+/** A failed call; `message` is one of the fixed sentences and may be shown and stored. */
+export class OperationsError extends CodedError {
+  readonly fault: OperationsFault;
+  /** The permission that operations missed, where it named one that we know. */
+  readonly permission: ProjectPermission | null;
+
+  constructor(fault: OperationsFault, permission: ProjectPermission | null = null) {
+    super(`operations.${fault}`, sentences[fault]);
+    this.fault = fault;
+    this.permission = permission;
+  }
+}
+
+/** True when the next call would fail the same way, whatever it asks for. */
+export function concernsEveryCall(fault: OperationsFault): boolean {
+  return fault !== 'refused' && fault !== 'failed' && fault !== 'malformed';
+}
+
+/** The sentence for any thrown value; what is not from operations is ours and says only that. */
+export function safeFaultText(error: unknown): string {
+  if (error instanceof OperationsError) return error.message;
+  return 'The monitor met an error of its own; its log has the details.';
+}
+
+const answerBytesMax = 8 * 1024 * 1024;
+const MissingPermission = Compile(
+  Type.Object({ error: Type.Object({ details: Type.Object({ permission: Type.String() }) }) }),
+);
+
+const answers = {
+  discovery: Compile(Discovery),
+  vms: Compile(InventoryPage),
+  targets: Compile(TargetsPage),
+  receipts: Compile(TelemetryReceipts),
+};
+
+interface Check<T> {
+  Check(value: unknown): value is T;
+}
+
+export function createOperationsClient(options: OperationsClientOptions): OperationsClient {
+  const timeoutMs = options.timeoutMs ?? 10_000;
+
+  async function call<T>(path: string, check: Check<T>, body?: object): Promise<T> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const { status, text } = await exchange(`${options.baseUrl}/api/admin/v1${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        authorization: `Bearer ${options.token}`,
+        accept: 'application/json',
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+      // A redirect could carry the token to another host.
+      redirect: 'manual',
+      signal,
+    });
+    if (status !== 200) throw faultOf(status, text);
+    const answer = parseJson(text);
+    if (!check.Check(answer)) throw new OperationsError('malformed');
+    return answer;
+  }
+
+  const page = (afterId: number | null, limit: number) =>
+    `?limit=${limit}${afterId === null ? '' : `&after_id=${afterId}`}`;
+  return {
+    discover: () => call('/discovery/', answers.discovery),
+    listVms: (afterId, limit) => call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
+    listTargets: (afterId, limit) => call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
+    postTelemetry: (request) => call('/protect/telemetry/', answers.receipts, request),
+  };
+}
+
+async function exchange(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
+  try {
+    const response = await fetch(url, init);
+    return { status: response.status, text: await readBounded(response) };
+  } catch (error) {
+    if (error instanceof OperationsError) throw error;
+    throw new OperationsError(transportFault(error));
+  }
+}
+
+/** The fault of a call that got no whole answer. A cut answer is told apart from an unreachable host. */
+function transportFault(error: unknown): OperationsFault {
+  const { name, cause, message } = error as Error & { cause?: { code?: string } };
+  if (name === 'TimeoutError' || name === 'AbortError') return 'timeout';
+  if (message === 'terminated' || cause?.code === 'UND_ERR_SOCKET') return 'malformed';
+  return 'unreachable';
+}
+
+async function readBounded(response: Response): Promise<string> {
+  if (!response.body) return '';
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+    size += chunk.length;
+    if (size > answerBytesMax) throw new OperationsError('malformed');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function faultOf(status: number, text: string): OperationsError {
+  if (status >= 300 && status < 400) return new OperationsError('redirected');
+  if (status === 401) return new OperationsError('unauthorized');
+  if (status === 403) return new OperationsError('permission_missing', namedPermission(text));
+  if (status >= 400 && status < 500 && status !== 408 && status !== 429)
+    return new OperationsError('refused');
+  return new OperationsError('failed');
+}
+
+/** The permission's name is taken over only when it is one of the contract's. */
+function namedPermission(text: string): ProjectPermission | null {
+  const body = tryParse(text);
+  if (!MissingPermission.Check(body)) return null;
+  const { permission } = body.error.details;
+  return permission in projectPermissions ? (permission as ProjectPermission) : null;
+}
+
+function parseJson(text: string): unknown {
+  const value = tryParse(text);
+  if (value === undefined) throw new OperationsError('malformed');
+  return value;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The connection to operations: base URL, token, enabled, what the token's project may do, and the secret of
+ * destroy notices.
+ *
+ * The token and the secret go in and never come out: pages get a view without them. Disabling stops imports and
+ * feeds; destroy notices are honoured all the same (NET-4.7), because they come from the other side.
+ */
+import { randomBytes } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { checkConnection } from './check-connection.ts';
+import { createOperationsClient, type OperationsClient } from './client.ts';
+import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput } from './connection.ts';
+import * as store from './store.ts';
+
+export { concernsEveryCall, type OperationsClient, OperationsError, safeFaultText } from './client.ts';
+export {
+  allowsApplicationIdentity,
+  allowsFeed,
+  type ConnectionView,
+  type Feed,
+  feedCapabilities,
+  type SaveConnectionInput,
+} from './connection.ts';
+export type { NoticeSecretStatus } from './store.ts';
+
+/** An enabled connection, ready to be called. */
+export interface OpenConnection {
+  client: OperationsClient;
+  capabilities: Readonly<Record<string, true | number>>;
+  /** When discovery last succeeded or failed, null for never. */
+  checkedAtMs: number | null;
+}
+
+export interface Connection {
+  /** Null while none has been saved. */
+  view(): Promise<ConnectionView | null>;
+  /** Throws `connection.invalid`; the first save needs a token. */
+  save(actor: Actor, input: SaveConnectionInput): Promise<void>;
+  /** Discovery now (NET-4.l); throws `OperationsError`, whose message may be shown. */
+  check(): Promise<void>;
+  /** The enabled connection; null when there is none or it is disabled. */
+  open(): Promise<OpenConnection | null>;
+  /** Makes a secret and returns it, the only time it is ever shown; the former one is refused from now on (NET-4.8). */
+  createNoticeSecret(actor: Actor): Promise<string>;
+  /** Sets a secret that was agreed on elsewhere, such as in the demo world. */
+  setNoticeSecret(actor: Actor, secret: string): Promise<void>;
+  /** The secret to verify with, asked anew for each notice so that a rotation counts at once on every replica. */
+  readNoticeSecret(): Promise<string | null>;
+  noticeStatus(): Promise<store.NoticeSecretStatus | null>;
+  /** Counts refused notices; shows a forgotten rotation. */
+  countRefusals(count: number): Promise<void>;
+}
+
+export interface ConnectionDeps {
+  db: () => Queryable;
+  /** How operations is called; another one in tests of failures. */
+  createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
+}
+
+const noticeSecretLengthMin = 24;
+
+export function createConnection(deps: ConnectionDeps): Connection {
+  const createClient = deps.createClient ?? createOperationsClient;
+  return {
+    async view() {
+      const stored = await store.readConnection(deps.db());
+      if (!stored) return null;
+      const { token: _, ...view } = stored;
+      return view;
+    },
+    async save(actor, input) {
+      requireOperator(actor);
+      const token = input.token ? parseToken(input.token) : (await store.readConnection(deps.db()))?.token;
+      if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
+      await store.writeConnection(deps.db(), {
+        baseUrl: parseBaseUrl(input.baseUrl),
+        token,
+        isEnabled: input.isEnabled,
+      });
+    },
+    check: () => checkConnection(deps.db(), createClient),
+    async open() {
+      const stored = await store.readConnection(deps.db());
+      if (!stored?.isEnabled) return null;
+      return {
+        client: createClient(stored),
+        capabilities: stored.capabilities,
+        checkedAtMs: stored.checkedAtMs,
+      };
+    },
+    async createNoticeSecret(actor) {
+      requireOperator(actor);
+      const secret = randomBytes(32).toString('base64url');
+      await store.writeNoticeSecret(deps.db(), secret);
+      return secret;
+    },
+    async setNoticeSecret(actor, secret) {
+      requireOperator(actor);
+      if (secret.length < noticeSecretLengthMin) {
+        throw new CodedError(
+          'connection.invalid',
+          `A notice signing secret needs at least ${noticeSecretLengthMin} characters.`,
+        );
+      }
+      await store.writeNoticeSecret(deps.db(), secret);
+    },
+    readNoticeSecret: () => store.readNoticeSecret(deps.db()),
+    noticeStatus: () => store.readNoticeStatus(deps.db()),
+    countRefusals: (count) => store.addRefusals(deps.db(), count),
+  };
+}

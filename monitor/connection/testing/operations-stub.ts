@@ -1,0 +1,101 @@
+/**
+ * A real HTTP server that answers as operations would, or fails as operations might. Only for tests.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type {
+  AllocationTarget,
+  InventoryVm,
+  ReceiptOutcome,
+  TelemetryRequest,
+} from '#contracts/admin-api/schemas.ts';
+import { mintCredential } from '#service-kit/credentials/index.ts';
+
+export interface OperationsStub extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  capabilities: Record<string, true | number>;
+  vms: InventoryVm[];
+  targets: AllocationTarget[];
+  /** Items of one page of a listing. */
+  pageSize: number;
+  /** Minute requests that arrived whole. */
+  readonly posted: TelemetryRequest[];
+  /** What the next minute requests answer for a target. */
+  receipt: (request: TelemetryRequest) => ReceiptOutcome;
+  /** Takes a request over; true when it has answered, or never will. */
+  intercept: (request: IncomingMessage, response: ServerResponse, path: string, body: string) => boolean;
+}
+
+export const allCapabilities: Record<string, true | number> = {
+  vm_inventory: true,
+  vm_inventory_version: 1,
+  protect_telemetry_ingest: true,
+  protect_telemetry_contract_version: 1,
+  protect_application_identity: true,
+  protect_application_identity_version: 1,
+};
+
+export async function startOperationsStub(): Promise<OperationsStub> {
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString('utf8');
+    const url = new URL(request.url!, 'http://operations');
+    const path = url.pathname.replace('/api/admin/v1', '');
+    if (stub.intercept(request, response, path, body)) return;
+    if (request.headers.authorization !== `Bearer ${stub.token}`) return send(response, 401, {});
+    const afterId = Number(url.searchParams.get('after_id') ?? 0);
+    if (path === '/discovery/') {
+      return send(response, 200, {
+        project: { id: 1, name: 'monitor' },
+        capabilities: stub.capabilities,
+      });
+    }
+    if (path === '/inventory/vms/') {
+      return send(response, 200, {
+        ...pageOf('vms', stub.vms, afterId, stub.pageSize),
+        as_of: new Date().toISOString(),
+      });
+    }
+    if (path === '/protect/targets/')
+      return send(response, 200, pageOf('targets', stub.targets, afterId, stub.pageSize));
+    if (path === '/protect/telemetry/') {
+      const posted = JSON.parse(body) as TelemetryRequest;
+      stub.posted.push(posted);
+      const receipt = stub.receipt(posted);
+      return send(response, 200, { receipts: posted.targets.map(({ id }) => ({ id, receipt })) });
+    }
+    return send(response, 404, {});
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const stub: OperationsStub = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: mintCredential('svcadm').token,
+    capabilities: { ...allCapabilities },
+    vms: [],
+    targets: [],
+    pageSize: 2,
+    posted: [],
+    receipt: () => 'accepted',
+    intercept: () => false,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+  return stub;
+}
+
+export function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function pageOf<T extends { id: number }>(name: string, items: readonly T[], afterId: number, size: number) {
+  const page = items
+    .filter((item) => item.id > afterId)
+    .sort((a, b) => a.id - b.id)
+    .slice(0, size);
+  const hasMore = items.some((item) => item.id > (page.at(-1)?.id ?? Number.POSITIVE_INFINITY));
+  return { [name]: page, next_after_id: hasMore ? page.at(-1)!.id : null };
+}

@@ -1,0 +1,118 @@
+/**
+ * Minute facts of one address as the points of the feed (NET-2.4.0).
+ *
+ * Rates are `bytes * 8 / 60`, not rounded, so that the bytes come back exactly. A gap makes no point: nothing is filled
+ * with zeros. Attack rates are unknown (null) and so are expected ones: without detector reports no minute can be
+ * called free of attacks (NET-2.4.5, NET-2.4.6).
+ */
+import type { TelemetryApplication, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressMinute } from '#monitor/traffic/index.ts';
+
+/** Identities of one minute (NET-2.4.1). */
+export const identitiesMax = 20;
+const nameLengthMax = 253;
+
+const transports: Readonly<Record<number, string>> = {
+  1: 'icmp',
+  2: 'igmp',
+  4: 'ipip',
+  6: 'tcp',
+  17: 'udp',
+  41: 'ipv6',
+  47: 'gre',
+  50: 'esp',
+  51: 'ah',
+  58: 'icmpv6',
+  89: 'ospf',
+  132: 'sctp',
+};
+
+/** A point for each minute that was observed, in order. */
+export function buildPoints(
+  minutes: readonly AddressMinute[],
+  applications: readonly AddressApplication[],
+  withIdentity: boolean,
+): TelemetryPoint[] {
+  const byMinute = Map.groupBy(applications, (row) => row.minute);
+  const points: TelemetryPoint[] = [];
+  for (const entry of minutes) {
+    if (entry.isGap) continue;
+    const rows = byMinute.get(entry.minute) ?? [];
+    points.push({
+      timestamp: new Date(entry.minute * 1000).toISOString(),
+      inbound_bps: (entry.rxBytes * 8) / 60,
+      outbound_bps: (entry.txBytes * 8) / 60,
+      pps: entry.packets / 60,
+      expected_bps: null,
+      expected_pps: null,
+      ddos_bps: null,
+      ddos_pps: null,
+      coverage: entry.coverage,
+      applications: withIdentity ? listIdentities(rows) : listNames(rows),
+    });
+  }
+  return points;
+}
+
+/**
+ * At most 20 identities of name, transport and port: those that sent first, then by bytes; the rest is left out
+ * without an aggregate. What only a remote address names never leaves the monitor (NET-2.4.4).
+ */
+export function listIdentities(rows: readonly AddressApplication[]): TelemetryApplication[] {
+  const identities = new Map<string, Required<TelemetryApplication>>();
+  for (const row of rows) {
+    if (!row.isAttributed) continue;
+    const transport = transports[row.protocol] ?? `ip-${row.protocol}`;
+    const name = row.name.slice(0, nameLengthMax);
+    const key = JSON.stringify([name, transport, row.serverPort]);
+    const identity = identities.get(key);
+    if (identity) addBytes(identity, row);
+    else {
+      identities.set(key, {
+        name,
+        inbound_bytes: row.inboundBytes,
+        outbound_bytes: row.outboundBytes,
+        transport,
+        server_port: row.serverPort,
+      });
+    }
+  }
+  return [...identities.values()].sort(compareUse).slice(0, identitiesMax);
+}
+
+/** For receivers without identities: names only; the top 19 and Other where there are more than 20. */
+export function listNames(rows: readonly AddressApplication[]): TelemetryApplication[] {
+  const names = new Map<string, TelemetryApplication>();
+  for (const row of rows) {
+    if (!row.isAttributed) continue;
+    const name = row.name.slice(0, nameLengthMax);
+    const entry = names.get(name);
+    if (entry) addBytes(entry, row);
+    else names.set(name, { name, inbound_bytes: row.inboundBytes, outbound_bytes: row.outboundBytes });
+  }
+  const sorted = [...names.values()].sort(compareUse);
+  if (sorted.length <= identitiesMax) return sorted;
+  const other = { name: 'Other', inbound_bytes: 0, outbound_bytes: 0 };
+  for (const entry of sorted.slice(identitiesMax - 1)) {
+    other.inbound_bytes += entry.inbound_bytes;
+    other.outbound_bytes += entry.outbound_bytes;
+  }
+  return [...sorted.slice(0, identitiesMax - 1), other];
+}
+
+function addBytes(entry: TelemetryApplication, row: AddressApplication): void {
+  entry.inbound_bytes += row.inboundBytes;
+  entry.outbound_bytes += row.outboundBytes;
+}
+
+/** Outbound evidence first, then bytes; names and ports break ties, so that a replay sends the same rows. */
+function compareUse(a: TelemetryApplication, b: TelemetryApplication): number {
+  const hasSent = Number(b.outbound_bytes > 0) - Number(a.outbound_bytes > 0);
+  if (hasSent !== 0) return hasSent;
+  const bytes = b.inbound_bytes + b.outbound_bytes - (a.inbound_bytes + a.outbound_bytes);
+  if (bytes !== 0) return bytes;
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  const transport = (a.transport ?? '').localeCompare(b.transport ?? '');
+  return transport !== 0 ? transport : (a.server_port ?? -1) - (b.server_port ?? -1);
+}

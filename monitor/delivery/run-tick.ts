@@ -1,0 +1,268 @@
+/**
+ * One tick of the minute feed (NET-4.3): up to 50 allocations, the longest-waiting first, one request for each.
+ *
+ * Every cursor is written in a transaction that holds the lease's term, so a process that was asleep while another
+ * took over moves nothing. A request that fails keeps its allocation's cursor and costs it its turn only.
+ */
+
+import type { Clock } from '#common/clock/index.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import {
+  allowsApplicationIdentity,
+  allowsFeed,
+  type Connection,
+  concernsEveryCall,
+  type OpenConnection,
+  OperationsError,
+  safeFaultText,
+} from '#monitor/connection/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import type { Traffic } from '#monitor/traffic/index.ts';
+import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { fetchTargets } from './fetch-targets.ts';
+import { completeUntil, createCursor, firstWholeMinute } from './plan-visit.ts';
+import {
+  countTargets,
+  dropTarget,
+  listDueTargets,
+  replaceTargets,
+  type StoredTarget,
+  writeCursor,
+  writeFeedRun,
+} from './store.ts';
+import { type VisitContext, type VisitResult, visitAllocation } from './visit-allocation.ts';
+
+export interface TickDeps {
+  db: () => Queryable;
+  connection: Connection;
+  sites: Pick<Sites, 'listClusters'>;
+  traffic: Pick<Traffic, 'readAddressMinutes' | 'listCaptures'>;
+  applications: Pick<Applications, 'readAddressApplications'>;
+  clock: Clock;
+  /** Documentation ranges count as globally routable: lab and demo worlds alone. */
+  documentationIsGlobal: boolean;
+}
+
+/** What outlives a tick in one process; all of it may be forgotten. */
+export interface TickMemory {
+  targetsFetchedAtMs: number | null;
+}
+
+/** A tick that another process may take over ends here, without a trace. */
+class LeaseLost extends Error {}
+
+export const feedName = 'telemetry';
+const allocationsPerTick = 50;
+const targetsKeptMs = 30_000;
+const capabilitiesKeptMs = 5 * 60_000;
+/** Two transport failures in a row: the others would meet the same. */
+const transportFailuresMax = 2;
+
+type Counts = Record<
+  | 'targets'
+  | 'unsupported'
+  | 'unmapped'
+  | 'visited'
+  | 'points'
+  | 'accepted'
+  | 'unchanged'
+  | 'unmatched'
+  | 'source_conflict'
+  | 'empty'
+  | 'waiting'
+  | 'failed',
+  number
+>;
+
+export interface TickResult {
+  counts: Counts;
+  error: string | null;
+}
+
+/** Runs a tick under a lease; null when there is no enabled connection or the lease was lost. */
+export async function runTick(
+  deps: TickDeps,
+  memory: TickMemory,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<TickResult | null> {
+  const counts: Counts = {
+    ...{ targets: 0, unsupported: 0, unmapped: 0, visited: 0, points: 0, accepted: 0, unchanged: 0 },
+    ...{ unmatched: 0, source_conflict: 0, empty: 0, waiting: 0, failed: 0 },
+  };
+  const run = { error: null as string | null, latestMinute: null as number | null };
+  try {
+    const open = await openFeed(deps);
+    if (!open) return null;
+    await refreshTargets(deps, memory, open, lease, renew);
+    await visitAll(deps, memory, open, lease, renew, signal, counts, run);
+  } catch (error) {
+    if (error instanceof LeaseLost) return null;
+    run.error = safeFaultText(error);
+    await writeState(deps, lease, counts, run);
+    if (!(error instanceof OperationsError)) throw error;
+    return { counts, error: run.error };
+  }
+  await writeState(deps, lease, counts, run);
+  return { counts, error: run.error };
+}
+
+/** The connection, once its project may take the feed; asks discovery where that is not known or not allowed yet. */
+async function openFeed(deps: TickDeps): Promise<OpenConnection | null> {
+  const open = await deps.connection.open();
+  if (!open) return null;
+  const isFresh = open.checkedAtMs !== null && deps.clock.nowMs() - open.checkedAtMs < capabilitiesKeptMs;
+  if (isFresh && allowsFeed(open.capabilities, 'telemetry')) return open;
+  await deps.connection.check();
+  const checked = await deps.connection.open();
+  if (!checked) return null;
+  if (!allowsFeed(checked.capabilities, 'telemetry')) {
+    throw new OperationsError('permission_missing', 'protect_telemetry_ingest');
+  }
+  return checked;
+}
+
+async function refreshTargets(
+  deps: TickDeps,
+  memory: TickMemory,
+  open: OpenConnection,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+): Promise<void> {
+  const now = deps.clock.nowMs();
+  if (memory.targetsFetchedAtMs !== null && now - memory.targetsFetchedAtMs < targetsKeptMs) return;
+  const targets = await fetchTargets(open.client, renew, deps.documentationIsGlobal);
+  if (!targets) throw new LeaseLost();
+  await underLease(deps, lease, (trx) => replaceTargets(trx, targets));
+  memory.targetsFetchedAtMs = now;
+}
+
+async function visitAll(
+  deps: TickDeps,
+  memory: TickMemory,
+  open: OpenConnection,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+  signal: AbortSignal,
+  counts: Counts,
+  run: { error: string | null; latestMinute: number | null },
+): Promise<void> {
+  const mappings = await deps.sites.listClusters();
+  const siteOf = new Map(mappings.map(({ clusterId, siteId }) => [clusterId, siteId]));
+  const mapped = [...siteOf.keys()];
+  Object.assign(counts, await countTargets(deps.db(), mapped));
+  const contextOf = createContexts(deps, open, siteOf);
+  let failuresInRow = 0;
+  for (const target of await listDueTargets(deps.db(), mapped, allocationsPerTick)) {
+    if (signal.aborted) return;
+    if (!(await renew())) throw new LeaseLost();
+    counts.visited += 1;
+    const context = await contextOf(target.clusterId);
+    try {
+      const result = await visitAllocation(context, target);
+      await keepResult(deps, memory, lease, target, result);
+      counts[result.outcome] += 1;
+      counts.points += result.points;
+      run.latestMinute = Math.max(run.latestMinute ?? 0, result.latestMinute ?? 0) || null;
+      failuresInRow = 0;
+    } catch (error) {
+      if (!(error instanceof OperationsError)) throw error;
+      counts.failed += 1;
+      run.error = error.message;
+      await keepFailure(deps, lease, target, context, error);
+      failuresInRow += 1;
+      const isHopeless = error.fault !== 'timeout' && error.fault !== 'unreachable';
+      if (concernsEveryCall(error.fault) && (isHopeless || failuresInRow >= transportFailuresMax)) return;
+    }
+  }
+}
+
+/** What all allocations of a site share, read once a tick. */
+function createContexts(
+  deps: TickDeps,
+  open: OpenConnection,
+  siteOf: ReadonlyMap<number, number>,
+): (clusterId: number) => Promise<VisitContext> {
+  const contexts = new Map<number, VisitContext>();
+  return async (clusterId) => {
+    const siteId = siteOf.get(clusterId)!;
+    let context = contexts.get(siteId);
+    if (!context) {
+      const captures = await deps.traffic.listCaptures(siteId);
+      context = {
+        traffic: deps.traffic,
+        applications: deps.applications,
+        client: open.client,
+        siteId,
+        clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
+        completeUntil: completeUntil(captures, deps.clock.nowMs()),
+        withIdentity: allowsApplicationIdentity(open.capabilities),
+      };
+      contexts.set(siteId, context);
+    }
+    return context;
+  };
+}
+
+async function keepResult(
+  deps: TickDeps,
+  memory: TickMemory,
+  lease: Lease,
+  target: StoredTarget,
+  result: VisitResult,
+): Promise<void> {
+  await underLease(deps, lease, async (trx) => {
+    await writeCursor(trx, target, result.cursor, result.outcome);
+    if (result.outcome === 'unmatched') await dropTarget(trx, target.id, target.assignedAt);
+  });
+  // Operations knows another owner by now: ask for the targets again at the next tick.
+  if (result.outcome === 'unmatched') memory.targetsFetchedAtMs = null;
+}
+
+/** A failed request keeps the cursor, and costs the turn. */
+async function keepFailure(
+  deps: TickDeps,
+  lease: Lease,
+  target: StoredTarget,
+  context: VisitContext,
+  error: OperationsError,
+): Promise<void> {
+  const cursor =
+    target.cursor ?? createCursor(firstWholeMinute(Date.parse(target.assignedAt)), context.completeUntil);
+  await underLease(deps, lease, (trx) => writeCursor(trx, target, cursor, error.fault));
+}
+
+async function writeState(
+  deps: TickDeps,
+  lease: Lease,
+  counts: Counts,
+  run: { error: string | null; latestMinute: number | null },
+): Promise<void> {
+  await underLease(deps, lease, (trx) =>
+    writeFeedRun(trx, feedName, {
+      error: run.error,
+      counts,
+      hasReceipt: counts.accepted + counts.unchanged > 0,
+      latestAcknowledgedMinute: run.latestMinute,
+    }),
+  ).catch((error) => {
+    if (!(error instanceof LeaseLost)) throw error;
+  });
+}
+
+/** A transaction that commits only under the lease's term. */
+async function underLease(
+  deps: TickDeps,
+  lease: Lease,
+  work: (trx: Queryable) => Promise<void>,
+): Promise<void> {
+  await deps
+    .db()
+    .transaction()
+    .execute(async (trx) => {
+      if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
+      await work(trx);
+    });
+}

@@ -1,0 +1,127 @@
+import type { ReceiptOutcome, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import { type OperationsClient, OperationsError } from '#monitor/connection/index.ts';
+import type { Traffic } from '#monitor/traffic/index.ts';
+import { buildPoints } from './build-points.ts';
+import {
+  advanceCursor,
+  type Cursor,
+  createCursor,
+  firstWholeMinute,
+  historySeconds,
+  planVisit,
+  type Visit,
+} from './plan-visit.ts';
+import type { StoredTarget } from './store.ts';
+
+/** Where an allocation's minutes are read and sent. */
+export interface VisitContext {
+  traffic: Pick<Traffic, 'readAddressMinutes'>;
+  applications: Pick<Applications, 'readAddressApplications'>;
+  client: Pick<OperationsClient, 'postTelemetry'>;
+  siteId: number;
+  /** All clusters of the site. */
+  clusterIds: readonly number[];
+  completeUntil: number;
+  /** The receiver takes transport and port. */
+  withIdentity: boolean;
+}
+
+export interface VisitResult {
+  /** `waiting`: no complete minute yet; `empty`: nothing observed, which is a result too. */
+  outcome: ReceiptOutcome | 'empty' | 'waiting';
+  cursor: Cursor;
+  points: number;
+  /** Start of the newest minute that was acknowledged. */
+  latestMinute: number | null;
+}
+
+/** Bytes of points in one request; a request must fit receivers whose bodies end at 256 KiB. */
+const pointsBytesMax = 192 * 1024;
+/** Of one request, as the contract has it. */
+const clusterIdsMax = 100;
+
+/**
+ * One visit: reads, sends one bounded request, and says where the cursor stands afterwards (NET-4.3).
+ *
+ * Throws `OperationsError` when the request failed; then the cursor stays where it was. `unmatched` and
+ * `source_conflict` acknowledge nothing, so they keep it as well.
+ */
+export async function visitAllocation(context: VisitContext, target: StoredTarget): Promise<VisitResult> {
+  const assignedFrom = firstWholeMinute(Date.parse(target.assignedAt));
+  const cursor = target.cursor ?? createCursor(assignedFrom, context.completeUntil);
+  const visit = planVisit(cursor, assignedFrom, context.completeUntil);
+  if (!visit) return { outcome: 'waiting', cursor, points: 0, latestMinute: null };
+
+  const { points, historyDone } = await readPoints(context, target.address, visit);
+  const advanced = advanceCursor(cursor, visit, historyDone);
+  if (points.length === 0) return { outcome: 'empty', cursor: advanced, points: 0, latestMinute: null };
+  const outcome = await send(context, target, points);
+  const isAcknowledged = outcome === 'accepted' || outcome === 'unchanged';
+  return {
+    outcome,
+    cursor: isAcknowledged ? advanced : cursor,
+    points: points.length,
+    latestMinute: isAcknowledged ? Date.parse(points.at(-1)!.timestamp) / 1000 : null,
+  };
+}
+
+/**
+ * The points of a visit in order; where they would grow too large, the older minutes end earlier.
+ *
+ * While catching up, stretches that hold nothing are passed over at once: a verified empty scan is a result.
+ */
+async function readPoints(
+  context: VisitContext,
+  address: string,
+  visit: Visit,
+): Promise<{ points: TelemetryPoint[]; historyDone: number }> {
+  const recent = await readRange(context, address, visit.recentFrom, visit.recentTo);
+  let { historyFrom: from, historyTo: to } = visit;
+  let history = await readRange(context, address, from, to);
+  while (visit.isCatchingUp && history.length === 0 && to < visit.recentFrom) {
+    from = to;
+    to = Math.min(from + historySeconds, visit.recentFrom);
+    history = await readRange(context, address, from, to);
+  }
+  let bytes = recent.reduce((sum, point) => sum + JSON.stringify(point).length, 0);
+  const kept: TelemetryPoint[] = [];
+  for (const point of history) {
+    bytes += JSON.stringify(point).length;
+    if (bytes > pointsBytesMax) {
+      return { points: [...kept, ...recent], historyDone: Date.parse(point.timestamp) / 1000 };
+    }
+    kept.push(point);
+  }
+  return { points: [...kept, ...recent], historyDone: to };
+}
+
+async function readRange(
+  context: VisitContext,
+  address: string,
+  from: number,
+  to: number,
+): Promise<TelemetryPoint[]> {
+  if (from >= to) return [];
+  const minutes = await context.traffic.readAddressMinutes(context.siteId, address, from, to);
+  if (minutes.every((minute) => minute.isGap)) return [];
+  const applications = await context.applications.readAddressApplications(context.siteId, address, from, to);
+  return buildPoints(minutes, applications, context.withIdentity);
+}
+
+async function send(
+  context: VisitContext,
+  target: StoredTarget,
+  series: TelemetryPoint[],
+): Promise<ReceiptOutcome> {
+  const { receipts } = await context.client.postTelemetry({
+    contract_version: 1,
+    source_site_id: context.siteId,
+    cluster_ids: context.clusterIds.length <= clusterIdsMax ? [...context.clusterIds] : [target.clusterId],
+    targets: [{ id: target.id, address: target.address, assigned_at: target.assignedAt, series }],
+  });
+  const receipt = receipts[0];
+  // One target was sent: an answer with none, with two or about another one proves nothing.
+  if (receipts.length !== 1 || receipt?.id !== target.id) throw new OperationsError('malformed');
+  return receipt.receipt;
+}

@@ -1,0 +1,102 @@
+/**
+ * The monitor's part of the demo world: people, one site, its cluster, and a token for the sensor.
+ *
+ * Seeding may run at every start and changes nothing that is there; the enrolment token is new each time, because one
+ * lives for an hour only. The file with the logins is written last, by rename, when everything is ready.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { MonitorConfig } from '../config.ts';
+import type { Connection } from '../connection/index.ts';
+import { type Operators, systemActor } from '../operators/index.ts';
+import type { Sensors } from '../sensors/index.ts';
+import type { Site, Sites } from '../sites/index.ts';
+
+interface Login {
+  email: string;
+  password: string;
+}
+
+interface DemoFile {
+  monitor_operator: Login;
+  monitor_viewer: Login;
+  site_id: number;
+  enrolment_token: string;
+}
+
+export interface DemoWorldDeps {
+  operators: Operators;
+  sites: Sites;
+  sensors: Sensors;
+  connection: Pick<Connection, 'save' | 'setNoticeSecret'>;
+}
+
+const siteName = 'Demo site';
+
+export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Part {
+  return {
+    name: 'demo world',
+    async start() {
+      const path = join(config.programDir, 'demo.json');
+      const before = await readBefore(path);
+      const operator = before?.monitor_operator ?? newLogin('operator@monitor.example');
+      const viewer = before?.monitor_viewer ?? newLogin('viewer@monitor.example');
+      await deps.operators.add({ ...operator, name: 'Olga Operator', role: 'operator' });
+      await deps.operators.add({ ...viewer, name: 'Victor Viewer', role: 'viewer' });
+      const site = await seedSite(config, deps.sites);
+      await seedConnection(config, deps.connection);
+      const { token } = await deps.sensors.createToken(systemActor, site.id);
+      await writeWhole(path, {
+        monitor_operator: operator,
+        monitor_viewer: viewer,
+        site_id: site.id,
+        enrolment_token: token,
+      });
+    },
+    async stop() {},
+  };
+}
+
+/** The site as it is; its prefixes are set when it is made and may be changed in the console afterwards. */
+async function seedSite(config: MonitorConfig, sites: Sites): Promise<Site> {
+  let site = (await sites.list()).find((known) => known.name === siteName);
+  if (!site) {
+    const made = await sites.create(systemActor, siteName);
+    const cidrs = config.demoLocalCidrs.split(',').filter((text) => text.trim() !== '');
+    site = (await sites.setLocalCidrs(systemActor, made.id, cidrs)) ?? made;
+  }
+  if (config.demoClusterId > 0) await sites.mapCluster(systemActor, config.demoClusterId, site.id);
+  return site;
+}
+
+async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['connection']): Promise<void> {
+  const { demoOperationsUrl, demoOperationsToken, demoNoticeSecret } = config;
+  if (demoOperationsUrl && demoOperationsToken) {
+    const input = { baseUrl: demoOperationsUrl, token: demoOperationsToken, isEnabled: true };
+    await connection.save(systemActor, input);
+  }
+  if (demoNoticeSecret) await connection.setNoticeSecret(systemActor, demoNoticeSecret);
+}
+
+function newLogin(email: string): Login {
+  return { email, password: randomBytes(12).toString('base64url') };
+}
+
+async function readBefore(path: string): Promise<DemoFile | null> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as DemoFile;
+  } catch (error) {
+    // A file that is missing or was torn is made again; everything else is the operator's to see.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+async function writeWhole(path: string, content: DemoFile): Promise<void> {
+  await mkdir(join(path, '..'), { recursive: true });
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  await rename(draft, path);
+}

@@ -1,0 +1,81 @@
+/** What a device is called and what its MAC says. */
+
+/** A device as pages show it. */
+export interface Device {
+  id: number;
+  siteId: number;
+  segment: string;
+  /** Lower-case pairs joined by colons. */
+  mac: string;
+  isRandomized: boolean;
+  operatorName: string | null;
+  manufacturer: string | null;
+  match: DeviceMatch | null;
+  firstSeenMs: number;
+  lastSeenMs: number;
+  archivedAtMs: number | null;
+}
+
+/** The last match that an import confirmed (NET-2.1.2). */
+export interface DeviceMatch {
+  clusterId: number;
+  vmId: number;
+  vmName: string;
+  matchedAtMs: number;
+  /** Since when the machine is gone; null while it lives. */
+  endedAtMs: number | null;
+}
+
+export interface DeviceLabel {
+  text: string;
+  source: 'operator' | 'vm' | 'manufacturer' | 'mac' | 'randomized';
+}
+
+/** What a device of a randomized MAC is called while nobody knows better. */
+const randomizedLabel = 'Randomized device';
+
+/**
+ * Operator name, then VM name, then manufacturer, then MAC (NET-2.1.1); a randomized MAC is never a name (NET-2.1.4).
+ *
+ * A device that came back after its machine was destroyed is not that machine any more, so an ended match names it
+ * only while it is archived.
+ */
+export function labelDevice(
+  device: Pick<Device, 'mac' | 'isRandomized' | 'operatorName' | 'manufacturer' | 'match' | 'archivedAtMs'>,
+): DeviceLabel {
+  if (device.operatorName) return { text: device.operatorName, source: 'operator' };
+  const { match } = device;
+  if (match && (match.endedAtMs === null || device.archivedAtMs !== null)) {
+    return { text: match.vmName, source: 'vm' };
+  }
+  if (device.isRandomized) return { text: randomizedLabel, source: 'randomized' };
+  if (device.manufacturer) return { text: device.manufacturer, source: 'manufacturer' };
+  return { text: device.mac, source: 'mac' };
+}
+
+/** Lower-case pairs joined by colons, from any usual spelling of a unicast MAC; null for anything else. */
+export function parseMac(text: string): string | null {
+  const isUsual =
+    /^[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}$/i.test(text) ||
+    /^[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}$/i.test(text) ||
+    /^[0-9a-f]{12}$/i.test(text);
+  if (!isUsual) return null;
+  const digits = text.replace(/[:.-]/g, '').toLowerCase();
+  // Group addresses and all zeros name no device.
+  if (Number.parseInt(digits.slice(0, 2), 16) & 1 || /^0+$/.test(digits)) return null;
+  return digits.match(/../g)!.join(':');
+}
+
+/** True when the locally administered bit is set: the address was made up, no manufacturer gave it (NET-2.1.4). */
+export function isRandomizedMac(mac: string): boolean {
+  return (Number.parseInt(mac.slice(0, 2), 16) & 2) !== 0;
+}
+
+/** Splits a host device key `segment|MAC`; null when blank or malformed, which attaches to no device (NET-2.2.9). */
+export function parseDeviceKey(key: string): { segment: string; mac: string } | null {
+  const bar = key.lastIndexOf('|');
+  if (bar < 1) return null;
+  const mac = parseMac(key.slice(bar + 1));
+  const segment = key.slice(0, bar);
+  return mac && segment.length <= 128 ? { segment, mac } : null;
+}

@@ -1,0 +1,33 @@
+import { isRandomizedMac } from './device.ts';
+
+const nameLengthMax = 80;
+let prefixes: Promise<ReadonlyMap<string, string>> | null = null;
+
+/**
+ * Who made the interface with this MAC, from the bundled IEEE table; null for an unknown or randomized one.
+ *
+ * Longest prefix first: IEEE sells 28- and 36-bit blocks out of a 24-bit one that carries another name. The table is
+ * read at the first use, because most commands never ask.
+ */
+export async function findManufacturer(mac: string): Promise<string | null> {
+  if (isRandomizedMac(mac)) return null;
+  prefixes ??= loadPrefixes();
+  const table = await prefixes;
+  const digits = mac.replaceAll(':', '').toUpperCase();
+  for (const length of [9, 7, 6]) {
+    const name = table.get(digits.slice(0, length));
+    if (name) return name;
+  }
+  return null;
+}
+
+async function loadPrefixes(): Promise<ReadonlyMap<string, string>> {
+  const { default: data } = await import('oui-data', { with: { type: 'json' } });
+  const table = new Map<string, string>();
+  for (const [prefix, text] of Object.entries(data as Record<string, string>)) {
+    const name = text.slice(0, text.indexOf('\n') < 0 ? undefined : text.indexOf('\n')).trim();
+    // "Private" means that the owner's name is withheld.
+    if (name && name !== 'Private') table.set(prefix, name.slice(0, nameLengthMax));
+  }
+  return table;
+}

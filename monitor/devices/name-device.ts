@@ -1,0 +1,30 @@
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { deleteName, findDevice, upsertName } from './store.ts';
+
+const nameLengthMax = 80;
+
+/**
+ * Names a device's MAC, on every segment that shows it; an empty name restores automatic identification (NET-2.1.3).
+ * Throws `devices.invalid`; false when the site has no such device.
+ */
+export async function nameDevice(
+  db: Queryable,
+  actor: Actor,
+  input: { siteId: number; deviceId: number; name: string },
+): Promise<boolean> {
+  requireOperator(actor);
+  const device = await findDevice(db, input.siteId, input.deviceId);
+  if (!device) return false;
+  const name = input.name.trim();
+  if (name.length > nameLengthMax || /\p{Cc}/u.test(name)) {
+    throw new CodedError(
+      'devices.invalid',
+      `A device's name has at most ${nameLengthMax} printable characters.`,
+    );
+  }
+  if (name === '') await deleteName(db, device.mac);
+  else await upsertName(db, device.mac, name, actor.kind === 'person' ? actor.id : null);
+  return true;
+}

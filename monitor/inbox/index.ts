@@ -1,0 +1,68 @@
+/**
+ * The way of an upload: stored before it is acknowledged, applied exactly once afterwards.
+ *
+ * `receive` validates, stores durably and answers; facts are made by workers, any number of them, each holding a
+ * renewable lease over a share of the sensors. Facts and the upload's end are one transaction that is fenced by the
+ * lease's term, so a worker that is killed, frozen or doubted leaves either all of it or nothing. An upload that keeps
+ * failing unexpectedly is skipped after five attempts with the event `telemetry_rejected` (NET-6); failures of the
+ * database itself never count.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import type { Events } from '#monitor/events/index.ts';
+import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
+import type { Traffic } from '#monitor/traffic/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { receiveUpload } from './receive-upload.ts';
+import { pruneUploads } from './store.ts';
+import { createInboxWorker } from './worker.ts';
+
+/** Called for each capture minute of an upload inside its transaction; what it writes is part of applying it. */
+export type OnMinute = (trx: Queryable, siteId: number, minute: TelemetryMinute) => Promise<void>;
+
+export interface InboxDeps {
+  db: () => Queryable;
+  sensors: Pick<Sensors, 'noteContact'>;
+  traffic: Pick<Traffic, 'prepare' | 'addMinutes' | 'addGaps' | 'rollUp'>;
+  applications: Pick<Applications, 'prepare' | 'addMinutes'>;
+  events: Events;
+  clock: Clock;
+  reporter: Reporter;
+  onMinute?: OnMinute;
+  /** How long a worker's lease outlives it. */
+  leaseSeconds?: number;
+  /** Pause after a failed attempt, doubled each time. */
+  retrySeconds?: number;
+}
+
+export interface Inbox {
+  /**
+   * Stores an upload and gives its receipt, after commit. Throws `telemetry.malformed`, `telemetry.encoding_unsupported`,
+   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again.
+   */
+  receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<TelemetryReceipt>;
+  /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
+  drain(): Promise<void>;
+  /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
+  prune(): Promise<number>;
+  /** The loop that applies uploads; start it in as many processes as wanted. */
+  readonly worker: Part;
+}
+
+export function createInbox(deps: InboxDeps): Inbox {
+  const worker = createInboxWorker(deps);
+  return {
+    async receive(sensor, body, encoding) {
+      const receipt = await receiveUpload(deps, sensor, body, encoding);
+      if (receipt.receipt === 'accepted') worker.wake();
+      return receipt;
+    },
+    drain: () => worker.drain(),
+    prune: () => pruneUploads(deps.db()),
+    worker,
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * The inventory of virtual machines, imported from operations by pages, and what ends a machine here.
+ *
+ * An import counts only as a whole. A machine ends by a signed notice or by an import that no longer lists it, with the
+ * same teardown; tombstones of notices stop a listing that had begun earlier from bringing it back (NET-4.7). Notices
+ * are applied also while the connection is disabled.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
+import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
+import type { Devices } from '#monitor/devices/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { applyNotice } from './apply-notice.ts';
+import { importInventory } from './import-inventory.ts';
+import * as store from './store.ts';
+
+export type { ClusterCount, ImportState } from './store.ts';
+
+export interface Inventory {
+  /** The loop that imports every `intervalSeconds`; `runOnce` is Sync now. */
+  readonly loop: LeasedLoop;
+  /** Applies a notice whose signature has been verified. */
+  applyNotice(notice: DestroyNotice): Promise<DestroyNoticeResult>;
+  /** Last run, last success, last error, counts. */
+  state(): Promise<store.ImportState>;
+  /** Clusters that have ever been listed, for mapping them to sites. */
+  listClusters(): Promise<store.ClusterCount[]>;
+}
+
+export interface InventoryDeps {
+  db: () => Queryable;
+  connection: Connection;
+  devices: Devices;
+  sites: Sites;
+  clock: Clock;
+  reporter: Reporter;
+  intervalSeconds: number;
+}
+
+/** An inventory whose last success is older than this is called old on pages (NET-2.1.2). */
+export const inventoryStaleMs = 15 * 60_000;
+const leaseSeconds = 60;
+
+export function createInventory(deps: InventoryDeps): Inventory {
+  const loop = createLeasedLoop({
+    name: 'import_inventory',
+    intervalMs: deps.intervalSeconds * 1000,
+    ttlSeconds: leaseSeconds,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run(lease, renew) {
+      const open = await deps.connection.open();
+      if (!open) return;
+      try {
+        await requireInventory(deps.connection, open.capabilities);
+        const counts = await importInventory(deps, open.client, lease, renew);
+        if (counts && hasTeardown(counts)) deps.reporter.info('machines gone from the inventory', counts);
+      } catch (error) {
+        await store.writeFailure(deps.db(), safeFaultText(error));
+        if (!(error instanceof OperationsError)) throw error;
+        deps.reporter.warn('inventory not imported', { error: describeError(error) });
+      }
+    },
+  });
+  return {
+    loop,
+    applyNotice: (notice) => applyNotice(deps, notice),
+    state: () => store.readState(deps.db()),
+    listClusters: () => store.listClusters(deps.db()),
+  };
+}
+
+/** Asks discovery again where the last answer did not allow the import: the permission may have been granted since. */
+async function requireInventory(
+  connection: Connection,
+  capabilities: Readonly<Record<string, true | number>>,
+): Promise<void> {
+  if (allowsFeed(capabilities, 'inventory')) return;
+  await connection.check();
+  const now = await connection.open();
+  if (!now || !allowsFeed(now.capabilities, 'inventory')) throw new OperationsError('permission_missing');
+}
+
+function hasTeardown(counts: store.ImportCounts): boolean {
+  return (counts.destroyed_applied ?? 0) > 0 || (counts.devices_archived ?? 0) > 0;
+}

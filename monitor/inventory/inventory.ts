@@ -1,0 +1,77 @@
+import { canonicalAddress } from '#common/ip/index.ts';
+import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
+import { type MatchInput, parseMac } from '#monitor/devices/index.ts';
+
+/** A machine as it is stored: canonical MACs and addresses, bounded texts. */
+export interface InventoryMachine {
+  clusterId: number;
+  vmId: number;
+  node: string | null;
+  name: string;
+  state: string;
+  updatedAt: string;
+  interfaces: InventoryInterface[];
+}
+
+export interface InventoryInterface {
+  interfaceId: number;
+  mac: string;
+  bridge: string | null;
+  vlan: number | null;
+  addresses: string[];
+}
+
+const textLengthMax = 253;
+
+/** Takes over what operations listed; an interface without a usable MAC is left out, because nothing can match it. */
+export function toMachine(vm: InventoryVm): InventoryMachine {
+  const interfaces: InventoryInterface[] = [];
+  for (const entry of vm.interfaces) {
+    const mac = parseMac(entry.mac_address);
+    if (!mac) continue;
+    const addresses = entry.addresses.map(canonicalAddress).filter((address) => address !== null);
+    interfaces.push({
+      interfaceId: entry.id,
+      mac,
+      bridge: bounded(entry.bridge),
+      vlan: entry.vlan,
+      addresses,
+    });
+  }
+  return {
+    clusterId: vm.cluster_id,
+    vmId: vm.id,
+    node: bounded(vm.node),
+    name: bounded(vm.name) || `VM ${vm.id}`,
+    state: bounded(vm.state) ?? '',
+    updatedAt: vm.updated_at,
+    interfaces,
+  };
+}
+
+function bounded<T extends string | null>(text: T): T {
+  // PostgreSQL can't hold NUL, and names go to pages: control characters have no business there.
+  return (text === null ? null : text.replace(/\p{Cc}/gu, ' ').slice(0, textLengthMax)) as T;
+}
+
+/**
+ * Which machine carries which MAC of a site. A MAC that two machines of one site list is ambiguous and matches none
+ * (the devices keep their last match); a cluster without a site matches nothing.
+ */
+export function findMatches(
+  machines: readonly InventoryMachine[],
+  siteOf: ReadonlyMap<number, number>,
+): MatchInput[] {
+  const owners = new Map<string, MatchInput | null>();
+  for (const { clusterId, vmId, name, interfaces } of machines) {
+    const siteId = siteOf.get(clusterId);
+    if (siteId === undefined) continue;
+    for (const { mac } of interfaces) {
+      const key = `${siteId}|${mac}`;
+      const other = owners.get(key);
+      const isSame = other === undefined || (other?.clusterId === clusterId && other.vmId === vmId);
+      owners.set(key, isSame ? { siteId, mac, clusterId, vmId, vmName: name } : null);
+    }
+  }
+  return [...owners.values()].filter((match) => match !== null);
+}

@@ -1,0 +1,149 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { InventoryMachine } from './inventory.ts';
+
+/** Imports and notices change the same rows; one at a time, so that neither sees half of the other. */
+export async function lockInventory(db: Queryable): Promise<void> {
+  await sql`select pg_advisory_xact_lock(7318201)`.execute(db);
+}
+
+/** The database's time as text with all its digits, to be compared with stamps of the database. */
+export async function databaseTime(db: Queryable): Promise<string> {
+  const { rows } = await sql<{ now: string }>`select svc_now()::text as now`.execute(db);
+  return rows[0]!.now;
+}
+
+/** Machines that a notice called destroyed at or after this time. */
+export async function listTombstonesSince(db: Queryable, startedAt: string): Promise<Set<string>> {
+  const { rows } = await sql<{ key: string }>`
+    select cluster_id || '/' || vm_id as key from vm_tombstones where received_at >= ${startedAt}::timestamptz`.execute(
+    db,
+  );
+  return new Set(rows.map((row) => row.key));
+}
+
+/** Adds or renews machines and their interfaces; interfaces that are no longer listed are retired. */
+export async function upsertMachines(db: Queryable, machines: readonly InventoryMachine[]): Promise<void> {
+  const json = JSON.stringify(machines);
+  await sql`
+    insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at)
+    select v."clusterId", v."vmId", v.node, v.name, v.state, v."updatedAt"
+    from jsonb_to_recordset(${json}::jsonb)
+      as v("clusterId" bigint, "vmId" bigint, node text, name text, state text, "updatedAt" timestamptz)
+    on conflict (cluster_id, vm_id) do update set node = excluded.node, name = excluded.name, state = excluded.state,
+      updated_at = excluded.updated_at, last_seen_at = svc_now(), retired_at = null`.execute(db);
+  await sql`
+    with listed as (
+      select v."clusterId" as cluster_id, v."vmId" as vm_id, i."interfaceId" as interface_id, i.mac, i.bridge, i.vlan,
+             i.addresses
+      from jsonb_to_recordset(${json}::jsonb) as v("clusterId" bigint, "vmId" bigint, interfaces jsonb),
+           jsonb_to_recordset(v.interfaces)
+             as i("interfaceId" bigint, mac text, bridge text, vlan integer, addresses inet[])),
+    retired as (
+      update inventory_interfaces held set retired_at = svc_now()
+      where held.retired_at is null
+        and (held.cluster_id, held.vm_id) in (select (v->>'clusterId')::bigint, (v->>'vmId')::bigint from jsonb_array_elements(${json}::jsonb) v)
+        and not exists (select 1 from listed l where l.cluster_id = held.cluster_id and l.vm_id = held.vm_id and l.interface_id = held.interface_id))
+    insert into inventory_interfaces (cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses)
+    select cluster_id, vm_id, interface_id, mac, bridge, vlan, addresses from listed
+    on conflict (cluster_id, vm_id, interface_id) do update set mac = excluded.mac, bridge = excluded.bridge,
+      vlan = excluded.vlan, addresses = excluded.addresses, retired_at = null`.execute(db);
+}
+
+export interface MachineKey {
+  clusterId: number;
+  vmId: number;
+}
+
+/** Live machines that this listing does not name. */
+export async function listUnlisted(db: Queryable, listed: readonly MachineKey[]): Promise<MachineKey[]> {
+  const { rows } = await sql<MachineKey>`
+    select cluster_id as "clusterId", vm_id as "vmId" from inventory_vms
+    where retired_at is null and (cluster_id, vm_id) not in (
+      select l."clusterId", l."vmId" from jsonb_to_recordset(${JSON.stringify(listed)}::jsonb)
+        as l("clusterId" bigint, "vmId" bigint))
+    order by cluster_id, vm_id`.execute(db);
+  return rows;
+}
+
+/** Retires a machine and its interfaces; false when it is unknown or retired already. Returns its MACs. */
+export async function retireMachine(
+  db: Queryable,
+  { clusterId, vmId }: MachineKey,
+): Promise<{ wasLive: boolean; macs: string[] }> {
+  const vm = await sql`update inventory_vms set retired_at = svc_now()
+    where cluster_id = ${clusterId} and vm_id = ${vmId} and retired_at is null returning 1`.execute(db);
+  if (vm.rows.length === 0) return { wasLive: false, macs: [] };
+  const { rows } = await sql<{ mac: string }>`update inventory_interfaces set retired_at = svc_now()
+    where cluster_id = ${clusterId} and vm_id = ${vmId} and retired_at is null returning mac`.execute(db);
+  return { wasLive: true, macs: rows.map((row) => row.mac) };
+}
+
+/** Those of the MACs that a live machine of these clusters carries. */
+export async function listCarriedMacs(
+  db: Queryable,
+  clusterIds: readonly number[],
+  macs: readonly string[],
+): Promise<string[]> {
+  const { rows } = await sql<{ mac: string }>`
+    select distinct mac from inventory_interfaces
+    where retired_at is null and mac = any(${[...macs]}) and cluster_id = any(${[...clusterIds]}::bigint[])`.execute(
+    db,
+  );
+  return rows.map((row) => row.mac);
+}
+
+/** Adds tombstones; returns the ids that had none. */
+export async function addTombstones(
+  db: Queryable,
+  clusterId: number,
+  destroyedAt: string | null,
+  vmIds: readonly number[],
+): Promise<Set<number>> {
+  const { rows } = await sql<{ vmId: number }>`
+    insert into vm_tombstones (cluster_id, vm_id, destroyed_at)
+    select ${clusterId}, id, ${destroyedAt}::timestamptz from unnest(${[...vmIds]}::bigint[]) as id order by id
+    on conflict (cluster_id, vm_id) do nothing
+    returning vm_id as "vmId"`.execute(db);
+  return new Set(rows.map((row) => row.vmId));
+}
+
+export type ImportCounts = Record<string, number>;
+
+export interface ImportState {
+  lastRunAtMs: number | null;
+  lastSuccessAtMs: number | null;
+  lastError: string | null;
+  lastCounts: ImportCounts;
+}
+
+export async function readState(db: Queryable): Promise<ImportState> {
+  const { rows } = await sql<ImportState>`
+    select (extract(epoch from last_run_at) * 1000)::float8 as "lastRunAtMs",
+           (extract(epoch from last_success_at) * 1000)::float8 as "lastSuccessAtMs",
+           last_error as "lastError", last_counts as "lastCounts"
+    from inventory_state`.execute(db);
+  return rows[0]!;
+}
+
+export async function writeSuccess(db: Queryable, counts: ImportCounts): Promise<void> {
+  await sql`update inventory_state set last_run_at = svc_now(), last_success_at = svc_now(), last_error = null,
+    last_counts = ${JSON.stringify(counts)}::jsonb`.execute(db);
+}
+
+export async function writeFailure(db: Queryable, error: string): Promise<void> {
+  await sql`update inventory_state set last_run_at = svc_now(), last_error = ${error}`.execute(db);
+}
+
+/** A cluster that the inventory names, with its live machines. */
+export interface ClusterCount {
+  clusterId: number;
+  machines: number;
+}
+
+export async function listClusters(db: Queryable): Promise<ClusterCount[]> {
+  const { rows } = await sql<ClusterCount>`
+    select cluster_id as "clusterId", count(*) filter (where retired_at is null)::int as machines
+    from inventory_vms group by cluster_id order by cluster_id`.execute(db);
+  return rows;
+}

@@ -1,0 +1,57 @@
+/** The monitor's commands. Each reads its settings, starts the parts that it needs and stops them again. */
+import type { Command } from 'commander';
+import { sayFatal } from '#common/lifecycle/index.ts';
+
+/** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
+export function addCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('take uploads of sensors, show the console, deliver to operations; until Ctrl-C')
+    .action(async () => {
+      const { serve } = await import('./commands/serve.ts');
+      await run(serve);
+    });
+  program
+    .command('apply-uploads')
+    .description('turn stored uploads into facts; beside serve, on as many machines as wanted')
+    .option('--once', 'apply what is there, then end')
+    .action(async (options: { once?: boolean }) => {
+      const { applyUploads } = await import('./commands/apply-uploads.ts');
+      await run((environment) => applyUploads(environment, options.once ?? false));
+    });
+  program
+    .command('sync_ops_ddos')
+    .description('deliver observed minutes to operations: one tick, and say how it went')
+    .option('--loop', 'go on until Ctrl-C, every SVC_OPS_DDOS_SYNC_SECONDS')
+    .action(async (options: { loop?: boolean }) => {
+      const { syncTraffic } = await import('./commands/sync-traffic.ts');
+      await run((environment) => syncTraffic(environment, options.loop ?? false));
+    });
+  program
+    .command('maintain_metrics')
+    .description('remove what is older than its retention, once, and say what')
+    .action(async () => {
+      const { maintainMetrics } = await import('./commands/maintain-metrics.ts');
+      await run(maintainMetrics);
+    });
+  program
+    .command('add-operator')
+    .description('let a person sign in to the console, or set a new password; it is read from standard input')
+    .argument('<email>')
+    .option('--name <name>', 'how the person is shown', '')
+    .option('--read-only', 'may look at everything and change nothing')
+    .action(async (email: string, options: { name: string; readOnly?: boolean }) => {
+      const { addOperator } = await import('./commands/add-operator.ts');
+      const role = options.readOnly ? 'viewer' : 'operator';
+      await run((environment) => addOperator(environment, { email, name: options.name, role }));
+    });
+}
+
+async function run(command: (environment: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await command(process.env);
+  } catch (error) {
+    sayFatal(error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,32 @@
+import { CodedError } from '#common/errors/index.ts';
+
+export type OperatorRole = 'operator' | 'viewer';
+
+export interface Operator {
+  id: number;
+  email: string;
+  name: string;
+  role: OperatorRole;
+}
+
+export interface AddOperatorInput {
+  email: string;
+  name: string;
+  password: string;
+  role: OperatorRole;
+}
+
+/** Who asks. */
+export type Actor = { kind: 'person'; id: number; role: OperatorRole } | { kind: 'system' };
+
+/** The program itself: commands and the demo world. */
+export const systemActor: Actor = { kind: 'system' };
+
+/** Throws `operators.read_only` for an actor who may only look. */
+export function requireOperator(actor: Actor): void {
+  if (actor.kind === 'system' || actor.role === 'operator') return;
+  throw new CodedError(
+    'operators.read_only',
+    'Your role may look at everything and change nothing. Ask an operator to do this.',
+  );
+}

@@ -1,0 +1,56 @@
+/**
+ * Sensors: how a hypervisor host becomes one, how it proves it afterwards, what it should do, and when it was heard.
+ *
+ * An enrolment token works once, for one hour; what it gives is a credential that is shown once and stored as a
+ * digest. Authentication and plans only read, in read-only transactions, so that locks held while telemetry is taken
+ * in never delay them (NET-5.3); contact is noted by uploads alone.
+ */
+import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { authenticateSensor } from './authenticate-sensor.ts';
+import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
+import { readPlan } from './read-plan.ts';
+import * as store from './store.ts';
+
+export type { EnrolmentToken } from './enrol-sensor.ts';
+export type { Contact, EnrolledSensor, SensorState } from './store.ts';
+
+export interface SensorsDeps {
+  db: () => Queryable;
+  /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
+  protectedTargets: (siteId: number) => Promise<string[]>;
+}
+
+export interface Sensors {
+  /** Makes a one-time token for a site; its text is in the result alone. Throws `sensors.no_site`. */
+  createToken(actor: Actor, siteId: number): Promise<EnrolmentToken>;
+  /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
+  enrol(request: EnrolRequest): Promise<EnrolResponse | null>;
+  /** The sensor with this bearer token, or null. */
+  authenticate(token: string): Promise<store.EnrolledSensor | null>;
+  /** What a sensor of this site should do. */
+  readPlan(siteId: number): Promise<SensorPlan>;
+  /** Notes what a sensor said; give the transaction that stores it. */
+  noteContact(trx: Queryable, contact: store.Contact): Promise<void>;
+  /** Sensors of a site that may still speak, by host name. */
+  list(siteId: number): Promise<store.SensorState[]>;
+  /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
+  revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
+}
+
+export function createSensors(deps: SensorsDeps): Sensors {
+  const { db } = deps;
+  return {
+    createToken: (actor, siteId) => createEnrolmentToken(db(), actor, siteId),
+    enrol: (request) => enrolSensor(db(), request),
+    authenticate: (token) => authenticateSensor(db(), token),
+    readPlan: (siteId) => readPlan(deps, siteId),
+    noteContact: (trx, contact) => store.upsertContact(trx, contact),
+    list: (siteId) => store.listSensors(db(), siteId),
+    async revoke(actor, siteId, sensorId) {
+      requireOperator(actor);
+      return store.revokeSensor(db(), siteId, sensorId);
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { CodedError } from '#common/errors/index.ts';
+import type { SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { SensorsDeps } from './index.ts';
+import { readLocalCidrs } from './store.ts';
+
+/** Targets of a plan; the contract's bound. */
+const targetsMax = 4096;
+
+/** What a sensor of the site should do; the versions tell it what this monitor understands (NET-9.1, NET-9.4). */
+export async function readPlan(deps: SensorsDeps, siteId: number): Promise<SensorPlan> {
+  const [localCidrs, targets] = await Promise.all([
+    readLocalCidrs(deps.db(), siteId),
+    deps.protectedTargets(siteId),
+  ]);
+  if (localCidrs === null) throw new CodedError('sensors.no_site', 'There is no such site.');
+  return {
+    plan_version: 1,
+    application_usage_version: 1,
+    application_protocol_version: 1,
+    local_cidrs: localCidrs,
+    // Sorted, so that an unchanged plan keeps its ETag.
+    protected_targets: [...new Set(targets)].sort().slice(0, targetsMax),
+  };
+}

@@ -1,0 +1,128 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface EnrolledSensor {
+  id: number;
+  siteId: number;
+  hostName: string;
+  node: string;
+}
+
+/** What a sensor said with an upload. */
+export interface Contact {
+  sensorId: number;
+  sensorVersion: string;
+  spoolId: string;
+  sequence: number;
+  /** Start of the newest minute in it, seconds since 1970; null for gaps alone. */
+  newestMinute: number | null;
+}
+
+export interface SensorState extends EnrolledSensor {
+  enrolledAtMs: number;
+  /** Null: enrolled and never heard since. */
+  lastContactAtMs: number | null;
+  sensorVersion: string | null;
+  spoolId: string | null;
+  sequence: number | null;
+  /** Start of the newest minute it has sent, unix milliseconds. */
+  newestMinuteMs: number | null;
+}
+
+/** Stores a token's digest for an hour; null when there is no such site. Returns when it expires. */
+export async function insertToken(db: Queryable, siteId: number, digest: Buffer): Promise<number | null> {
+  const { rows } = await sql<{ expiresAtMs: number }>`
+    insert into enrolment_tokens (digest, site_id, expires_at)
+    select ${digest}::bytea, id, svc_now() + interval '1 hour' from sites where id = ${siteId}
+    returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(db);
+  return rows[0]?.expiresAtMs ?? null;
+}
+
+/** Spends a live token. The row lock of the update lets one of two that come at once have it. */
+export async function useToken(
+  trx: Queryable,
+  digest: Buffer,
+): Promise<{ tokenId: number; siteId: number; siteName: string } | null> {
+  const { rows } = await sql<{ tokenId: number; siteId: number; siteName: string }>`
+    update enrolment_tokens t set used_at = svc_now() from sites s
+    where t.digest = ${digest} and t.used_at is null and t.expires_at > svc_now() and s.id = t.site_id
+    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName"`.execute(trx);
+  return rows[0] ?? null;
+}
+
+export async function insertSensor(
+  trx: Queryable,
+  tokenId: number,
+  sensor: { siteId: number; hostName: string; node: string; credentialId: string; credentialDigest: Buffer },
+): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into sensors (site_id, host_name, node, credential_id, credential_digest)
+    values (${sensor.siteId}, ${sensor.hostName}, ${sensor.node}, ${sensor.credentialId}, ${sensor.credentialDigest})
+    returning id`.execute(trx);
+  const id = rows[0]!.id;
+  await sql`update enrolment_tokens set sensor_id = ${id} where id = ${tokenId}`.execute(trx);
+  return id;
+}
+
+/** Read-only by transaction, so nothing that is being written can make a sensor wait for its plan (NET-5.3). */
+export function findCredential(
+  db: Queryable,
+  credentialId: string,
+): Promise<{ sensor: EnrolledSensor; digest: Buffer } | null> {
+  return db
+    .transaction()
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const { rows } = await sql<EnrolledSensor & { digest: Buffer }>`
+        select id, site_id as "siteId", host_name as "hostName", node, credential_digest as digest
+        from sensors where credential_id = ${credentialId} and revoked_at is null`.execute(trx);
+      const row = rows[0];
+      if (!row) return null;
+      const { digest, ...sensor } = row;
+      return { sensor, digest };
+    });
+}
+
+export function readLocalCidrs(db: Queryable, siteId: number): Promise<string[] | null> {
+  return db
+    .transaction()
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const { rows } = await sql<{
+        cidrs: string[];
+      }>`select local_cidrs as cidrs from sites where id = ${siteId}`.execute(trx);
+      return rows[0]?.cidrs ?? null;
+    });
+}
+
+/** A late upload of an old spool moves the time of contact, never the place that was reached. */
+export async function upsertContact(trx: Queryable, contact: Contact): Promise<void> {
+  await sql`
+    insert into sensor_contacts as known (sensor_id, last_contact_at, sensor_version, spool_id, sequence, newest_minute)
+    values (${contact.sensorId}, svc_now(), ${contact.sensorVersion}, ${contact.spoolId}, ${contact.sequence},
+      to_timestamp(${contact.newestMinute}::float8))
+    on conflict (sensor_id) do update set
+      last_contact_at = svc_now(), sensor_version = excluded.sensor_version,
+      sequence = case when known.spool_id = excluded.spool_id then greatest(known.sequence, excluded.sequence) else excluded.sequence end,
+      spool_id = excluded.spool_id,
+      newest_minute = greatest(known.newest_minute, excluded.newest_minute)`.execute(trx);
+}
+
+export async function listSensors(db: Queryable, siteId: number): Promise<SensorState[]> {
+  const { rows } = await sql<SensorState>`
+    select s.id, s.site_id as "siteId", s.host_name as "hostName", s.node,
+      (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
+      (extract(epoch from c.last_contact_at) * 1000)::float8 as "lastContactAtMs",
+      c.sensor_version as "sensorVersion", c.spool_id as "spoolId", c.sequence,
+      (extract(epoch from c.newest_minute) * 1000)::float8 as "newestMinuteMs"
+    from sensors s left join sensor_contacts c on c.sensor_id = s.id
+    where s.site_id = ${siteId} and s.revoked_at is null order by lower(s.host_name), s.id`.execute(db);
+  return rows;
+}
+
+export async function revokeSensor(db: Queryable, siteId: number, sensorId: number): Promise<boolean> {
+  const { rows } = await sql`
+    update sensors set revoked_at = svc_now()
+    where id = ${sensorId} and site_id = ${siteId} and revoked_at is null returning 1`.execute(db);
+  return rows.length === 1;
+}

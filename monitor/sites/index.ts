@@ -1,0 +1,47 @@
+/**
+ * Sites: places with sensors, their local prefixes, and which clusters of operations they hold.
+ *
+ * Local prefixes only decide which endpoint of a connection is local (NET-2.2.8). A cluster belongs to a site only by
+ * an explicit mapping (NET-2.3); nothing is guessed from names or addresses.
+ */
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { parseLocalCidrs, parseSiteName } from './site.ts';
+import * as store from './store.ts';
+
+export { localCidrsMax } from './site.ts';
+export type { ClusterMapping, Site } from './store.ts';
+
+export interface Sites {
+  /** Throws `sites.invalid` for a bad name and `sites.name_taken` for a used one. */
+  create(actor: Actor, name: string): Promise<store.Site>;
+  list(): Promise<store.Site[]>;
+  find(id: number): Promise<store.Site | null>;
+  /** Replaces the local prefixes by their canonical texts, without repeats. Throws `sites.invalid`. Null: no such site. */
+  setLocalCidrs(actor: Actor, id: number, cidrs: readonly string[]): Promise<store.Site | null>;
+  /** Maps a cluster to a site, or with null takes its mapping away. */
+  mapCluster(actor: Actor, clusterId: number, siteId: number | null): Promise<void>;
+  /** Every mapping, by cluster. */
+  listClusters(): Promise<store.ClusterMapping[]>;
+}
+
+export function createSites(deps: { db: () => Queryable }): Sites {
+  return {
+    async create(actor, name) {
+      requireOperator(actor);
+      return store.insertSite(deps.db(), parseSiteName(name));
+    },
+    list: () => store.listSites(deps.db()),
+    find: (id) => store.findSite(deps.db(), id),
+    async setLocalCidrs(actor, id, cidrs) {
+      requireOperator(actor);
+      return store.updateLocalCidrs(deps.db(), id, parseLocalCidrs(cidrs));
+    },
+    async mapCluster(actor, clusterId, siteId) {
+      requireOperator(actor);
+      if (siteId === null) await store.deleteCluster(deps.db(), clusterId);
+      else await store.upsertCluster(deps.db(), clusterId, siteId);
+    },
+    listClusters: () => store.listClusters(deps.db()),
+  };
+}

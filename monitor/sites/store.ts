@@ -1,0 +1,65 @@
+import { sql } from 'kysely';
+import { CodedError } from '#common/errors/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+
+export interface Site {
+  id: number;
+  name: string;
+  /** Canonical prefixes. */
+  localCidrs: string[];
+}
+
+export interface ClusterMapping {
+  clusterId: number;
+  siteId: number;
+}
+
+const columns = sql`id, name, local_cidrs as "localCidrs"`;
+
+export async function insertSite(db: Queryable, name: string): Promise<Site> {
+  try {
+    const { rows } = await sql<Site>`insert into sites (name) values (${name}) returning ${columns}`.execute(
+      db,
+    );
+    return rows[0]!;
+  } catch (error) {
+    if (isUniqueViolation(error, 'sites_name')) {
+      throw new CodedError(
+        'sites.name_taken',
+        `There is a site named "${name}" already. Choose another name.`,
+      );
+    }
+    throw error;
+  }
+}
+
+export async function listSites(db: Queryable): Promise<Site[]> {
+  return (await sql<Site>`select ${columns} from sites order by lower(name)`.execute(db)).rows;
+}
+
+export async function findSite(db: Queryable, id: number): Promise<Site | null> {
+  const { rows } = await sql<Site>`select ${columns} from sites where id = ${id}`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function updateLocalCidrs(db: Queryable, id: number, cidrs: string[]): Promise<Site | null> {
+  const { rows } = await sql<Site>`
+    update sites set local_cidrs = ${cidrs} where id = ${id} returning ${columns}`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function upsertCluster(db: Queryable, clusterId: number, siteId: number): Promise<void> {
+  await sql`insert into site_clusters (cluster_id, site_id) values (${clusterId}, ${siteId})
+    on conflict (cluster_id) do update set site_id = excluded.site_id, mapped_at = svc_now()
+    where site_clusters.site_id <> excluded.site_id`.execute(db);
+}
+
+export async function deleteCluster(db: Queryable, clusterId: number): Promise<void> {
+  await sql`delete from site_clusters where cluster_id = ${clusterId}`.execute(db);
+}
+
+export async function listClusters(db: Queryable): Promise<ClusterMapping[]> {
+  const { rows } = await sql<ClusterMapping>`
+    select cluster_id as "clusterId", site_id as "siteId" from site_clusters order by cluster_id`.execute(db);
+  return rows;
+}

@@ -1,0 +1,51 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
+
+/** Who looks at a page of the console. */
+export interface Viewer {
+  operator: Operator;
+  actor: Actor;
+  csrfToken: string;
+  /** May change things; the operations ask again. */
+  canChange: boolean;
+}
+
+const viewers = new WeakMap<FastifyRequest, Viewer>();
+
+/**
+ * A hook that lets signed-in people in and sends everybody else to sign in. It runs after the body is read, because
+ * whatever changes something must carry the session's token.
+ */
+export function guardConsole(deps: { operators: Operators; sessions: Sessions }) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const session = await deps.sessions.read(request.headers.cookie);
+    const operator = session ? await deps.operators.find(session.personId) : null;
+    if (!session || !operator) {
+      const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
+      return reply.redirect(`/sign-in${next}`, 303);
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      const fault = csrfFault(request, session.csrfToken);
+      if (fault !== null) {
+        throw new HttpError(403, {
+          code: 'forbidden',
+          message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
+        });
+      }
+    }
+    viewers.set(request, {
+      operator,
+      actor: { kind: 'person', id: operator.id, role: operator.role },
+      csrfToken: session.csrfToken,
+      canChange: operator.role === 'operator',
+    });
+    return undefined;
+  };
+}
+
+/** The person that the guard let in. */
+export function viewerOf(request: FastifyRequest): Viewer {
+  return viewers.get(request)!;
+}

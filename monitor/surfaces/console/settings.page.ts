@@ -1,0 +1,190 @@
+/** `/sites/{id}/settings`: local prefixes, and tokens that enrol sensors. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { EnrolmentToken } from '#monitor/sensors/index.ts';
+import { localCidrsMax, type Site } from '#monitor/sites/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import {
+  actionButton,
+  code,
+  codeBlock,
+  definitionList,
+  field,
+  form,
+  formatTime,
+  type Html,
+  html,
+  link,
+  notice,
+  pageHeader,
+  section,
+  toast,
+} from '#service-kit/pages/index.ts';
+import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
+import { type Viewer, viewerOf } from './guard.ts';
+import type { ConsoleDeps } from './index.ts';
+
+interface Shown {
+  /** What was typed, after a fault. */
+  cidrs?: { text: string; fault: string };
+  token?: EnrolmentToken;
+  toast?: Html;
+}
+
+export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
+  const Query = Type.Object({ saved: Type.Optional(Type.String()) });
+  app.get(
+    '/sites/:siteId/settings',
+    { schema: { params: SiteParams, querystring: Query } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const saved =
+        request.query.saved === undefined ? {} : { toast: toast('good', 'Local prefixes saved.') };
+      return showSettings(deps, request, reply, site, saved);
+    },
+  );
+
+  const Cidrs = Type.Object({ local_cidrs: Type.String({ maxLength: 16_384 }) });
+  app.post(
+    '/sites/:siteId/settings/local-cidrs',
+    { schema: { params: SiteParams, body: Cidrs } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const text = request.body.local_cidrs;
+      const cidrs = text.split(/[\s,]+/).filter((part) => part !== '');
+      try {
+        await deps.sites.setLocalCidrs(viewerOf(request).actor, site.id, cidrs);
+      } catch (error) {
+        const fault = faultText(error, 'sites.invalid');
+        return showSettings(deps, request, reply, site, { cidrs: { text, fault } });
+      }
+      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
+    },
+  );
+
+  app.post(
+    '/sites/:siteId/settings/enrolment-tokens',
+    { schema: { params: SiteParams } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      try {
+        const token = await deps.sensors.createToken(viewerOf(request).actor, site.id);
+        // Answered here instead of redirected to, because this answer is the only one that will ever hold the token.
+        return await showSettings(deps, request, reply, site, { token });
+      } catch (error) {
+        faultText(error);
+      }
+    },
+  );
+}
+
+async function showSettings(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  site: Site,
+  shown: Shown,
+): Promise<FastifyReply> {
+  const viewer = viewerOf(request);
+  const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
+  const content = [
+    pageHeader({ title: 'Settings' }),
+    section(
+      {
+        title: 'Local prefixes',
+        description:
+          'Decide which endpoint of a connection is local, and with it the direction of applications. Nothing else depends on them.',
+      },
+      viewer.canChange ? cidrsForm(site, viewer, shown) : cidrsList(site),
+    ),
+    section(
+      {
+        id: 'enrol',
+        title: 'Enrol a sensor',
+        description: 'A token enrols one sensor and is valid for an hour. It is shown once.',
+      },
+      shown.token
+        ? tokenNotice(deps, request, shown.token)
+        : viewer.canChange
+          ? actionButton({
+              action: `/sites/${site.id}/settings/enrolment-tokens`,
+              csrfToken: viewer.csrfToken,
+              label: 'Create enrolment token',
+              kind: 'primary',
+            })
+          : notice({ tone: 'info', title: 'Your role may look and change nothing.' }),
+    ),
+    section(
+      {
+        title: 'Clusters',
+        description: 'Clusters of operations whose servers this site observes.',
+      },
+      [
+        definitionList([
+          {
+            term: 'Mapped here',
+            value: clusters.length > 0 ? clusters.map((mapping) => `${mapping.clusterId} `) : 'none',
+          },
+        ]),
+        html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
+      ],
+    ),
+  ];
+  const isRefused = shown.cidrs !== undefined;
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: 'Settings',
+      site: { site, page: 'settings' },
+      isNarrow: true,
+      status: isRefused ? 422 : 200,
+      ...(shown.toast ? { toast: shown.toast } : {}),
+    },
+    content,
+  );
+}
+
+function cidrsForm(site: Site, viewer: Viewer, shown: Shown) {
+  return form(
+    {
+      action: `/sites/${site.id}/settings/local-cidrs`,
+      csrfToken: viewer.csrfToken,
+      submit: 'Save local prefixes',
+    },
+    field({
+      kind: 'textarea',
+      name: 'local_cidrs',
+      label: 'Prefixes',
+      hint: `One a line, IPv4 or IPv6, such as 192.0.2.0/24; at most ${localCidrsMax}. Sensors take them with their next plan.`,
+      rows: Math.max(4, Math.min(16, site.localCidrs.length + 1)),
+      isCode: true,
+      value: shown.cidrs?.text ?? site.localCidrs.join('\n'),
+      error: shown.cidrs?.fault,
+    }),
+  );
+}
+
+function cidrsList(site: Site) {
+  return definitionList([
+    {
+      term: 'Prefixes',
+      value: site.localCidrs.length > 0 ? site.localCidrs.map((cidr) => code(cidr)) : 'none',
+    },
+  ]);
+}
+
+function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: EnrolmentToken) {
+  const url = deps.monitorUrl() ?? `${request.protocol}://${request.host}`;
+  return [
+    notice({
+      tone: 'good',
+      title: 'This token is shown only now',
+      text: `Valid until ${formatTime(token.expiresAtMs)}, for one sensor.`,
+    }),
+    codeBlock({
+      label: 'On the hypervisor',
+      code: `SVC_MONITOR_URL=${url} SVC_SENSOR_ENROLMENT_TOKEN=${token.token} ./svc sensor run`,
+    }),
+  ];
+}

@@ -1,0 +1,114 @@
+/**
+ * `POST /integrations/operations/vm-destroyed`: signed notices that virtual machines were destroyed (NET-2.8).
+ *
+ * Nothing else than the signature and a timestamp within five minutes admits a notice, and nothing in its body is read
+ * before both hold (NET-5.4): the timestamp is judged before the body arrives, the signature over the raw bytes. Every
+ * refusal has the same body, so that a caller can't tell which check failed. Refusals are counted, because a forgotten
+ * rotation of the secret shows there first.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Compile } from 'typebox/compile';
+import type { Clock } from '#common/clock/index.ts';
+import {
+  DestroyNotice,
+  DestroyNoticeResult,
+  isFreshTimestamp,
+  noticeBytesMax,
+  noticePath,
+  signatureHeader,
+  timestampHeader,
+  verifyNotice,
+} from '#contracts/destroy-notice/index.ts';
+import type { Connection } from '#monitor/connection/index.ts';
+import type { Inventory } from '#monitor/inventory/index.ts';
+import { type App, HttpError, parseStrictJson } from '#service-kit/http/index.ts';
+import { readRawBody } from './read-raw-body.ts';
+import { createRefusalCounter } from './refusal-counter.ts';
+
+export interface NoticesDeps {
+  connection: Pick<Connection, 'readNoticeSecret' | 'countRefusals'>;
+  inventory: Pick<Inventory, 'applyNotice'>;
+  clock: Clock;
+  /** Reads JSON; another one where a test watches that it is not asked too early. */
+  parse?: (text: string) => unknown;
+}
+
+const refusal = JSON.stringify({
+  error: { code: 'unauthorized', message: 'The signature or the timestamp of this notice is not valid.' },
+});
+const Notice = Compile(DestroyNotice);
+
+export async function registerNotices(app: App, deps: NoticesDeps): Promise<void> {
+  const refusals = createRefusalCounter(deps.clock, (count) => deps.connection.countRefusals(count));
+  const refuse = (reply: FastifyReply) => {
+    refusals.add();
+    return reply
+      .code(401)
+      .type('application/json; charset=utf-8')
+      .serializer((body: unknown) => body as string)
+      .send(refusal);
+  };
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // Whatever the content type says: what is signed are bytes.
+    scope.addContentTypeParser('*', (_request: FastifyRequest, payload: IncomingMessage) =>
+      readRawBody(payload, noticeBytesMax),
+    );
+    scope.post<{ Body: Buffer | undefined }>(
+      noticePath,
+      {
+        onRequest: async (request, reply) => {
+          const timestamp = onlyHeader(request, timestampHeader);
+          const isFresh = timestamp !== null && isFreshTimestamp(timestamp, nowSeconds(deps.clock));
+          if (!isFresh || onlyHeader(request, signatureHeader) === null) return refuse(reply);
+        },
+        schema: { response: { 200: DestroyNoticeResult } },
+      },
+      async (request, reply) => {
+        const body = request.body ?? Buffer.alloc(0);
+        const timestamp = onlyHeader(request, timestampHeader) ?? '';
+        const signature = onlyHeader(request, signatureHeader) ?? '';
+        const secret = await deps.connection.readNoticeSecret();
+        if (secret === null || !verifyNotice(secret, timestamp, signature, body, nowSeconds(deps.clock))) {
+          return refuse(reply);
+        }
+        return deps.inventory.applyNotice(readNotice(body, deps.parse ?? parseStrictJson));
+      },
+    );
+  });
+}
+
+function nowSeconds(clock: Clock): number {
+  return Math.floor(clock.nowMs() / 1000);
+}
+
+/** The header's text when it stands exactly once in the request; Node would join or drop a second one. */
+function onlyHeader(request: FastifyRequest, name: string): string | null {
+  const { rawHeaders } = request.raw;
+  let value: string | null = null;
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() !== name) continue;
+    if (value !== null) return null;
+    value = rawHeaders[i + 1]!;
+  }
+  return value;
+}
+
+/** A verified body as a notice; what does not fit is a 422, because sending it again can't help. */
+function readNotice(body: Buffer, parse: (text: string) => unknown): DestroyNotice {
+  let notice: unknown;
+  try {
+    notice = parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
+  } catch (error) {
+    throw unfit(error instanceof SyntaxError ? error.message : 'The body is not UTF-8.');
+  }
+  if (Notice.Check(notice)) return notice;
+  const fault = Notice.Errors(notice)[0];
+  const path = fault?.instancePath.replace(/^\//, '').replaceAll('/', '.') || 'body';
+  throw unfit(`${path}: ${fault?.message ?? 'is not valid'}.`);
+}
+
+function unfit(message: string): HttpError {
+  return new HttpError(422, { code: 'validation_failed', reason: 'invalid_notice', message });
+}

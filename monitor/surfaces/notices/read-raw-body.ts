@@ -1,0 +1,20 @@
+import type { Readable } from 'node:stream';
+import { HttpError } from '#service-kit/http/index.ts';
+
+/** Reads a body up to a bound; beyond it the answer is 413 and the connection ends, so that no more has to be taken. */
+export async function readRawBody(payload: Readable, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bytesMax) {
+      throw new HttpError(
+        413,
+        { code: 'payload_too_large', message: `A notice must not hold more than ${bytesMax} bytes.` },
+        { connection: 'close' },
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

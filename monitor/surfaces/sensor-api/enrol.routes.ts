@@ -1,0 +1,22 @@
+import type { FastifyInstance } from 'fastify';
+import { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import type { SensorApiDeps } from './index.ts';
+
+export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
+  app.post<{ Body: EnrolRequest }>(
+    '/enrol',
+    { schema: { body: EnrolRequest, response: { 201: EnrolResponse } } },
+    async (request, reply) => {
+      const enrolled = await deps.sensors.enrol(request.body);
+      if (!enrolled) {
+        throw new HttpError(401, {
+          code: 'enrolment_token_refused',
+          message:
+            'This enrolment token is unknown, used, or older than an hour. Make a new one in the site’s settings.',
+        });
+      }
+      return reply.code(201).header('cache-control', 'no-store').send(enrolled);
+    },
+  );
+}

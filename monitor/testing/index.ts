@@ -1,0 +1,195 @@
+/**
+ * A monitor on a database of its own for tests: its features wired as in the program, one site, one sensor, and
+ * uploads encoded as a real sensor encodes them.
+ */
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import {
+  compressUpload,
+  encodeUpload,
+  type TelemetryGap,
+  type TelemetryHost,
+  type TelemetryMinute,
+  type TelemetryUpload,
+  type TelemetryUsageRow,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { createApplications } from '#monitor/applications/index.ts';
+import { createEvents } from '#monitor/events/index.ts';
+import { createInbox, type Inbox, type InboxDeps } from '#monitor/inbox/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createSensors, type EnrolledSensor } from '#monitor/sensors/index.ts';
+import { createSites } from '#monitor/sites/index.ts';
+import { createTraffic } from '#monitor/traffic/index.ts';
+import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+
+export interface MonitorWorld extends AsyncDisposable {
+  database: TestDatabase;
+  sites: ReturnType<typeof createSites>;
+  sensors: ReturnType<typeof createSensors>;
+  traffic: ReturnType<typeof createTraffic>;
+  applications: ReturnType<typeof createApplications>;
+  events: ReturnType<typeof createEvents>;
+  inbox: Inbox;
+  siteId: number;
+  sensor: EnrolledSensor;
+  /** Another inbox on the same database, as a second process would have. */
+  anotherInbox(change?: Partial<InboxDeps>): Inbox;
+  /** Enrols a further sensor at the site. */
+  enrol(hostName: string): Promise<EnrolledSensor & { credential: string }>;
+  /** Hands an upload in as the sensor API would. */
+  send(upload: TelemetryUpload, sensor?: EnrolledSensor): Promise<'accepted' | 'duplicate'>;
+  /** Hands uploads in and applies them. */
+  apply(...uploads: TelemetryUpload[]): Promise<void>;
+  /** Every fact, for comparing: one text per row, ids of captures replaced by names. */
+  dumpFacts(): Promise<string[]>;
+  rows<T>(text: string, values?: unknown[]): Promise<T[]>;
+}
+
+/** A minute in the recent past, so that every table has a place for it. */
+export const testMinute = Math.floor(Date.now() / 60_000) * 60 - 1800;
+
+export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promise<MonitorWorld> {
+  const database = await createTestDatabase('monitor');
+  const db = () => database.db;
+  const sites = createSites({ db });
+  const sensors = createSensors({ db, protectedTargets: async () => ['192.0.2.10'] });
+  const traffic = createTraffic({ db });
+  const applications = createApplications({ db });
+  const events = createEvents({ db });
+  const deps: InboxDeps = {
+    db,
+    sensors,
+    traffic,
+    applications,
+    events,
+    clock: systemClock,
+    reporter: silentReporter,
+    retrySeconds: 0,
+  };
+  const inbox = createInbox({ ...deps, ...change });
+  const site = await sites.create(systemActor, 'Test site');
+  const enrol = async (hostName: string) => {
+    const { token } = await sensors.createToken(systemActor, site.id);
+    const made = await sensors.enrol({ token, host_name: hostName, node: hostName, sensor_version: '0.1.0' });
+    const sensor = await sensors.authenticate(made!.credential);
+    return { ...sensor!, credential: made!.credential };
+  };
+  const sensor = await enrol('node-1');
+  const send: MonitorWorld['send'] = async (upload, from = sensor) =>
+    (await inbox.receive(from, compressUpload(encodeUpload(upload)), 'zstd')).receipt;
+  const rows = async <T>(text: string, values: unknown[] = []) =>
+    (await database.pool.query(text, values)).rows as T[];
+  return {
+    database,
+    sites,
+    sensors,
+    traffic,
+    applications,
+    events,
+    inbox,
+    siteId: site.id,
+    sensor,
+    anotherInbox: (other = {}) => createInbox({ ...deps, ...other }),
+    enrol,
+    send,
+    async apply(...uploads) {
+      for (const upload of uploads) await send(upload);
+      await inbox.drain();
+    },
+    dumpFacts: async () => (await rows<{ line: string }>(factsQuery)).map((row) => row.line),
+    rows,
+    [Symbol.asyncDispose]: () => database.drop(),
+  };
+}
+
+const factsQuery = `
+  select line from (
+    select concat_ws(' ', 'capture', c.sensor_id, c.name, m.*) as line, m.minute, 1 as kind
+      from (select minute, capture_id as id, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets, parser_dropped,
+        kernel_dropped, detail_truncated from capture_minutes) m join captures c using (id)
+    union all
+    select concat_ws(' ', 'host', c.sensor_id, c.name, h.address, h.rx_bytes, h.tx_bytes, h.packets, h.device_key, h.minute),
+      h.minute, 2 from host_minutes h join captures c on c.id = h.capture_id
+    union all
+    select concat_ws(' ', 'application', c.sensor_id, c.name, f.scope, f.direction, f.local_address, f.name, f.protocol,
+        f.server_port, f.evidence, sum(f.inbound_bytes), sum(f.outbound_bytes), sum(f.packets), max(f.last_sent_at), f.minute),
+      f.minute, 3
+      from application_facts f join captures c on c.id = f.capture_id
+      group by c.sensor_id, c.name, f.scope, f.direction, f.local_address, f.name, f.protocol, f.server_port, f.evidence, f.minute
+    union all
+    select concat_ws(' ', 'pair', c.sensor_id, c.name, p.client, p.server, p.name, sum(p.client_bytes), sum(p.server_bytes), p.minute),
+      p.minute, 4 from endpoint_pairs p join captures c on c.id = p.capture_id
+      group by c.sensor_id, c.name, p.client, p.server, p.name, p.minute
+    union all
+    select concat_ws(' ', 'gap', sensor_id, capture, from_minute, to_minute, reason), from_minute, 5 from telemetry_gaps
+    union all
+    select concat_ws(' ', 'site', site_id, minute, rx_bytes, tx_bytes, packets, addresses), minute, 6 from site_minutes
+  ) facts order by kind, minute, regexp_replace(line, '\\d{3,}', '', 'g'), line`;
+
+/** Uploads of one spool, numbered. */
+export function createSpool(): {
+  id: string;
+  upload(minutes: TelemetryMinute[], gaps?: TelemetryGap[]): TelemetryUpload;
+} {
+  const id = randomUUID();
+  let sequence = 0;
+  return {
+    id,
+    upload(minutes, gaps = []) {
+      sequence += 1;
+      return { spoolId: id, sequence, sensorVersion: '0.1.0', minutes, gaps };
+    },
+  };
+}
+
+/** What a capture saw; whole and without loss unless told otherwise. */
+export function captureMinute(
+  part: Partial<Omit<TelemetryMinute, 'totals'>> & { totals?: Partial<TelemetryMinute['totals']> } = {},
+): TelemetryMinute {
+  const { totals, ...rest } = part;
+  const ipPackets = totals?.ipPackets ?? 100;
+  const parserDropped = totals?.parserDropped ?? 0;
+  return {
+    minute: testMinute,
+    capture: 'eth0',
+    role: 'uplink',
+    observedMs: 60_000,
+    hosts: [],
+    usage: [],
+    ...rest,
+    totals: {
+      ipBytes: 10_000,
+      nonIpPackets: 0,
+      kernelDropped: 0,
+      detailTruncated: 0,
+      ...totals,
+      ipPackets,
+      parserDropped,
+      packets: ipPackets + (totals?.nonIpPackets ?? 0) + parserDropped,
+    },
+  };
+}
+
+export function host(address: string, rxBytes: number, txBytes: number, deviceKey = ''): TelemetryHost {
+  return { address, isLocal: true, rxBytes, txBytes, packets: 10, deviceKey };
+}
+
+/** An outbound TLS connection to port 443 unless told otherwise. */
+export function usageRow(part: Partial<TelemetryUsageRow> = {}): TelemetryUsageRow {
+  return {
+    client: '192.0.2.10',
+    server: '198.51.100.7',
+    protocol: 6,
+    serverPort: 443,
+    direction: 'outbound',
+    name: 'example.net',
+    evidence: 'tls_sni',
+    clientBytes: 100,
+    serverBytes: 1000,
+    packets: 10,
+    clientLastSentMs: testMinute * 1000 + 5_000,
+    serverLastSentMs: testMinute * 1000 + 6_000,
+    ...part,
+  };
+}

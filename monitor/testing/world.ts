@@ -1,0 +1,77 @@
+/**
+ * The monitor's features on a database of their own, without its HTTP server, for tests that need several of them.
+ */
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createApplications } from '#monitor/applications/index.ts';
+import { createConnection } from '#monitor/connection/index.ts';
+import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
+import { createDelivery } from '#monitor/delivery/index.ts';
+import { createDevices } from '#monitor/devices/index.ts';
+import { createEvents } from '#monitor/events/index.ts';
+import { createInventory } from '#monitor/inventory/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createSites } from '#monitor/sites/index.ts';
+import { createTraffic } from '#monitor/traffic/index.ts';
+import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+/** One site, cluster 7 mapped to it, and a connection to a stub of operations. */
+export async function createWorld() {
+  const database = await createTestDatabase('monitor');
+  const operations = await startOperationsStub();
+  const db = () => database.db;
+  const base = { db, clock: systemClock, reporter: silentReporter };
+  const events = createEvents(base);
+  const sites = createSites(base);
+  const traffic = createTraffic(base);
+  const applications = createApplications(base);
+  const connection = createConnection(base);
+  const devices = createDevices({ db, events });
+  const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
+  const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
+  const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
+  const site = await sites.create(systemActor, 'Test site');
+  await sites.mapCluster(systemActor, 7, site.id);
+  await connection.save(systemActor, {
+    baseUrl: operations.url,
+    token: operations.token,
+    isEnabled: true,
+  });
+  return {
+    database,
+    operations,
+    events,
+    sites,
+    traffic,
+    applications,
+    connection,
+    devices,
+    inventory,
+    createFeed,
+    siteId: site.id,
+    async [Symbol.asyncDispose]() {
+      await operations[Symbol.asyncDispose]();
+      await database.drop();
+    },
+  };
+}
+
+/** A fingerprint of every row of every table but the leases: equal before and after what changes nothing. */
+export async function fingerprintTables(database: TestDatabase): Promise<string> {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select relname as name from pg_class join pg_namespace n on n.oid = relnamespace
+     where nspname = 'public' and relkind in ('r', 'p') and not relispartition and relname <> 'leases' order by 1`,
+  );
+  const parts: string[] = [];
+  for (const { name } of rows) {
+    const { rows: sums } = await database.pool.query<{ sum: string }>(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as sum from ${name} t`,
+    );
+    parts.push(`${name} ${sums[0]!.sum}`);
+  }
+  return parts.join('\n');
+}
+
+export type { OperationsStub };

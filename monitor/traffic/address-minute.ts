@@ -1,0 +1,99 @@
+/** What an exact address exchanged in a minute, or that nobody knows. */
+export type AddressMinute = ObservedMinute | { isGap: true; minute: number };
+
+export interface ObservedMinute {
+  isGap: false;
+  /** Start of the UTC minute, seconds since 1970. */
+  minute: number;
+  /** Bytes to and from the address at its strongest capture; IP total lengths. */
+  rxBytes: number;
+  txBytes: number;
+  /** Both directions together. */
+  packets: number;
+  /**
+   * Share of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
+   * packets, no single capture holds both directional maxima, or a gap is known whose size is not.
+   */
+  coverage: number | null;
+}
+
+/** What the strongest capture saw of the address; minutes without a packet of it have none. */
+export interface Sighting extends Omit<ObservedMinute, 'isGap'> {
+  captureId: number;
+  observedMs: number;
+}
+
+/** That a capture listened in a minute at all. */
+export interface Listening {
+  captureId: number;
+  minute: number;
+  observedMs: number;
+  /** As for an address of which this capture saw nothing. */
+  coverage: number | null;
+}
+
+/** A known gap of one capture; both ends inclusive. */
+export interface CaptureGap {
+  captureId: number;
+  fromMinute: number;
+  toMinute: number;
+}
+
+/**
+ * Puts an address's minutes together: what was seen, silence where the capture that last saw the address listened, and
+ * gaps elsewhere.
+ *
+ * Silence counts as zero only at a capture that is known to see the address: another host's sensor that is awake says
+ * nothing about it. Before the first sighting nothing is known.
+ */
+export function joinMinutes(input: {
+  fromMinute: number;
+  toMinute: number;
+  /** Captures that saw the address last before `fromMinute`. */
+  knownCaptures: readonly number[];
+  sightings: readonly Sighting[];
+  /** All captures that saw the address, by minute. */
+  capturesSeen: ReadonlyMap<number, readonly number[]>;
+  listening: readonly Listening[];
+  gaps: readonly CaptureGap[];
+}): AddressMinute[] {
+  const sightings = new Map(input.sightings.map((sighting) => [sighting.minute, sighting]));
+  const listening = new Map<number, Listening[]>();
+  for (const entry of input.listening) {
+    const entries = listening.get(entry.minute);
+    if (entries) entries.push(entry);
+    else listening.set(entry.minute, [entry]);
+  }
+  const isNamedByGap = (captureId: number, minute: number) =>
+    input.gaps.some(
+      (gap) => gap.captureId === captureId && gap.fromMinute <= minute && minute <= gap.toMinute,
+    );
+  // A gap row without a shortfall of time says that something is missing, not how much.
+  const coverageOf = (at: {
+    captureId: number;
+    minute: number;
+    observedMs: number;
+    coverage: number | null;
+  }) => (at.observedMs >= 60_000 && isNamedByGap(at.captureId, at.minute) ? null : at.coverage);
+
+  const minutes: AddressMinute[] = [];
+  let known = input.knownCaptures;
+  for (let minute = input.fromMinute; minute < input.toMinute; minute += 60) {
+    const seen = sightings.get(minute);
+    if (seen) {
+      known = input.capturesSeen.get(minute) ?? [seen.captureId];
+      const { rxBytes, txBytes, packets } = seen;
+      minutes.push({ isGap: false, minute, rxBytes, txBytes, packets, coverage: coverageOf(seen) });
+      continue;
+    }
+    const silent = (listening.get(minute) ?? [])
+      .filter((entry) => known.includes(entry.captureId))
+      .sort((a, b) => b.observedMs - a.observedMs)[0];
+    minutes.push(
+      silent
+        ? { isGap: false, minute, rxBytes: 0, txBytes: 0, packets: 0, coverage: coverageOf(silent) }
+        : { isGap: true, minute },
+    );
+  }
+  return minutes;
+}

@@ -211,10 +211,6 @@ test('NET-2.2.4: protocol labels stand before any name; AH has one over IPv4 onl
     assert.notEqual(capture.closeAll((testMinute + 60) * 1000)[0]!.usage[0]!.evidence, 'ip_protocol');
   }
 });
-  const capture = testCapture();
-  offer(capture, ethernet(ah));
-  assert.notEqual(capture.closeAll((testMinute + 60) * 1000)[0]!.usage[0]!.evidence, 'ip_protocol');
-});
 
 test('names inside tunnels are listed with the inner addresses, bytes count outside', () => {
   const inner = tcp(web, Tcp.ack, 1000, hello);

@@ -33,6 +33,14 @@ export interface DemoFile {
   tenant_id: number;
 }
 
+/** A guest as the lab's control socket shows it. */
+export interface LabGuest {
+  name: string;
+  mac: string;
+  power: string;
+  addresses: { address: string }[];
+}
+
 export type ProgramName = 'sensor' | 'monitor' | 'operations';
 
 export interface RunningDemo {
@@ -47,7 +55,7 @@ export interface RunningDemo {
   /** Rows of a statement in a program's database. */
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
   /** Guests by the lab's control socket. */
-  listGuests(): Promise<{ name: string; mac: string; power: string }[]>;
+  listGuests(): Promise<LabGuest[]>;
   /** Ctrl-C; resolves with the exit code when everything has ended. */
   stop(): Promise<number | null>;
   /** What it said so far. */
@@ -104,7 +112,7 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {
       const body = await getOverSocket(world.control_socket, '/guests');
-      return (JSON.parse(body) as { guests: { name: string; mac: string; power: string }[] }).guests;
+      return (JSON.parse(body) as { guests: LabGuest[] }).guests;
     },
     stop,
     output,

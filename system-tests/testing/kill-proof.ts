@@ -10,7 +10,6 @@ import type { TruthRow } from '#lab/index.ts';
 import { compareMinutes } from './compare-minutes.ts';
 import { type ProtectMinute, readMinutes, signIn } from './people.ts';
 import { type RunningDemo, runDemo } from './run-demo.ts';
-import { until } from './until.ts';
 
 const victims = [
   ['monitor', 'program'],
@@ -70,7 +69,7 @@ async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillProofOpt
 
 /** Kills the victim as soon as it lives; one that is between two lives is waited for. */
 async function killOne(demo: RunningDemo, victim: Victim): Promise<Victim> {
-  await until(`${victim.join(' ')} is killed`, 60_000, () => {
+  await demo.until(`${victim.join(' ')} is killed`, 60_000, () => {
     const pid = demo.pidOf(victim[0], victim[1]);
     if (pid === null) return false;
     process.kill(pid, 'SIGKILL');
@@ -90,7 +89,7 @@ async function judge(
   const lastMinute = Math.ceil((restFrom + sensorBackWithinMs) / 60_000) * 60;
   const addresses = await readAddresses(demo);
   options.report(`waiting for the minute ${new Date(lastMinute * 1000).toISOString()}`);
-  const shown = await until('the minute after the last kill is shown', 420_000, async () => {
+  const shown = await demo.until('the minute after the last kill is shown', 420_000, async () => {
     const customer = await signIn(demo.file.operations_url, demo.file.customer);
     const minutes = await readMinutes(customer, serverId);
     const isThere = (address: string) =>

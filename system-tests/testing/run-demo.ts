@@ -56,6 +56,8 @@ export interface RunningDemo {
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
   /** Guests by the lab's control socket. */
   listGuests(): Promise<LabGuest[]>;
+  /** As `until`, and fails at once when the demo itself has ended. */
+  until: typeof until;
   /** Ctrl-C; resolves with the exit code when everything has ended. */
   stop(): Promise<number | null>;
   /** What it said so far. */
@@ -90,10 +92,13 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     return code;
   };
   try {
-    await until('the demo is ready', 150_000, () => {
-      if (child.exitCode !== null) throw new Error(`the demo ended with ${child.exitCode}:\n${output()}`);
-      return existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
-    });
+    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    await until(
+      'the demo is ready',
+      150_000,
+      isReady,
+      () => hasEnded(child) && `the demo ended:\n${output()}`,
+    );
   } catch (error) {
     await stop();
     throw error;
@@ -114,13 +119,20 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
       const body = await getOverSocket(world.control_socket, '/guests');
       return (JSON.parse(body) as { guests: LabGuest[] }).guests;
     },
+    until: (what, patienceMs, look) => {
+      return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
+    },
     stop,
     output,
   };
 }
 
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
 async function endDemo(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  if (hasEnded(child)) return child.exitCode;
   const exited = once(child, 'exit') as Promise<[number | null]>;
   child.kill('SIGINT');
   const [code] = await exited;

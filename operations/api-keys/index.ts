@@ -16,8 +16,8 @@ import * as store from './store.ts';
 import { type Principal, verifyKey } from './verify-key.ts';
 
 export { createLookup } from './batch-lookup.ts';
-export type { KeySummary } from './store.ts';
 export type { IssueKeyInput, IssueKeyResult } from './issue-key.ts';
+export type { KeySummary } from './store.ts';
 export { actorOf, type Principal, type ReachableTenant } from './verify-key.ts';
 
 export interface ApiKeys {

@@ -17,10 +17,12 @@ import {
   ensurePlan,
 } from '#operations/catalog/index.ts';
 import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createMetering } from '#operations/metering/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
+import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
@@ -52,6 +54,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const catalog = createCatalog({ db });
   const billing = createBilling({ db, pool });
   const apiKeys = createApiKeys({ db, pool, reporter });
+  const metering = createMetering({ db, pool, reporter, includedPerMonth: 5_000 });
   const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const hypervisor = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
@@ -96,6 +99,12 @@ export async function createWorld(options: WorldOptions = {}) {
     async routes(app) {
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
+      await registerCustomerApi(app, {
+        ...surfaces,
+        metering,
+        requestsPerMinute: 1_000,
+        authFailuresMax: 1_000,
+      });
       await registerPortal(app, surfaces);
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });

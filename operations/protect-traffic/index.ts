@@ -18,7 +18,7 @@ import { type ReceiveTelemetryDeps, receiveTelemetry, type SenderScope } from '.
 import type { MinuteRow } from './store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
-export { minutesRangeDaysMax, type Traffic, type TrafficRange, type TrafficSubject } from './read-traffic.ts';
+export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export type { ApplicationRow, MinuteRow, SeriesRow, StepRow } from './store.ts';
 
 export interface ProtectTraffic {

@@ -34,7 +34,7 @@ export interface Traffic {
 }
 
 /** Longest range of exact minutes: 7 days of one address are 10,080 rows. */
-export const minutesRangeDaysMax = 7;
+const minutesRangeDaysMax = 7;
 
 export async function readTraffic(
   db: Queryable,

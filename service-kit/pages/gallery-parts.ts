@@ -89,13 +89,16 @@ export function galleryCharts(nowMs: number, range: Range): Html {
         source: 'uplink of node-3, minute by minute',
         csvHref: '/dev/gallery?format=csv',
       }),
-      chart({
-        id: 'applications',
-        title: 'Applications',
-        unit: 'bit/s',
-        data: applicationsOf(nowMs, range),
-        size: 'small',
-      }),
+      refreshing(
+        { id: 'live-applications', url: '/dev/gallery', everySeconds: 20 },
+        chart({
+          id: 'applications',
+          title: 'Applications',
+          unit: 'bit/s',
+          data: applicationsOf(nowMs, range),
+          size: 'small',
+        }),
+      ),
       chart({
         id: 'nothing',
         title: 'Packets',

@@ -27,15 +27,12 @@ export function createBackground(
   features.onWork(() => {
     for (const worker of workers) worker.wake();
   });
-  const monitor =
-    settings.noticeUrl !== null && settings.noticeSecret !== null
-      ? { url: settings.noticeUrl, secret: settings.noticeSecret }
-      : null;
-  // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
-  const notices = createJobRunner({
-    ...shared,
-    handlers: destroyNoticeJobs({ db, clock: systemClock, reporter, monitor }),
-  });
   const loop = { db, clock: systemClock, reporter };
-  return [...workers, notices, createServerHoursLoop(loop), createTrafficRetention(loop)];
+  const notices: Part[] = [];
+  if (settings.noticeUrl !== null && settings.noticeSecret !== null) {
+    const monitor = { url: settings.noticeUrl, secret: settings.noticeSecret };
+    // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
+    notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
+  }
+  return [...workers, ...notices, createServerHoursLoop(loop), createTrafficRetention(loop)];
 }

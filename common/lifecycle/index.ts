@@ -73,6 +73,8 @@ export async function runUntilSignal(
   const signal = await signalled;
   reporter.info('stopping', { signal });
   await stopAll();
+  // An open standard input would keep the process waiting.
+  process.stdin.destroy();
   reporter.info('stopped');
   return 0;
 }

@@ -200,6 +200,7 @@ export const CreateServerRequest = Type.Object(
     labels: Type.Optional(
       Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Type.String({ maxLength: 255 }), {
         maxProperties: 32,
+        additionalProperties: false,
       }),
     ),
     billing_cycle: Type.Optional(Type.String({ description: '`hourly`, which is also what absence means.' })),

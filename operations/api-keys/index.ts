@@ -7,7 +7,7 @@
 import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import type { Actor, CustomerActor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createLookup } from './batch-lookup.ts';
 import { type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
@@ -17,6 +17,7 @@ import { type Principal, verifyKey } from './verify-key.ts';
 
 export { createLookup } from './batch-lookup.ts';
 export type { IssueKeyInput, IssueKeyResult } from './issue-key.ts';
+export type { KeySummary } from './store.ts';
 export { actorOf, type Principal, type ReachableTenant } from './verify-key.ts';
 
 export interface ApiKeys {
@@ -26,6 +27,8 @@ export interface ApiKeys {
   noteUse(principal: Principal): Promise<void>;
   /** The organization's owner, or the program. Throws `api_keys.limit`, `accounts.forbidden`, `api_keys.invalid`. */
   issueKey(actor: Actor, input: IssueKeyInput): Promise<IssueKeyResult>;
+  /** The person's own keys and those of the organizations they own, active ones first, then newest. Never a token. */
+  listKeys(actor: CustomerActor): Promise<store.KeySummary[]>;
   /** False when the actor has no such active key. */
   revokeKey(actor: Actor, keyId: string): Promise<boolean>;
   /** Revokes a person's keys of this name; returns how many. The program only. */
@@ -54,6 +57,7 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
       }
     },
     issueKey: (actor, input) => issueKey(deps.db(), actor, input),
+    listKeys: (actor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
     revokeKey: (actor, keyId) => revokeKey(deps.db(), actor, keyId),
     revokeKeysNamed: (actor, personId, name) => revokeKeysNamed(deps.db(), actor, personId, name),
   };

@@ -39,6 +39,42 @@ export async function findKeys(pool: pg.Pool, keyIds: readonly string[]): Promis
   return (await pool.query<KeyRow>({ name: 'api-keys.find', text: findText, values: [keyIds] })).rows;
 }
 
+/** A key as its owner sees it in a list. */
+export interface KeySummary {
+  keyId: string;
+  name: string;
+  scope: 'read' | 'full';
+  personId: number;
+  personName: string;
+  organizationName: string;
+  /** null: all tenants of the organization. */
+  tenantNames: string[] | null;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+  isActive: boolean;
+}
+
+export async function listKeys(
+  db: Queryable,
+  personId: number,
+  organizationIds: readonly number[],
+): Promise<KeySummary[]> {
+  const { rows } = await sql<KeySummary>`
+    select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
+      o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
+      k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
+      k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
+      case when k.tenant_access = 'selected' then coalesce((
+        select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
+        where g.key_id = k.key_id), '[]') end as "tenantNames"
+    from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id
+    where k.person_id = ${personId} or k.organization_id = any(${[...organizationIds]}::bigint[])
+    order by "isActive" desc, k.created_at desc, k.key_id`.execute(db);
+  return rows;
+}
+
 /** Once a minute at most, also when many processes serve the key: the condition is in the statement. */
 export async function noteUse(db: Queryable, keyId: string): Promise<void> {
   await sql`update api_keys set last_used_at = svc_now()

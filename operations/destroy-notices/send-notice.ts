@@ -16,8 +16,8 @@ export interface DestroyNoticesDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
-  /** The monitor's base URL and the secret shared with it; null: none is set up. */
-  monitor: { url: string; secret: string } | null;
+  /** The monitor's base URL and the secret shared with it. */
+  monitor: { url: string; secret: string };
   /** For tests. */
   fetch?: typeof fetch;
 }
@@ -44,7 +44,6 @@ async function attempt(
   notice: store.DestroyNoticeRow,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (deps.monitor === null) return 'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET are not set';
   const content: DestroyNotice = {
     cluster_id: notice.clusterId,
     destroyed_at: notice.destroyedAt.toISOString(),

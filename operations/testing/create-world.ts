@@ -16,11 +16,13 @@ import {
   ensureLocation,
   ensurePlan,
 } from '#operations/catalog/index.ts';
-import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createMetering } from '#operations/metering/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
+import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
@@ -37,6 +39,12 @@ export interface WorldOptions {
   authFailuresMax?: number;
   signInFailuresMax?: number;
   isDocumentationGlobal?: boolean;
+  /** Stands in for the hypervisor that takes no time. */
+  hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
+  deploysPerHour?: number;
+  includedPerMonth?: number;
+  /** Budget of one customer key. */
+  requestsPerMinute?: number;
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -54,7 +62,14 @@ export async function createWorld(options: WorldOptions = {}) {
   const apiKeys = createApiKeys({ db, pool, reporter });
   const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
-  const hypervisor = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
+  const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
+  const hypervisor = options.hypervisor?.(simulated) ?? simulated;
+  const metering = createMetering({
+    db,
+    pool,
+    reporter,
+    includedPerMonth: options.includedPerMonth ?? 5_000,
+  });
   let jobs: JobRunner | null = null;
   const serversDeps = {
     db,
@@ -63,7 +78,7 @@ export async function createWorld(options: WorldOptions = {}) {
     addresses,
     hypervisor,
     reporter,
-    deploysPerHour: 1_000,
+    deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
@@ -80,6 +95,7 @@ export async function createWorld(options: WorldOptions = {}) {
     adminProjects,
     addresses,
     apiKeys,
+    metering,
     billing,
     catalog,
     servers,
@@ -99,6 +115,11 @@ export async function createWorld(options: WorldOptions = {}) {
       await registerPortal(app, surfaces);
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
+      await registerCustomerApi(app, {
+        ...surfaces,
+        requestsPerMinute: options.requestsPerMinute ?? 100_000,
+        authFailuresMax: options.authFailuresMax ?? 1_000,
+      });
     },
   });
   await http.start();
@@ -109,6 +130,8 @@ export async function createWorld(options: WorldOptions = {}) {
     database,
     ...surfaces,
     jobs,
+    serversDeps,
+    hypervisor,
     clusterId,
     url: http.url,
     testClock: clock as TestClock,
@@ -126,6 +149,22 @@ export async function createWorld(options: WorldOptions = {}) {
         description: 'Deposit',
       });
       return { owner, tenant, email };
+    },
+
+    /** A key of this customer, for all tenants of its organization unless some are named. */
+    async createKey(
+      customer: { owner: Person; tenant: Tenant },
+      scope: 'read' | 'full' = 'full',
+      tenantIds: readonly number[] | null = null,
+    ): Promise<string> {
+      const issued = await apiKeys.issueKey(systemActor, {
+        organizationId: customer.tenant.organizationId,
+        personId: customer.owner.id,
+        name: `${scope} key`,
+        scope,
+        tenantIds,
+      });
+      return issued.token;
     },
 
     /** A running server; returns its id and its active allocations. */

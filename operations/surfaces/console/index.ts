@@ -5,12 +5,13 @@
  * the operations refuse, and the pages show them no form.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerCustomers } from './customers.routes.ts';
 import { guardConsole } from './guard.ts';
@@ -33,6 +34,10 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     async (scope) => {
       const routes = scope as unknown as App;
       routes.addHook('preHandler', guardConsole(deps));
+      routes.setErrorHandler((error) => {
+        if (!hasCode(error, 'accounts.forbidden')) throw error;
+        throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
+      });
       // The console's pages are no part of the API reference.
       routes.addHook('onRoute', (route) => {
         route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };

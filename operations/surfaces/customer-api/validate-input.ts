@@ -66,7 +66,10 @@ function explain(error: SchemaError, known: readonly string[]): InputFault[] {
     return names.map((name) => ({
       path: below(name),
       code: 'unknown_field',
-      message: `is not a field of this request${suggestion(name, known)}`,
+      message:
+        at === ''
+          ? `is not a field of this request${suggestion(name, known)}`
+          : 'is not a name that may stand here',
     }));
   }
   // What a branch of a choice or a forbidden field says is said by the choice and by the object as well.

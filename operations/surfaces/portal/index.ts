@@ -5,17 +5,24 @@
  * is, byte for byte, a page that does not exist.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerDeploy } from './deploy.routes.ts';
+import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerProtect } from './protect.routes.ts';
 import { registerServers } from './servers.routes.ts';
 
 export interface PortalDeps {
   accounts: Accounts;
+  apiKeys: ApiKeys;
+  catalog: Catalog;
   sessions: Sessions;
   servers: Servers;
   protectTraffic: ProtectTraffic;
@@ -28,11 +35,17 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
     async (scope) => {
       const routes = scope as unknown as App;
       routes.addHook('preHandler', guardPortal(deps));
+      routes.setErrorHandler((error) => {
+        if (!hasCode(error, 'accounts.forbidden')) throw error;
+        throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
+      });
       // The portal's pages are no part of the API reference.
       routes.addHook('onRoute', (route) => {
         route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
       });
+      registerDeploy(routes, deps);
       registerServers(routes, deps);
+      registerDeveloper(routes, deps);
       registerProtect(routes, deps);
     },
     { prefix: '/client' },

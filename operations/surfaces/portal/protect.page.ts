@@ -89,13 +89,16 @@ function chartData({ steps }: Traffic, range: Range): ChartData {
   return {
     timesMs: steps.map((step) => step.at.getTime()),
     stepMs: range.stepSeconds * 1000,
+    range: { fromMs: range.fromMs, toMs: range.toMs },
     series: [
       { label: 'In', role: 'in', values: steps.map((step) => step.inboundBps) },
       { label: 'Out', role: 'out', values: steps.map((step) => step.outboundBps) },
       ...(hasExpected
-        ? [{ label: 'Expected', isExpected: true, values: steps.map((step) => step.expectedBps) }]
+        ? [{ label: 'Expected, in and out', isExpected: true, values: steps.map((step) => step.expectedBps) }]
         : []),
-      ...(attack ? [{ label: 'Suspected attack', values: steps.map((step) => step.ddosBps) }] : []),
+      ...(attack
+        ? [{ label: 'Suspected attack', role: 'attack' as const, values: steps.map((step) => step.ddosBps) }]
+        : []),
     ],
   };
 }

@@ -47,7 +47,7 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
       endMs > fromMs
         ? await deps.protectTraffic.readMinutes(visitor.actor, subject, { fromMs, toMs: endMs })
         : [];
-    const page = { visitor, server, traffic, minutes: minutes.toReversed(), range, address: subject.address };
+    const page = { visitor, server, traffic, minutes: newestFirst(minutes), range, address: subject.address };
     return sendPage(reply, protectPage(page));
   });
 
@@ -93,6 +93,11 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
     const { applications } = await deps.protectTraffic.read(visitor.actor, subject, range);
     return sendCsv(reply, `server-${server.id}-applications.csv`, applicationsCsv(applications));
   });
+}
+
+/** The order of addresses within a minute stays. */
+function newestFirst(minutes: readonly MinuteRow[]): MinuteRow[] {
+  return minutes.toSorted((a, b) => b.minute.getTime() - a.minute.getTime());
 }
 
 async function readAsk(deps: ProtectDeps, request: ProtectRequest) {

@@ -1,8 +1,10 @@
 /** What needs no account: health, the front page, signing in, and the reference of the customer API. */
-import { buildOpenApi } from '#contracts/customer-api/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import { registerApiDocs } from './api-docs.routes.ts';
+import { registerHealth } from './health.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
 
+export { type ApiReference, renderApiReference } from './api-reference.ts';
 export { renderErrorPage } from './pages.ts';
 
 export interface PublicDeps extends PublicPagesDeps {
@@ -13,18 +15,6 @@ export interface PublicDeps extends PublicPagesDeps {
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
 export async function registerPublic(app: App, deps: PublicDeps): Promise<void> {
   registerPublicPages(app, deps);
-  const openApi = JSON.stringify(buildOpenApi());
-  app.get('/healthz', async () => ({ status: 'ok' }));
-  app.get('/readyz', async () => {
-    await deps.isDatabaseReady();
-    return { status: 'ready' };
-  });
-  app.get('/docs/api/openapi.json', async (_request, reply) =>
-    reply
-      .header('access-control-allow-origin', '*')
-      .header('cache-control', 'public, max-age=300')
-      .type('application/json; charset=utf-8')
-      .send(openApi),
-  );
-  app.get('/developers/api', async (_request, reply) => reply.redirect('/docs/api/', 301));
+  registerHealth(app, { askDatabase: deps.isDatabaseReady });
+  registerApiDocs(app);
 }

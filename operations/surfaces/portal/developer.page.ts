@@ -1,0 +1,189 @@
+import type { Membership, Tenant } from '#operations/accounts/index.ts';
+import type { KeySummary } from '#operations/api-keys/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  type Content,
+  code,
+  codeBlock,
+  field,
+  form,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  notice,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { portalFrame } from './frame.ts';
+import type { Visitor } from './guard.ts';
+
+export interface DeveloperPageOptions {
+  visitor: Visitor;
+  keys: readonly KeySummary[];
+  /** Those whose owner the visitor is. */
+  organizations: readonly Membership[];
+  tenants: readonly Tenant[];
+  nowMs: number;
+  /** A token that was made by this very request: the only page that shows it. */
+  token?: string;
+  /** What a refused form held, and why. */
+  error?: string;
+  name?: string;
+  scope?: 'read' | 'full';
+}
+
+export function developerPage(options: DeveloperPageOptions): Html {
+  const { visitor, token, organizations } = options;
+  return portalFrame(
+    { visitor, title: 'API keys', current: 'developer', breadcrumb: [{ label: 'API keys' }] },
+    [
+      pageHeader({
+        title: 'API keys',
+        state: stateOf(options.keys),
+        actions: link('/docs/api/', 'API reference', { kind: 'button' }),
+      }),
+      token !== undefined && newToken(token),
+      keysTable(options),
+      organizations.length > 0
+        ? createSection(options)
+        : notice({
+            tone: 'info',
+            title: 'Only the owner of the organization creates keys',
+            text: 'Ask them for one. Keys that act for you are listed above.',
+          }),
+    ],
+  );
+}
+
+function stateOf(keys: readonly KeySummary[]): { tone: Tone; text: string } {
+  const active = keys.filter((key) => key.isActive);
+  if (active.length === 0)
+    return { tone: 'neutral', text: 'No active key: no program can call the API for you.' };
+  const full = active.filter((key) => key.scope === 'full').length;
+  const count = active.length === 1 ? 'One active key' : `${active.length} active keys`;
+  return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} of which may change things.` };
+}
+
+function newToken(token: string): Content {
+  return [
+    notice({
+      tone: 'warn',
+      title: 'Copy the key now',
+      text: 'It is shown on this page only. We keep a digest of it, so nobody can show it to you again.',
+    }),
+    codeBlock({ code: token, label: 'Key' }),
+  ];
+}
+
+function keysTable({ keys, visitor, nowMs }: DeveloperPageOptions): Html {
+  return table<KeySummary>({
+    caption: 'API keys',
+    columns: [
+      { key: 'name', header: 'Name', cell: (key) => key.name },
+      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
+      { key: 'state', header: 'State', cell: stateBadge },
+      { key: 'scope', header: 'Scope', cell: (key) => key.scope },
+      { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
+      { key: 'person', header: 'Acts for', cell: (key) => key.personName },
+      { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
+      {
+        key: 'expires',
+        header: 'Expires',
+        cell: (key) => (key.expiresAt === null ? 'never' : formatTime(key.expiresAt.getTime())),
+      },
+      {
+        key: 'revoke',
+        header: '',
+        kind: 'actions',
+        cell: (key) =>
+          key.isActive
+            ? actionButton({
+                action: '/client/developer/revoke',
+                csrfToken: visitor.csrfToken,
+                label: 'Revoke',
+                kind: 'danger',
+                fields: { key_id: key.keyId },
+              })
+            : '',
+      },
+    ],
+    rows: keys,
+    empty: {
+      title: 'No keys yet',
+      text: 'A key lets a program call the API: deploy servers, switch them, read their state.',
+    },
+  });
+}
+
+function stateBadge(key: KeySummary): Html {
+  if (key.isActive) return badge('good', 'active');
+  return key.revokedAt === null ? badge('neutral', 'expired') : badge('neutral', 'revoked');
+}
+
+function createSection(options: DeveloperPageOptions): Html {
+  const { visitor, organizations, tenants, error } = options;
+  const first = organizations[0]!;
+  const organizationField =
+    organizations.length === 1
+      ? hiddenField('organization', first.organizationId)
+      : field({
+          kind: 'select',
+          name: 'organization',
+          label: 'Organization',
+          value: String(first.organizationId),
+          options: organizations.map((each) => ({
+            value: String(each.organizationId),
+            label: each.organizationName,
+          })),
+        });
+  return section(
+    { title: 'Create a key', id: 'create' },
+    form({ action: '/client/developer/', csrfToken: visitor.csrfToken, submit: 'Create key', error }, [
+      organizationField,
+      field({
+        name: 'name',
+        label: 'Name',
+        hint: 'What it is for, such as “deploy from CI”.',
+        required: true,
+        maxLength: 100,
+        value: options.name ?? '',
+      }),
+      field({
+        kind: 'select',
+        name: 'scope',
+        label: 'Scope',
+        value: options.scope ?? 'read',
+        options: [
+          { value: 'read', label: 'Read: look at servers' },
+          { value: 'full', label: 'Full: also deploy, switch and destroy' },
+        ],
+      }),
+      workspaceChoice(tenants, organizations),
+      field({
+        kind: 'number',
+        name: 'days',
+        label: 'Expires after days',
+        hint: 'Empty: it does not expire.',
+        min: 1,
+        max: 9999,
+      }),
+    ]),
+  );
+}
+
+function workspaceChoice(tenants: readonly Tenant[], organizations: readonly Membership[]): Content {
+  const owned = tenants.filter((tenant) =>
+    organizations.some((each) => each.organizationId === tenant.organizationId),
+  );
+  if (owned.length < 2) return '';
+  return html`<fieldset class="field"><legend>Workspaces</legend><p class="hint">None ticked: all of the organization, also later ones.</p>${owned.map(
+    (tenant) =>
+      html`<div class="field field-checkbox"><input type="checkbox" id="tenant-${tenant.id}" name="tenants" value="${tenant.id}"><div><label for="tenant-${tenant.id}">${tenant.name}</label></div></div>`,
+  )}</fieldset>`;
+}

@@ -1,0 +1,89 @@
+/** `/client/developer/`: the API keys of the signed-in person and of the organizations they own. */
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import type { Accounts } from '#operations/accounts/index.ts';
+import type { ApiKeys } from '#operations/api-keys/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { sendPage } from '#service-kit/pages/index.ts';
+import { developerPage } from './developer.page.ts';
+import { noSuchPage, type Visitor } from './guard.ts';
+
+export interface DeveloperDeps {
+  accounts: Accounts;
+  apiKeys: ApiKeys;
+  clock: Clock;
+}
+
+const KeyForm = Type.Object({
+  name: Type.String({ maxLength: 200 }),
+  scope: Type.Union([Type.Literal('read'), Type.Literal('full')]),
+  organization: Type.Optional(Type.String()),
+  tenants: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+  days: Type.Optional(Type.String()),
+});
+const RevokeForm = Type.Object({ key_id: Type.String({ maxLength: 64 }) });
+const dayMs = 86_400_000;
+
+export function registerDeveloper(app: App, deps: DeveloperDeps): void {
+  app.get('/developer/', async (request, reply) => show(deps, request.visitor!, reply, 200, {}));
+
+  // The token is in the answer to this very request: a redirect would have to keep it somewhere (API-2.1.6).
+  app.post('/developer/', { schema: { body: KeyForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const { name, scope } = request.body;
+    const refuse = (status: number, error: string) =>
+      show(deps, visitor, reply, status, { error, name, scope });
+    const owned = visitor.actor.ownedOrganizationIds;
+    const organizationId = request.body.organization ? Number(request.body.organization) : owned[0];
+    if (organizationId === undefined || !owned.includes(organizationId)) {
+      throw new HttpError(403, {
+        code: 'forbidden',
+        message: 'Only the owner of the organization may create keys. Ask them for one.',
+      });
+    }
+    const days = request.body.days?.trim() ?? '';
+    if (!/^(|[1-9]\d{0,3})$/.test(days)) return refuse(422, 'Give a whole number of days, or nothing.');
+    const tenants = [request.body.tenants ?? []].flat().map(Number);
+    try {
+      const { token } = await deps.apiKeys.issueKey(visitor.actor, {
+        organizationId,
+        personId: visitor.actor.personId,
+        name,
+        scope,
+        tenantIds: tenants.length === 0 ? null : tenants,
+        expiresAt: days === '' ? null : new Date(deps.clock.nowMs() + Number(days) * dayMs),
+      });
+      return show(deps, visitor, reply, 200, { token });
+    } catch (error) {
+      if (error instanceof CodedError && error.code.startsWith('api_keys.'))
+        return refuse(422, error.message);
+      throw error;
+    }
+  });
+
+  app.post('/developer/revoke', { schema: { body: RevokeForm } }, async (request, reply) => {
+    const isRevoked = await deps.apiKeys.revokeKey(request.visitor!.actor, request.body.key_id);
+    if (!isRevoked) throw noSuchPage();
+    return reply.redirect('/client/developer/', 303);
+  });
+}
+
+async function show(
+  deps: DeveloperDeps,
+  visitor: Visitor,
+  reply: FastifyReply,
+  status: number,
+  state: { token?: string; error?: string; name?: string; scope?: 'read' | 'full' },
+): Promise<FastifyReply> {
+  const { actor } = visitor;
+  const [keys, memberships, tenants] = await Promise.all([
+    deps.apiKeys.listKeys(actor),
+    deps.accounts.membershipsOf(actor.personId),
+    deps.accounts.findTenants(actor.tenantIds),
+  ]);
+  const organizations = memberships.filter((each) => each.role === 'owner');
+  const nowMs = deps.clock.nowMs();
+  return sendPage(reply, developerPage({ visitor, keys, organizations, tenants, nowMs, ...state }), status);
+}

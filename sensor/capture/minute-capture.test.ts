@@ -281,17 +281,28 @@ test('the VLAN that the kernel took off the frame is part of the segment', () =>
   assert.equal(hostOf(report!, '192.0.2.1').deviceKey, 'br0.12|02:00:00:00:00:01');
 });
 
-test('months of new names and flows stay within the tables', () => {
+test('months of new names and flows stay within the tables, and an old flow keeps its name', () => {
   const capture = testCapture({ flowsMax: 256 });
+  const old = { ...outbound, fromPort: 999 };
+  const hello = clientHello({ host: 'www.lasting.example' });
+  offer(capture, ethernet(tcp(old, Tcp.ack, 1, hello)), 0);
   let truncated = 0;
+  const names = new Set<string | undefined>();
   for (let i = 0; i < 30_000; i += 1) {
     const ends = { ...outbound, fromPort: 1024 + (i % 60_000) };
     offer(capture, ethernet(tcp(ends, Tcp.ack, 1, clientHello({ host: `h${i}.example-${i}.com` }))), i);
-    if (i % 60 === 59)
-      for (const report of capture.closeMinutes((testMinute + i) * 1000))
-        truncated += report.totals.detailTruncated;
+    if (i % 60 !== 59) continue;
+    offer(capture, ethernet(tcp(old, Tcp.ack, 1 + hello.length, ascii('still here'))), i);
+    for (const report of capture.closeMinutes((testMinute + i) * 1000)) {
+      truncated += report.totals.detailTruncated;
+      names.add(report.usage.find((row) => row.packets === 1 && row.name === 'lasting.example')?.name);
+      assert.ok(
+        report.usage.every((row) => row.name === 'lasting.example' || row.name.startsWith('example-')),
+      );
+    }
   }
   assert.equal(truncated, 0);
+  assert.ok(names.has('lasting.example'));
 });
 
 test('fragments count on the flow of their datagram', () => {

@@ -110,7 +110,7 @@ describe('the journey of a server', needsRoot, () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
-        url: `${demo.file.operations_url}/client/servers/${server.id}/protect`,
+        url: `${demo.file.operations_url}/client/servers/${server.id}/protect?range=15m`,
         visitor: customer,
         shows: 'example.com',
       },

@@ -33,6 +33,14 @@ export interface DemoFile {
   tenant_id: number;
 }
 
+/** A guest as the lab's control socket shows it. */
+export interface LabGuest {
+  name: string;
+  mac: string;
+  power: string;
+  addresses: { address: string }[];
+}
+
 export type ProgramName = 'sensor' | 'monitor' | 'operations';
 
 export interface RunningDemo {
@@ -47,7 +55,9 @@ export interface RunningDemo {
   /** Rows of a statement in a program's database. */
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
   /** Guests by the lab's control socket. */
-  listGuests(): Promise<{ name: string; mac: string; power: string }[]>;
+  listGuests(): Promise<LabGuest[]>;
+  /** As `until`, and fails at once when the demo itself has ended. */
+  until: typeof until;
   /** Ctrl-C; resolves with the exit code when everything has ended. */
   stop(): Promise<number | null>;
   /** What it said so far. */
@@ -82,10 +92,13 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     return code;
   };
   try {
-    await until('the demo is ready', 150_000, () => {
-      if (child.exitCode !== null) throw new Error(`the demo ended with ${child.exitCode}:\n${output()}`);
-      return existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
-    });
+    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    await until(
+      'the demo is ready',
+      150_000,
+      isReady,
+      () => hasEnded(child) && `the demo ended:\n${output()}`,
+    );
   } catch (error) {
     await stop();
     throw error;
@@ -104,15 +117,22 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {
       const body = await getOverSocket(world.control_socket, '/guests');
-      return (JSON.parse(body) as { guests: { name: string; mac: string; power: string }[] }).guests;
+      return (JSON.parse(body) as { guests: LabGuest[] }).guests;
+    },
+    until: (what, patienceMs, look) => {
+      return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
     },
     stop,
     output,
   };
 }
 
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
 async function endDemo(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  if (hasEnded(child)) return child.exitCode;
   const exited = once(child, 'exit') as Promise<[number | null]>;
   child.kill('SIGINT');
   const [code] = await exited;

@@ -27,8 +27,9 @@ export const recordingCidrs = ['203.0.113.0/24', '2001:db8:113::/64'];
 export async function whyNoLab(): Promise<string | null> {
   if (process.platform !== 'linux') return 'network namespaces need Linux';
   if (process.getuid?.() !== 0) return 'network namespaces need root';
-  const needed = systemPackages.filter((entry) => ['iproute2', 'nftables'].includes(entry.name));
-  if (!(await installSystemPackages(needed))) return 'the packages iproute2 and nftables are missing';
+  const needed = systemPackages.filter((entry) => ['iproute2', 'nftables', 'openssl'].includes(entry.name));
+  if (!(await installSystemPackages(needed)))
+    return 'the packages iproute2, nftables and openssl are missing';
   const probe = spawnSync('unshare', ['--net', 'true']);
   return probe.status === 0 ? null : 'this machine does not allow network namespaces';
 }

@@ -1,7 +1,7 @@
 /** The lab's settings. */
 import { integerSetting, readSettings, textSetting } from '#common/config/index.ts';
 
-const settings = {
+export const labSettings = {
   dataDir: textSetting('SVC_DATA_DIR', './data', 'Folder of everything that a world keeps.'),
   monitorPort: integerSetting(
     'SVC_MONITOR_PORT',
@@ -13,5 +13,5 @@ const settings = {
 
 /** Reads the settings; throws `config.invalid`. */
 export function readLabConfig(environment: Readonly<Record<string, string | undefined>>) {
-  return readSettings(settings, environment);
+  return readSettings(labSettings, environment);
 }

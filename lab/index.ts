@@ -34,7 +34,7 @@ export interface LabOptions {
   reporter: Reporter;
   /** Ports of the host's loopback that the hypervisor may call, such as the monitor's. */
   forwards?: readonly number[];
-  /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each. */
+  /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each; 0 is silence. */
   outboundPerSecond?: number;
   inboundPerSecond?: number;
   /** Called when somebody asks over the control socket for the world to end; without it the call is refused. */

@@ -30,7 +30,7 @@ export function addCommands(program: Command): void {
     .option('--minutes <count>', 'how many', '3')
     .option(
       '--out <file>',
-      'the capture file; the guests are written beside it as .json',
+      'the capture file; guests and counted minutes are written beside it',
       'demo/recording.pcap',
     )
     .action((options: { minutes: string; out: string }) => finish(() => record(options)));

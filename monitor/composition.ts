@@ -11,9 +11,14 @@ import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Applications, createApplications } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
+import { type Connection, createConnection } from './connection/index.ts';
+import { createDelivery, type Delivery } from './delivery/index.ts';
+import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
+import { createInventory, type Inventory } from './inventory/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
@@ -29,42 +34,78 @@ export interface Monitor {
   applications: Applications;
   events: Events;
   inbox: Inbox;
+  connection: Connection;
+  devices: Devices;
+  inventory: Inventory;
+  delivery: Delivery;
+  retention: Retention;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
 }
 
-export function composeMonitor(config: MonitorConfig): Monitor {
+/** Wires the monitor, over another database where one is given. */
+export function composeMonitor(config: MonitorConfig, otherDatabase?: Database): Monitor {
   const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
-  const database = createDatabase({
-    program: 'monitor',
-    urlSetting: 'SVC_MONITOR_DATABASE_URL',
-    url: config.databaseUrl,
-    programDir: config.programDir,
-    migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
-    reporter,
-  });
+  const database =
+    otherDatabase ??
+    createDatabase({
+      program: 'monitor',
+      urlSetting: 'SVC_MONITOR_DATABASE_URL',
+      url: config.databaseUrl,
+      programDir: config.programDir,
+      migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+      reporter,
+    });
   const db = () => database.db;
   const operators = createOperators({ db });
   const sites = createSites({ db });
   const events = createEvents({ db });
   const traffic = createTraffic({ db });
   const applications = createApplications({ db });
-  const sensors = createSensors({ db, protectedTargets: async () => [] });
+  const base = { db, clock: systemClock, reporter };
+  const connection = createConnection({ db });
+  const devices = createDevices({ db, events });
+  const inventory = createInventory({
+    ...base,
+    connection,
+    devices,
+    sites,
+    intervalSeconds: config.inventorySyncSeconds,
+  });
+  const delivery = createDelivery({
+    ...base,
+    connection,
+    sites,
+    traffic,
+    applications,
+    intervalSeconds: config.trafficSyncSeconds,
+    documentationIsGlobal: config.allowDocumentationAddresses,
+  });
+  const sensors = createSensors({ db, protectedTargets: (siteId) => delivery.listAddresses(siteId) });
   const inbox = createInbox({
-    db,
+    ...base,
     sensors,
     traffic,
     applications,
     events,
-    clock: systemClock,
-    reporter,
+    onMinute: (trx, siteId, { minute, hosts }) =>
+      devices.recordSightings(
+        trx,
+        siteId,
+        hosts.map(({ deviceKey, address }) => ({ deviceKey, address, minute })),
+      ),
   });
+  const retention = createRetention({ ...base, delivery, inbox });
   const sessions = createSessions({
     db,
     cookieName: 'svc_monitor',
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
   });
-  const loops = config.hasInboxWorker ? [inbox.worker] : [];
+  const loops: Part[] = [];
+  if (config.hasInboxWorker) loops.push(inbox.worker);
+  if (config.hasInventorySync) loops.push(inventory.loop);
+  if (config.hasTrafficSync) loops.push(delivery.loop);
+  if (config.hasMaintenance) loops.push(retention.loop);
   return {
     reporter,
     database,
@@ -76,6 +117,11 @@ export function composeMonitor(config: MonitorConfig): Monitor {
     applications,
     events,
     inbox,
+    connection,
+    devices,
+    inventory,
+    delivery,
+    retention,
     loops,
   };
 }

@@ -34,6 +34,33 @@ export const monitorSettings = {
     true,
     'Whether serve also turns uploads into facts; 0 leaves that to "./svc monitor apply-uploads".',
   ),
+  hasTrafficSync: booleanSetting(
+    'SVC_OPS_DDOS_SYNC',
+    true,
+    'Whether serve also delivers minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
+  ),
+  trafficSyncSeconds: integerSetting(
+    'SVC_OPS_DDOS_SYNC_SECONDS',
+    30,
+    { min: 5, max: 3600, unit: 's' },
+    'Pause between two deliveries to operations.',
+  ),
+  hasInventorySync: booleanSetting(
+    'SVC_OPS_INVENTORY_SYNC',
+    true,
+    'Whether serve imports the inventory by itself; with 0 it is imported by "Sync now" alone. Notices count either way.',
+  ),
+  inventorySyncSeconds: integerSetting(
+    'SVC_OPS_INVENTORY_SYNC_SECONDS',
+    60,
+    { min: 5, max: 3600, unit: 's' },
+    'Pause between two imports of the inventory.',
+  ),
+  hasMaintenance: booleanSetting(
+    'SVC_MONITOR_MAINTENANCE',
+    true,
+    'Whether serve removes expired data every hour; 0 leaves that to "./svc monitor maintain_metrics".',
+  ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(
     'SVC_LOG_LEVEL',

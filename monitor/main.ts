@@ -20,6 +20,21 @@ export function addCommands(program: Command): void {
       await run((environment) => applyUploads(environment, options.once ?? false));
     });
   program
+    .command('sync_ops_ddos')
+    .description('deliver observed minutes to operations: one tick, and say how it went')
+    .option('--loop', 'go on until Ctrl-C, every SVC_OPS_DDOS_SYNC_SECONDS')
+    .action(async (options: { loop?: boolean }) => {
+      const { syncTraffic } = await import('./commands/sync-traffic.ts');
+      await run((environment) => syncTraffic(environment, options.loop ?? false));
+    });
+  program
+    .command('maintain_metrics')
+    .description('remove what is older than its retention, once, and say what')
+    .action(async () => {
+      const { maintainMetrics } = await import('./commands/maintain-metrics.ts');
+      await run(maintainMetrics);
+    });
+  program
     .command('add-operator')
     .description('let a person sign in to the console, or set a new password; it is read from standard input')
     .argument('<email>')

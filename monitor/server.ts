@@ -1,9 +1,11 @@
-/** The monitor's HTTP server: health, sensor API, console. */
+/** The monitor's HTTP server: health, sensor API, destroy notices, console. */
+import { systemClock } from '#common/clock/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
+import { registerNotices } from './surfaces/notices/index.ts';
 import { registerSensorApi } from './surfaces/sensor-api/index.ts';
 
 export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Promise<HttpServer> {
@@ -20,6 +22,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
         return { status: 'ready' };
       });
       await registerSensorApi(app, monitor);
+      await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);
       await registerConsole(app, { ...monitor, monitorUrl: () => config.publicUrl });
     },

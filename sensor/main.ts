@@ -10,8 +10,13 @@ export function addCommands(program: Command): void {
     .description('Read a capture file (pcap or pcapng): applications, flows, DNS answers, hosts')
     .argument('<file>', 'the capture file')
     .option('--json', 'everything, as JSON')
-    .option('--local <prefix...>', 'addresses that are local, which turns "in" and "out" their way')
-    .action(async (file: string, options: { json?: boolean; local?: string[] }) => {
+    .option(
+      '--local <prefix>',
+      'addresses that are local, which turns "in" and "out" their way; may be repeated',
+      (prefix: string, before: string[]) => [...before, prefix],
+      [] as string[],
+    )
+    .action(async (file: string, options: { json?: boolean; local: string[] }) => {
       process.exitCode = (await import('./commands/read.ts')).readFile(file, options);
     });
   program

@@ -16,6 +16,7 @@ interface SystemPackage {
 export const systemPackages: readonly SystemPackage[] = [
   { name: 'iproute2', file: '/usr/sbin/ip', use: 'network namespaces of the lab' },
   { name: 'nftables', file: '/usr/sbin/nft', use: 'independent counters of the lab' },
+  { name: 'openssl', file: '/usr/bin/openssl', use: 'certificates of the lab' },
   { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
   { name: 'chromium', file: '/usr/bin/chromium', use: 'pages in a real browser' },

@@ -53,13 +53,17 @@ const checks: Check[] = [
   {
     name: 'boundaries',
     run() {
-      const offences = checkBoundaries(root, listFiles(), 30);
+      const offences = checkBoundaries(root, listFiles(), 200);
       return offences.length === 0
         ? null
         : offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`).join('\n');
     },
   },
   { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },
+  {
+    name: 'settings reference',
+    run: () => runTool(process.execPath, `${root}/tools/settings-reference.ts`, '--check'),
+  },
   { name: 'dead code', run: () => runTool(bin('knip')) },
 ];
 

@@ -8,11 +8,6 @@ export function readUint16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
-/** Unsigned 24 bits, most significant byte first. */
-export function readUint24(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
-}
-
 /** 32 bits, most significant byte first, as a signed number: compare and mix it, don't print it. */
 export function readInt32(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
@@ -41,11 +36,4 @@ export function lowerCaseByte(byte: number): number {
 export function findByte(bytes: Uint8Array, byte: number, from: number, end: number): number {
   for (let at = from; at < end; at += 1) if (bytes[at] === byte) return at;
   return -1;
-}
-
-/** ASCII text of [`from`, `end`). Callers have checked that the bytes are ASCII. */
-export function asciiText(bytes: Uint8Array, from: number, end: number): string {
-  let text = '';
-  for (let at = from; at < end; at += 1) text += String.fromCharCode(bytes[at]!);
-  return text;
 }

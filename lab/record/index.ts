@@ -3,7 +3,7 @@
  *
  * A world of its own runs for some minutes, `tcpdump` listens on its uplink, and whole UTC minutes of that are cut out:
  * the traffic rests around each minute, so no conversation is cut in two and the recording can be repeated end to end.
- * Beside the capture lies a JSON file with the guests and with the bytes that nftables counted for each minute.
+ * Beside the capture lie its guests, in the form that the simulated hypervisor reads, and what nftables counted.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import { trimCapture } from './trim-capture.ts';
 
 export interface RecordingOptions {
   minutes: number;
-  /** The capture file; the guests are written beside it, `.json` instead of `.pcap`. */
+  /** The capture file; guests are written beside it as `.json`, the counted minutes as `.truth.json`. */
   file: string;
   reporter: Reporter;
 }
@@ -77,28 +77,19 @@ async function record(lab: Lab, wholeFile: string, options: RecordingOptions): P
   const trimmed = trimCapture(readFileSync(wholeFile), { fromMs, toMs });
   mkdirSync(dirname(options.file), { recursive: true });
   writeFileSync(options.file, trimmed.file);
-  const description = describeRecording(lab, fromMs, minutes, truth);
-  writeFileSync(options.file.replace(/(\.pcap)?$/, '.json'), `${JSON.stringify(description, null, 2)}\n`);
+  writeJson(
+    options.file.replace(/(\.pcap)?$/, '.json'),
+    guests.map((guest) => ({ ...guest, addresses: guest.addresses.map((entry) => entry.address) })),
+  );
+  writeJson(
+    options.file.replace(/(\.pcap)?$/, '.truth.json'),
+    truth.map(({ exact: _, ...row }) => row),
+  );
   reporter.info('recorded', { file: options.file, bytes: trimmed.file.length, packets: trimmed.packets });
 }
 
-function describeRecording(lab: Lab, fromMs: number, minutes: number, truth: readonly TruthRow[]): object {
-  return {
-    first_minute: fromMs / 1000,
-    minutes,
-    capture: lab.facts.uplink,
-    networks: lab.facts.networks,
-    guests: lab.list().map((guest) => ({
-      name: guest.name,
-      mac: guest.mac,
-      addresses: guest.addresses.map((entry) => ({
-        address: entry.address,
-        prefix_length: entry.prefixLength,
-        gateway: entry.gateway,
-      })),
-    })),
-    truth: truth.map(({ minute, address, rx_bytes, tx_bytes }) => ({ minute, address, rx_bytes, tx_bytes })),
-  };
+function writeJson(file: string, entries: readonly object[]): void {
+  writeFileSync(file, `${JSON.stringify(entries, null, 2)}\n`);
 }
 
 function readTruth(ledger: string): TruthRow[] {

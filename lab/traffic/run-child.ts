@@ -22,8 +22,8 @@ export async function runChild<Input>(
     process.exit(0);
   };
   process.on('disconnect', end);
-  process.on('SIGTERM', end);
-  // Ctrl-C reaches the whole group; the supervisor ends its children in its own order.
+  // Ctrl-C and a service manager's SIGTERM reach the whole group; the supervisor ends its children in its own order.
+  process.on('SIGTERM', () => {});
   process.on('SIGINT', () => {});
   try {
     await work(JSON.parse(process.argv[2] ?? '{}') as Input, stopping.signal, counts);

@@ -21,14 +21,16 @@ export interface TalkCounts {
   lastFailure: string | null;
 }
 
-/** Talks until the signal is aborted. `counts` is kept up to date for whoever watches. */
+/** Talks until the signal is aborted; a rate of 0 is silence. `counts` is kept up to date for whoever watches. */
 export async function talk(options: TalkOptions, counts: TalkCounts): Promise<void> {
   const { clock, signal } = options;
-  while (!signal.aborted) {
+  while (!signal.aborted && options.perSecond > 0) {
     // Between half and one and a half of the mean pause, so that clients don't fall into step.
     const pauseMs = (1000 / options.perSecond) * (0.5 + Math.random());
     await clock.wait(pauseMs, signal);
-    await clock.wait(msUntilExchange(clock.nowMs()), signal);
+    const restMs = msUntilExchange(clock.nowMs());
+    // Those who rested together don't all begin in the same instant.
+    if (restMs > 0) await clock.wait(restMs + 1000 * Math.random(), signal);
     const exchange = signal.aborted ? null : options.next();
     if (!exchange) continue;
     await holdUntilCut(exchange, options, counts);

@@ -53,10 +53,9 @@ export function superviseProcess(options: SupervisedProcessOptions): SupervisedP
         options.ready?.(supervised);
         resolve();
       });
-      started.on('error', (error) => {
-        reason = error.message;
-      });
-      started.on('close', (code, signal) => {
+      // Comes instead of `exit` when there is no such program.
+      started.on('error', (error) => reject(new CodedError('lab.process_failed', error.message, {}, error)));
+      started.on('exit', (code, signal) => {
         reject(new CodedError('lab.process_failed', `${options.file} in ${options.namespace}: ${reason}`));
         if (child !== started || !isWanted) return;
         reporter.warn('process ended, starting it again', { code: code ?? signal, reason });
@@ -92,23 +91,20 @@ export function superviseProcess(options: SupervisedProcessOptions): SupervisedP
 
 function spawnChild(options: SupervisedProcessOptions): ChildProcess {
   const file = fileURLToPath(new URL(`../${options.file}`, import.meta.url));
-  const node = [
-    process.execPath,
-    '--disable-warning=ExperimentalWarning',
-    file,
-    JSON.stringify(options.input),
-  ];
-  return spawn('ip', ['netns', 'exec', options.namespace, ...node], {
+  const node = [process.execPath, '--disable-warning=ExperimentalWarning', file];
+  const [tool, ...rest] = ['ip', 'netns', 'exec', options.namespace, ...node] as [string, ...string[]];
+  return spawn(tool, [...rest, JSON.stringify(options.input)], {
     env: { ...process.env, PATH: toolPath },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
 }
 
-/** SIGTERM, after two seconds SIGKILL; resolves when the process has ended. */
+/** Closes the channel, which ends the process, and after two seconds kills it; resolves when it has ended. */
 async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  child.kill('SIGTERM');
+  // Not `close`: after a disconnect from this side it never comes.
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  if (child.connected) child.disconnect();
   const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
   await ended;
   clearTimeout(timer);

@@ -27,6 +27,8 @@ export interface Delivery {
   runOnce(): Promise<TickResult | 'held' | 'idle'>;
   /** The minute feed's state; null before its first run. */
   telemetryState(): Promise<store.FeedState | null>;
+  /** Exact addresses of live allocations in the clusters of a site, as the last page-through listed them. */
+  listAddresses(siteId: number): Promise<string[]>;
   /** Forgets cursors that nothing has visited since (NET-2.9). */
   forgetCursors(cutoffMs: number): Promise<number>;
 }
@@ -75,6 +77,14 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       return isMine ? (lastResult ?? 'idle') : 'held';
     },
     telemetryState: () => store.readFeedState(deps.db(), feedName),
+    async listAddresses(siteId) {
+      const mappings = await deps.sites.listClusters();
+      const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
+      return store.listAddresses(
+        deps.db(),
+        clusters.map((mapping) => mapping.clusterId),
+      );
+    },
     forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
   };
 }

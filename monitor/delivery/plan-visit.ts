@@ -7,7 +7,8 @@
  */
 export const minuteSeconds = 60;
 const recentSeconds = 5 * minuteSeconds;
-const historySeconds = 55 * minuteSeconds;
+/** The older minutes of one visit. */
+export const historySeconds = 55 * minuteSeconds;
 const windowSeconds = 24 * 3600;
 
 /** How far an allocation generation has been delivered. */

@@ -78,6 +78,14 @@ export async function listDueTargets(
   }));
 }
 
+/** Exact addresses of all supported targets of these clusters. */
+export async function listAddresses(db: Queryable, clusterIds: readonly number[]): Promise<string[]> {
+  const { rows } = await sql<{ address: string }>`
+    select distinct host(address) as address from allocation_targets
+    where is_supported and cluster_id = any(${[...clusterIds]}::bigint[]) order by 1`.execute(db);
+  return rows.map((row) => row.address);
+}
+
 /** Notes a visit and its cursor. */
 export async function writeCursor(
   db: Queryable,

@@ -9,6 +9,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { MonitorConfig } from '../config.ts';
+import type { Connection } from '../connection/index.ts';
 import { type Operators, systemActor } from '../operators/index.ts';
 import type { Sensors } from '../sensors/index.ts';
 import type { Site, Sites } from '../sites/index.ts';
@@ -29,6 +30,7 @@ export interface DemoWorldDeps {
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
+  connection: Pick<Connection, 'save' | 'setNoticeSecret'>;
 }
 
 const siteName = 'Demo site';
@@ -44,6 +46,7 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
       await deps.operators.add({ ...operator, name: 'Olga Operator', role: 'operator' });
       await deps.operators.add({ ...viewer, name: 'Victor Viewer', role: 'viewer' });
       const site = await seedSite(config, deps.sites);
+      await seedConnection(config, deps.connection);
       const { token } = await deps.sensors.createToken(systemActor, site.id);
       await writeWhole(path, {
         monitor_operator: operator,
@@ -66,6 +69,15 @@ async function seedSite(config: MonitorConfig, sites: Sites): Promise<Site> {
   }
   if (config.demoClusterId > 0) await sites.mapCluster(systemActor, config.demoClusterId, site.id);
   return site;
+}
+
+async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['connection']): Promise<void> {
+  const { demoOperationsUrl, demoOperationsToken, demoNoticeSecret } = config;
+  if (demoOperationsUrl && demoOperationsToken) {
+    const input = { baseUrl: demoOperationsUrl, token: demoOperationsToken, isEnabled: true };
+    await connection.save(systemActor, input);
+  }
+  if (demoNoticeSecret) await connection.setNoticeSecret(systemActor, demoNoticeSecret);
 }
 
 function newLogin(email: string): Login {

@@ -29,8 +29,6 @@ export interface Inventory {
   state(): Promise<store.ImportState>;
   /** Clusters that have ever been listed, for mapping them to sites. */
   listClusters(): Promise<store.ClusterCount[]>;
-  /** Forgets tombstones older than the retention window. */
-  forgetTombstones(cutoffMs: number): Promise<number>;
 }
 
 export interface InventoryDeps {
@@ -74,7 +72,6 @@ export function createInventory(deps: InventoryDeps): Inventory {
     applyNotice: (notice) => applyNotice(deps, notice),
     state: () => store.readState(deps.db()),
     listClusters: () => store.listClusters(deps.db()),
-    forgetTombstones: (cutoffMs) => store.deleteTombstonesBefore(deps.db(), cutoffMs),
   };
 }
 

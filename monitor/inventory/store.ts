@@ -108,12 +108,6 @@ export async function addTombstones(
   return new Set(rows.map((row) => row.vmId));
 }
 
-export async function deleteTombstonesBefore(db: Queryable, cutoffMs: number): Promise<number> {
-  const { numAffectedRows } = await sql`
-    delete from vm_tombstones where received_at < to_timestamp(${cutoffMs / 1000})`.execute(db);
-  return Number(numAffectedRows ?? 0);
-}
-
 export type ImportCounts = Record<string, number>;
 
 export interface ImportState {

@@ -6,7 +6,7 @@
  * token (NET-5.1).
  */
 import { CodedError } from '#common/errors/index.ts';
-import { type Actor, type ProjectActor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { type AdminProject, type AdminToken, invalid, parsePermissions } from './project.ts';
@@ -87,11 +87,6 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
     },
     verify: (input) => verifyToken(db(), input, failuresMax),
   };
-}
-
-/** The actor of a verified project. */
-export function projectActorOf(project: AdminProject): ProjectActor {
-  return { kind: 'project', projectId: project.id, permissions: new Set(project.permissions) };
 }
 
 function parseProject(input: ProjectInput): {

@@ -34,7 +34,7 @@ export interface Traffic {
 }
 
 /** Longest range of exact minutes: 7 days of one address are 10,080 rows. */
-export const minutesRangeDaysMax = 7;
+const minutesRangeDaysMax = 7;
 
 export async function readTraffic(
   db: Queryable,
@@ -61,6 +61,17 @@ export async function readTraffic(
     latestReceivedMs: latest?.latestReceivedAt?.getTime() ?? null,
     nowMs,
   };
+}
+
+/** The newest minute of each of these servers that the actor reaches; a server without any is absent. */
+export async function readLatest(
+  db: Queryable,
+  actor: Actor,
+  serverIds: readonly number[],
+): Promise<Map<number, store.LatestRow>> {
+  if (actor.kind === 'project') return new Map();
+  const rows = await store.listLatest(db, serverIds, actor.kind === 'customer' ? actor.tenantIds : 'all');
+  return new Map(rows.map((row) => [row.serverId, row]));
 }
 
 /** The exact stored minutes of a range; throws `protect_traffic.range_too_long`. */

@@ -6,11 +6,12 @@
  * has room for goes to the counters of its addresses at once.
  */
 
+import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
 import { Field, Flag, FlowTable, flowWords } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
-import { Ledger, share } from './ledger.ts';
+import { Ledger } from './ledger.ts';
 import type { Listing } from './listing.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import type { NameTable } from './name-table.ts';
@@ -50,9 +51,9 @@ export class Engine {
   now = 0;
 
   readonly #options: CaptureOptions;
-  readonly #sizes: EngineSizes;
   readonly #names: NameTable;
   readonly #listing: Listing | null;
+  readonly #booking: Booking;
   readonly #naming: Naming;
   readonly #fragments: Fragments;
   readonly #packet = new Packet();
@@ -71,13 +72,20 @@ export class Engine {
     key: readonly [number, number],
   ) {
     this.#options = options;
-    this.#sizes = sizes;
     this.#names = names;
     this.#listing = listing;
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
     this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
     this.flows = new FlowTable({ flowsMax: sizes.flowsMax, key, onRemove: (base) => this.#onRemove(base) });
+    this.#booking = new Booking({
+      flows: this.flows,
+      ledger: this.ledger,
+      listing,
+      keepsOwners: this.#keepsOwners,
+      usageRowsMax: sizes.usageRowsMax,
+      onTruncated: (packets) => this.#onTruncated(packets),
+    });
     this.#fragments = new Fragments((packet, bytes, packets) => this.#countHeld(packet, bytes, packets));
     this.#naming = new Naming(
       {
@@ -88,9 +96,9 @@ export class Engine {
         queriesMax: sizes.queriesMax,
         answersMax: sizes.answersMax,
         listing,
-        flush: (base) => this.#flush(base),
+        flush: (base) => this.#booking.book(base),
         restart: (base) => this.#restart(base),
-        onTruncated: () => this.#onTruncated(),
+        onTruncated: () => this.#onTruncated(1),
       },
       this.#packet,
     );
@@ -155,7 +163,7 @@ export class Engine {
         const flags = words[base + Field.flags]!;
         if ((flags & Flag.alive) === 0) continue;
         const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#flush(base);
+        if (isFirst === (pass === 0)) this.#booking.book(base);
       }
     }
   }
@@ -304,7 +312,7 @@ export class Engine {
     const flows = this.flows;
     const base = flows.locate(p, path, this.now);
     if (base < 0) {
-      this.#onTruncated();
+      this.#onTruncated(1);
       return;
     }
     const { side } = flows;
@@ -330,90 +338,6 @@ export class Engine {
     return this.#local.isLocal(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
   }
 
-  /** Books what the flow moved since the last time and sets its counters to zero. */
-  #flush(base: number): void {
-    const { words, sums } = this.flows;
-    const flags = words[base + Field.flags]!;
-    const sum = (base + Field.bytes) >> 1;
-    const up = sums[sum]!;
-    const down = sums[sum + 1]!;
-    const upPackets = words[base + Field.packets]!;
-    const downPackets = words[base + Field.packets + 1]!;
-    const packets = upPackets + downPackets;
-    if (packets === 0) return;
-    const version = (words[base + Field.meta]! >> 8) & 0xff;
-    this.#listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
-    const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
-    const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
-    let hasRoom = this.#bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
-    if (this.#keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
-    this.#fillShare(base, up, down, packets);
-    // Attempts that nobody answered get at most half of the rows.
-    const isAttempt = (flags & Flag.unanswered) !== 0;
-    const mayHaveRow = !isAttempt || this.ledger.usageCount * 2 < this.#sizes.usageRowsMax;
-    hasRoom = mayHaveRow && this.ledger.addUsage() && hasRoom;
-    if (!hasRoom) this.totals.detailTruncated += packets;
-    if (this.#listing) return;
-    sums[sum] = sums[sum + 1] = 0;
-    words[base + Field.packets] = words[base + Field.packets + 1] = 0;
-    words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
-  }
-
-  #bookHosts(
-    version: number,
-    words: Int32Array,
-    base: number,
-    lowerIsLocal: boolean,
-    higherIsLocal: boolean,
-    up: number,
-    down: number,
-    packets: number,
-  ): boolean {
-    const ledger = this.ledger;
-    if (isSameAddress(words, base)) {
-      return ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets);
-    }
-    const lower = ledger.addHost(lowerIsLocal, version, words, base, down, up, packets);
-    return ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets) && lower;
-  }
-
-  #bookOwners(version: number, base: number, lowerIsLocal: boolean, higherIsLocal: boolean): void {
-    const words = this.flows.words;
-    for (let side = 0; side < 2; side += 1) {
-      const at = base + Field.mac + side * 2;
-      const isConflict = (words[base + Field.flags]! & (Flag.macConflict << side)) !== 0;
-      if (words[at] === 0 && words[at + 1] === 0) continue;
-      const isLocal = side === 0 ? lowerIsLocal : higherIsLocal;
-      this.ledger.noteOwner(isLocal, version, words, base + side * 4, words[at]!, words[at + 1]!, isConflict);
-      words[at] = words[at + 1] = 0;
-    }
-    words[base + Field.flags]! &= ~(Flag.macConflict * 3);
-  }
-
-  #fillShare(base: number, up: number, down: number, packets: number): void {
-    const words = this.flows.words;
-    const flags = words[base + Field.flags]!;
-    const meta = words[base + Field.meta]!;
-    const ports = words[base + Field.ports]!;
-    const client = (flags & Flag.clientIsHigher) !== 0 ? 1 : 0;
-    for (let word = 0; word < 4; word += 1) {
-      share.client[word] = words[base + client * 4 + word]!;
-      share.server[word] = words[base + (1 - client) * 4 + word]!;
-    }
-    share.version = (meta >> 8) & 0xff;
-    share.protocol = meta & 0xff;
-    share.serverPort = client === 0 ? ports & 0xffff : ports >>> 16;
-    share.clientIsLocal = (flags & (client === 0 ? Flag.lowerIsLocal : Flag.higherIsLocal)) !== 0;
-    share.serverIsLocal = (flags & (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal)) !== 0;
-    share.name = words[base + Field.name]! - 1;
-    share.evidence = words[base + Field.evidence]!;
-    share.clientBytes = client === 0 ? up : down;
-    share.serverBytes = client === 0 ? down : up;
-    share.packets = packets;
-    share.clientLastSent = words[base + Field.lastSent + client]!;
-    share.serverLastSent = words[base + Field.lastSent + 1 - client]!;
-  }
-
   /** No flow had room: the addresses still get their bytes, and the row goes under the remote address. */
   #countWithoutFlow(p: Packet, bytes: number, packets: number): void {
     const words = this.#scratch;
@@ -427,7 +351,7 @@ export class Engine {
     words[7] = p.target3;
     const sourceIsLocal = this.#isLocal(p.version, words, 0);
     const targetIsLocal = this.#isLocal(p.version, words, 4);
-    this.#bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets);
+    this.#booking.bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets);
     this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0);
     this.totals.detailTruncated += packets;
   }
@@ -445,14 +369,13 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#flush(base);
+    this.#booking.book(base);
     this.#naming.forget(base);
     this.#listing?.addFlow(this.flows.words, this.flows.sums, base);
   }
 
-  #onTruncated(): void {
-    // The packet at hand: it counts everywhere else.
-    this.totals.detailTruncated += 1;
+  #onTruncated(packets: number): void {
+    this.totals.detailTruncated += packets;
   }
 }
 
@@ -467,9 +390,4 @@ export function emptyTotals(): Totals {
     kernelDropped: 0,
     detailTruncated: 0,
   };
-}
-
-function isSameAddress(words: Int32Array, base: number): boolean {
-  for (let word = 0; word < 4; word += 1) if (words[base + word] !== words[base + 4 + word]) return false;
-  return true;
 }

@@ -161,36 +161,22 @@ export class Ledger {
     return rows;
   }
 
-  /** Every row; `minuteMs` is the minute's start in unix milliseconds. */
-  usageRows(minuteMs: number): UsageRow[] {
-    const { keys, words, sums, count } = this.#usage;
-    const rows: UsageRow[] = [];
-    for (let record = 0; record < count; record += 1) {
-      const key = record * usageKeyWords;
-      const version = keys[key + 8]! & 0xff;
-      const protocol = keys[key + 8]! >> 8;
-      const client = formatWords(version, keys[key]!, keys[key + 1]!, keys[key + 2]!, keys[key + 3]!);
-      const server = formatWords(version, keys[key + 4]!, keys[key + 5]!, keys[key + 6]!, keys[key + 7]!);
-      const direction = directions[words[record * usageWords + 1]!]!;
-      const label = protocolLabel(protocol, version);
-      const remote = direction === 'inbound' ? client : server;
-      const domain = keys[key + 10]! < 0 ? remote : this.#names.host(keys[key + 10]!);
-      rows.push({
-        client,
-        server,
-        protocol,
-        serverPort: keys[key + 9]! > 0 ? keys[key + 9]! : null,
-        direction,
-        name: label ?? domain,
-        evidence: label === null ? evidenceText[words[record * usageWords]!]! : 'ip_protocol',
-        clientBytes: sums[record * 3]!,
-        serverBytes: sums[record * 3 + 1]!,
-        packets: sums[record * 3 + 2]!,
-        clientLastSentMs: sentMs(minuteMs, words[record * usageWords + 2]!),
-        serverLastSentMs: sentMs(minuteMs, words[record * usageWords + 3]!),
-      });
+  /**
+   * At most `rowsMax` rows: those with traffic both ways first, then the largest, so that floods and scans push out
+   * nothing that matters. `minuteMs` is the minute's start in unix milliseconds.
+   */
+  usageRows(minuteMs: number, rowsMax: number): { rows: UsageRow[]; leftOutPackets: number } {
+    const { sums, count } = this.#usage;
+    const chosen = Array.from({ length: count }, (_, record) => record);
+    let leftOutPackets = 0;
+    if (count > rowsMax) {
+      const isBothWays = (record: number) => sums[record * 3]! > 0 && sums[record * 3 + 1]! > 0;
+      const rank = (record: number) =>
+        sums[record * 3]! + sums[record * 3 + 1]! + (isBothWays(record) ? 2 ** 52 : 0);
+      chosen.sort((a, b) => rank(b) - rank(a));
+      for (const record of chosen.splice(rowsMax)) leftOutPackets += sums[record * 3 + 2]!;
     }
-    return rows;
+    return { rows: chosen.map((record) => this.#usageRow(record, minuteMs)), leftOutPackets };
   }
 
   /** Marks the names that rows refer to, before a sweep. */
@@ -206,6 +192,34 @@ export class Ledger {
     this.#localHosts.clear();
     this.#remoteHosts.clear();
     this.#usage.clear();
+  }
+
+  #usageRow(record: number, minuteMs: number): UsageRow {
+    const { keys, words, sums } = this.#usage;
+    const key = record * usageKeyWords;
+    const value = record * usageWords;
+    const version = keys[key + 8]! & 0xff;
+    const protocol = keys[key + 8]! >> 8;
+    const client = formatWords(version, keys[key]!, keys[key + 1]!, keys[key + 2]!, keys[key + 3]!);
+    const server = formatWords(version, keys[key + 4]!, keys[key + 5]!, keys[key + 6]!, keys[key + 7]!);
+    const direction = directions[words[value + 1]!]!;
+    const label = protocolLabel(protocol, version);
+    const remote = direction === 'inbound' ? client : server;
+    const domain = keys[key + 10]! < 0 ? remote : this.#names.host(keys[key + 10]!);
+    return {
+      client,
+      server,
+      protocol,
+      serverPort: keys[key + 9]! > 0 ? keys[key + 9]! : null,
+      direction,
+      name: label ?? domain,
+      evidence: label === null ? evidenceText[words[value]!]! : 'ip_protocol',
+      clientBytes: sums[record * 3]!,
+      serverBytes: sums[record * 3 + 1]!,
+      packets: sums[record * 3 + 2]!,
+      clientLastSentMs: sentMs(minuteMs, words[value + 2]!),
+      serverLastSentMs: sentMs(minuteMs, words[value + 3]!),
+    };
   }
 
   #hosts(isLocal: boolean): KeyedTable {

@@ -193,17 +193,30 @@ test('NET-8.6: when flows overflow, totals of local addresses stay exact and the
   assert.equal(rows + report!.totals.detailTruncated, 1500);
 });
 
-test('NET-8.6: a minute has at most 4,096 rows; bytes without a row are counted, hosts stay exact', () => {
+test('NET-8.6: a minute has the 4,096 largest rows; packets without a row are counted, hosts stay exact', () => {
   const capture = testCapture({ flowsMax: 8192 });
   for (let i = 0; i < 6000; i += 1) {
     const ends = { ...outbound, to: `198.51.${100 + (i >> 8)}.${i & 255}`, toPort: 1000 };
-    offer(capture, ethernet(udp(ends, ascii('a'))));
+    offer(capture, ethernet(udp(ends, ascii(i === 5999 ? 'a larger one' : 'a'))));
     offer(capture, ethernet(udp(reverse(ends), ascii('a'))));
   }
   const [report] = capture.closeMinutes(endMs);
   assert.equal(report!.usage.length, 4096);
+  assert.equal(report!.usage[0]!.server, '198.51.123.111');
   assert.equal(report!.totals.detailTruncated, (6000 - 4096) * 2);
   assert.equal(hostOf(report!, '192.0.2.1').packets, 12_000);
+});
+
+test('NET-8.6: every packet of a minute is in a row or counted as one without', () => {
+  const capture = testCapture({ flowsMax: 20_000 });
+  const count = 18_000;
+  for (let i = 0; i < count; i += 1) {
+    offer(capture, ethernet(udp({ ...outbound, to: `198.51.${i >> 8}.${i & 255}` }, ascii('a'))));
+  }
+  const [report] = capture.closeMinutes(endMs);
+  const inRows = report!.usage.reduce((sum, row) => sum + row.packets, 0);
+  assert.equal(inRows + report!.totals.detailTruncated, count);
+  assert.equal(hostOf(report!, '192.0.2.1').packets, count);
 });
 
 test('a flood of connection attempts takes neither the flows nor the rows of those that talk', () => {

@@ -17,9 +17,12 @@ const sizes = {
   queriesMax: 8192,
   answersMax: 8192,
   remoteHostsMax: 8192,
-  usageRowsMax: 4096,
+  // More than are reported, so that the largest can be chosen.
+  usageRowsMax: 16_384,
 };
-const namesMax = 8192;
+/** Rows of one minute (NET-8.6). */
+const reportedRowsMax = 4096;
+const namesMax = 16_384;
 
 export class MinuteCapture implements Capture {
   readonly #options: CaptureOptions;
@@ -118,6 +121,10 @@ export class MinuteCapture implements Capture {
     const startMs = this.#minute * 1000;
     engine.flushAll();
     const since = Math.max(startMs, this.#listeningSinceMs);
+    const { rows, leftOutPackets } = engine.ledger.usageRows(startMs, reportedRowsMax);
+    // A packet may have lost its name and its row: it is still one.
+    const truncated = engine.totals.detailTruncated + leftOutPackets;
+    engine.totals.detailTruncated = Math.min(truncated, engine.totals.ipPackets);
     this.#closed.push({
       minute: this.#minute,
       capture: this.#options.name,
@@ -125,7 +132,7 @@ export class MinuteCapture implements Capture {
       observedMs: Math.round(Math.min(60_000, Math.max(0, untilMs - since))),
       totals: { ...engine.totals },
       hosts: engine.ledger.hostRows(this.#options.name, this.#options.role === 'bridge'),
-      usage: engine.ledger.usageRows(startMs),
+      usage: rows,
     });
     Object.assign(engine.totals, emptyTotals());
     engine.ledger.clear();

@@ -80,7 +80,7 @@ export function createReading(options: ReadingOptions): Reading {
         answers: listing.answers,
         conversations: listing.conversations(),
         hosts: engine.ledger.hostRows('file', false),
-        usage: engine.ledger.usageRows(0),
+        usage: engine.ledger.usageRows(0, Number.POSITIVE_INFINITY).rows,
       };
     },
   };

@@ -7,6 +7,11 @@ import { parseAddress } from '#common/ip/index.ts';
 
 /** Bytes one after the other. */
 export function join(...parts: (Uint8Array | readonly number[])[]): Uint8Array {
+  return joinAll(parts);
+}
+
+/** The same for any number of parts. */
+export function joinAll(parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const joined = new Uint8Array(length);
   let at = 0;

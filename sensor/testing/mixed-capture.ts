@@ -3,7 +3,11 @@
  * interleaved, over IPv4 and IPv6, plain and tagged.
  *
  * Full-size packets are cut at 192 captured bytes, as a trimmed live capture has them; their lengths stay true.
+ *
+ * usage: sh tools/with-node sensor/testing/mixed-capture.ts FILE [CONNECTIONS]    (writes a pcap file)
  */
+import { writeFileSync } from 'node:fs';
+import { pcapFile } from './capture-files.ts';
 import {
   ascii,
   clientHello,
@@ -220,4 +224,20 @@ function createProtocol(ends: SegmentOptions, protocol: number, random: () => nu
     plan.push({ packet, extra: 0 });
   }
   return plan;
+}
+
+if (import.meta.main) {
+  const [path, connections] = process.argv.slice(2);
+  if (!path) {
+    console.error('usage: sh tools/with-node sensor/testing/mixed-capture.ts FILE [CONNECTIONS]');
+    process.exit(2);
+  }
+  const { bytes, offsets, captured, wire, times, frames } = createMixedCapture(Number(connections ?? 20_000));
+  const stored = Array.from({ length: frames }, (_, i) => ({
+    bytes: bytes.subarray(offsets[i]!, offsets[i]! + captured[i]!),
+    seconds: 1_700_000_040 + Math.floor(times[i]! / 1000),
+    nanoseconds: Math.floor((times[i]! % 1000) * 1000) * 1000,
+    wireLength: wire[i]!,
+  }));
+  writeFileSync(path, pcapFile(stored));
 }

@@ -158,11 +158,12 @@ describe('pages in a browser', () => {
     assert.match(said, /In[\d.]+ Mbit\/s[\d,.]+ bit\/s/);
   });
 
-  test('a refreshed part and a chart renew themselves, and the drawing stays', async () => {
+  test('a refreshed part and a chart renew themselves; drawings stay, and what was unfolded', async () => {
     await using opened = await open('/dev/gallery', {}, (page) => page.clock.install());
     const { page } = opened;
     await page.locator('#traffic canvas').waitFor();
     await page.evaluate("document.querySelector('#servers tbody th a').textContent = 'old'");
+    await page.locator('#applications summary').click();
     const answers = [
       page.waitForResponse('**/dev/gallery'),
       page.waitForResponse('**/dev/gallery/chart.json'),
@@ -171,6 +172,8 @@ describe('pages in a browser', () => {
     await Promise.all(answers);
     await page.locator('#servers tbody th a', { hasText: 'web-1' }).waitFor();
     assert.equal(await page.locator('#traffic canvas').count(), 1);
+    assert.equal(await page.locator('#applications canvas').count(), 1);
+    assert.equal(await page.locator('#applications details').getAttribute('open'), '');
     assert.deepEqual(opened.complaints, []);
   });
 

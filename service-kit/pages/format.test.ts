@@ -68,5 +68,9 @@ describe('format', () => {
   test('counts and shares', () => {
     assert.equal(formatCount(1_234_567), '1,234,567');
     assert.equal(formatPercent(0.9995, 2), '99.95 %');
+    assert.equal(formatPercent(0.999999, 2), '99.99 %');
+    assert.equal(formatPercent(1, 2), '100.00 %');
+    assert.equal(formatPercent(0.0001), '< 0.1 %');
+    assert.equal(formatPercent(0), '0.0 %');
   });
 });

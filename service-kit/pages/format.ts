@@ -29,9 +29,13 @@ export function formatCount(count: Known<number | bigint>): string {
   return count === null || count === undefined ? UNKNOWN : count.toLocaleString('en-US');
 }
 
-/** `99.95 %`, of a fraction between 0 and 1. */
+/** `99.95 %`, of a fraction between 0 and 1. What is short of the whole never reads 100, and what is there never 0. */
 export function formatPercent(fraction: Known<number>, digits = 1): string {
-  return fraction === null || fraction === undefined ? UNKNOWN : `${(fraction * 100).toFixed(digits)} %`;
+  if (fraction === null || fraction === undefined) return UNKNOWN;
+  const least = 10 ** -digits;
+  const percent = fraction * 100;
+  if (percent > 0 && percent < least / 2) return `< ${least.toFixed(digits)} %`;
+  return `${(percent < 100 && percent > 100 - least ? 100 - least : percent).toFixed(digits)} %`;
 }
 
 /** Money from whole ledger quanta of 0.0001: `$12.34`, and four decimals where a quantum is left, `$0.0125`. */

@@ -74,6 +74,8 @@ const HTMX_SETTINGS = JSON.stringify({
   includeIndicatorCSS: false,
   history: false,
   noSwap: [204, 304, '4xx', '5xx'],
+  // What somebody has unfolded stays unfolded when the part around it is renewed.
+  morphIgnore: ['data-htmx-powered', 'open'],
 });
 
 /** A document without navigation: the frame of sign-in and error pages. */

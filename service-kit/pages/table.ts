@@ -5,6 +5,7 @@
  * A cell of `null` or `undefined` reads "unknown".
  */
 import { type EmptyStateOptions, emptyState } from './feedback.ts';
+import { formatPercent } from './format.ts';
 import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { link, withQuery } from './link.ts';
 import type { Tone } from './tone.ts';
@@ -15,8 +16,11 @@ export interface Column<Row> {
   header: string;
   /** Shown behind the header, so that cells hold bare figures. */
   unit?: string;
-  /** `figure` is right-aligned with tabular digits; `code` is monospace; default `text`. */
-  kind?: 'text' | 'figure' | 'code' | 'actions';
+  /**
+   * `figure` is right-aligned with tabular digits; `code` is monospace; `prose` is sentences, which may take several
+   * lines where the others take one; default `text`.
+   */
+  kind?: 'text' | 'figure' | 'code' | 'prose' | 'actions';
   cell: (row: Row) => Content;
   sortable?: boolean;
 }
@@ -141,5 +145,5 @@ export function readSort<Row>(
 export function shareBar(fraction: number | null | undefined): Html {
   if (fraction === null || fraction === undefined) return html`<span class="unknown">unknown</span>`;
   const percent = Math.round(Math.min(1, Math.max(0, fraction)) * 1000) / 10;
-  return html`<span class="share"><svg class="share-bar" aria-hidden="true" width="72" height="6"><rect class="share-track" width="100%" height="6" rx="3"></rect><rect class="share-fill" width="${percent}%" height="6" rx="3"></rect></svg><span class="figure">${percent.toFixed(1)} %</span></span>`;
+  return html`<span class="share"><svg class="share-bar" aria-hidden="true" width="72" height="6"><rect class="share-track" width="100%" height="6" rx="3"></rect><rect class="share-fill" width="${percent}%" height="6" rx="3"></rect></svg><span class="figure">${formatPercent(fraction)}</span></span>`;
 }

@@ -11,6 +11,7 @@ import { viewerOf } from './guard.ts';
 export const sitePages = [
   { path: 'traffic', label: 'Traffic', key: 't' },
   { path: 'applications', label: 'Applications', key: 'a' },
+  { path: 'devices', label: 'Devices', key: 'd' },
   { path: 'sensors', label: 'Sensors', key: 's' },
   { path: 'events', label: 'Events', key: 'e' },
   { path: 'settings', label: 'Settings', key: 'c' },
@@ -38,7 +39,17 @@ export function sendConsolePage(
   const viewer = viewerOf(request);
   const at = options.site;
   const navigation = [
-    { items: [{ label: 'Sites', href: '/', key: 'h', current: !at }] },
+    {
+      items: [
+        { label: 'Sites', href: '/', key: 'h', current: !at && request.url.split('?')[0] === '/' },
+        {
+          label: 'Operations',
+          href: '/operations',
+          key: 'o',
+          current: request.url.startsWith('/operations'),
+        },
+      ],
+    },
     ...(at
       ? [
           {

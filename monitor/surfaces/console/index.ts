@@ -1,12 +1,17 @@
 /**
- * The monitor's console: sites, their traffic and applications over time, sensors, events, settings.
+ * The monitor's console: sites, their traffic and applications over time, devices, sensors, events,
+ * settings, and the connection to operations.
  *
  * Every page but sign-in asks for a signed-in person; whatever changes something carries the session's token, and the
  * operation behind it asks for the role. Pages work without JavaScript.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Applications } from '#monitor/applications/index.ts';
+import type { Connection } from '#monitor/connection/index.ts';
+import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
@@ -15,8 +20,10 @@ import type { App } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApplicationsPage } from './applications.page.ts';
+import { registerDevicesPages } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
 import { guardConsole } from './guard.ts';
+import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
@@ -31,6 +38,10 @@ export interface ConsoleDeps {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  connection: Connection;
+  devices: Devices;
+  inventory: Inventory;
+  delivery: Delivery;
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }
@@ -44,9 +55,11 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerOverviewPage(scope, deps);
     registerTrafficPage(scope, deps);
     registerApplicationsPage(scope, deps);
+    registerDevicesPages(scope, deps);
     registerSensorsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);
+    registerOperationsPage(scope, deps);
   });
 }
 

@@ -13,6 +13,8 @@ import {
   form,
   formatTime,
   type Html,
+  html,
+  link,
   notice,
   pageHeader,
   section,
@@ -117,12 +119,15 @@ async function showSettings(
         title: 'Clusters',
         description: 'Clusters of operations whose servers this site observes.',
       },
-      definitionList([
-        {
-          term: 'Mapped here',
-          value: clusters.length > 0 ? clusters.map((mapping) => `${mapping.clusterId} `) : 'none',
-        },
-      ]),
+      [
+        definitionList([
+          {
+            term: 'Mapped here',
+            value: clusters.length > 0 ? clusters.map((mapping) => `${mapping.clusterId} `) : 'none',
+          },
+        ]),
+        html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
+      ],
     ),
   ];
   const isRefused = shown.cidrs !== undefined;

@@ -7,7 +7,7 @@
  * rotation of the secret shows there first.
  */
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/compile';
 import type { Clock } from '#common/clock/index.ts';
 import {
@@ -22,7 +22,7 @@ import {
 } from '#contracts/destroy-notice/index.ts';
 import type { Connection } from '#monitor/connection/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
-import { HttpError, parseStrictJson } from '#service-kit/http/index.ts';
+import { type App, HttpError, parseStrictJson } from '#service-kit/http/index.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createRefusalCounter } from './refusal-counter.ts';
 
@@ -39,7 +39,7 @@ const refusal = JSON.stringify({
 });
 const Notice = Compile(DestroyNotice);
 
-export async function registerNotices(app: FastifyInstance, deps: NoticesDeps): Promise<void> {
+export async function registerNotices(app: App, deps: NoticesDeps): Promise<void> {
   const refusals = createRefusalCounter(deps.clock, (count) => deps.connection.countRefusals(count));
   const refuse = (reply: FastifyReply) => {
     refusals.add();

@@ -36,7 +36,7 @@ async function startServer(): Promise<HttpServer> {
     port: 0,
     portSetting: 'none',
     reporter: silentReporter,
-    routes: (app) => registerNotices(app as never, { ...world, clock, parse }),
+    routes: (app) => registerNotices(app, { ...world, clock, parse }),
   });
   await started.start();
   return started;
@@ -277,7 +277,7 @@ test('NET-4.i: a new secret refuses the old one at once, on every replica, and r
     port: 0,
     portSetting: 'none',
     reporter: silentReporter,
-    routes: (app) => registerNotices(app as never, { ...other, clock }),
+    routes: (app) => registerNotices(app, { ...other, clock }),
   });
   const post = async (key: string) => {
     const body = notice([]);

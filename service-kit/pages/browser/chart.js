@@ -129,7 +129,7 @@ class Chart extends HTMLElement {
       height,
       ms: 1,
       tzDate: (ms) => uPlot.tzDate(new Date(ms), 'Etc/UTC'),
-      padding: [8, 16, 0, 0],
+      padding: [8, 20, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  captureMinute,
+  createMonitorWorld,
+  createSpool,
+  type MonitorWorld,
+  testMinute,
+  usageRow,
+} from '#monitor/testing/index.ts';
+import { describeService, nameApplication } from './catalog.ts';
+import type { ApplicationView } from './index.ts';
+
+const range = [testMinute * 1000 - 3_600_000, testMinute * 1000 + 3_600_000] as const;
+const list = (world: MonitorWorld, view: ApplicationView) =>
+  world.applications.list(world.siteId, view, ...range, 100);
+const brief = async (world: MonitorWorld, view: ApplicationView) =>
+  (await list(world, view)).rows.map((row) => [row.name, row.inboundBytes, row.outboundBytes, row.vantage]);
+
+const uplink = (usage: ReturnType<typeof usageRow>[], minute = testMinute) =>
+  captureMinute({ minute, usage });
+const bridge = (usage: ReturnType<typeof usageRow>[], minute = testMinute) =>
+  captureMinute({ minute, capture: 'br0', role: 'bridge', usage });
+
+test('NET-2.2.5: Internet traffic counts at the uplink; the bridge adds names and no bytes', async () => {
+  await using world = await createMonitorWorld();
+  const seen = usageRow({ clientBytes: 100, serverBytes: 1000 });
+  const named = usageRow({ name: 'lan-only.example', evidence: 'dns', clientBytes: 7, serverBytes: 8 });
+  const nameless = usageRow({
+    name: '198.51.100.99',
+    server: '198.51.100.99',
+    serverPort: 9999,
+    evidence: 'none',
+  });
+  await world.apply(createSpool().upload([uplink([seen]), bridge([seen, named, nameless])]));
+  assert.deepEqual(await brief(world, 'outbound'), [
+    ['example.net', 1000, 100, 'uplink'],
+    ['lan-only.example', null, null, 'bridge'],
+  ]);
+  const use = await list(world, 'outbound');
+  assert.equal(use.bytes, 1100);
+});
+
+test('NET-2.2.5: the bridge stands in only in minutes in which the uplink was idle or absent', async () => {
+  await using world = await createMonitorWorld();
+  const spool = createSpool();
+  const row = (serverBytes: number) => usageRow({ clientBytes: 0, serverBytes });
+  await world.apply(
+    spool.upload([uplink([row(1)]), bridge([row(10)])]),
+    spool.upload([uplink([], testMinute + 60), bridge([row(200)], testMinute + 60)]),
+    spool.upload([bridge([row(3000)], testMinute + 120)]),
+    spool.upload([uplink([row(0)], testMinute + 180), bridge([row(40_000)], testMinute + 180)]),
+  );
+  const use = await list(world, 'outbound');
+  assert.deepEqual(
+    use.rows.map((row) => row.inboundBytes),
+    [43_201],
+  );
+});
+
+test('NET-2.2.5: each direction has its owner, and internal traffic belongs to the bridge', async () => {
+  await using world = await createMonitorWorld();
+  const inbound = usageRow({
+    direction: 'inbound',
+    client: '198.51.100.50',
+    server: '192.0.2.10',
+    serverPort: 22,
+    name: '198.51.100.50',
+    evidence: 'none',
+    clientBytes: 3,
+    serverBytes: 4,
+  });
+  const internal = usageRow({ direction: 'internal', server: '192.0.2.11', clientBytes: 5, serverBytes: 6 });
+  await world.apply(
+    createSpool().upload([
+      uplink([usageRow(), { ...internal, clientBytes: 900 }]),
+      bridge([usageRow({ clientBytes: 77 }), inbound, internal]),
+    ]),
+  );
+  assert.deepEqual(await brief(world, 'outbound'), [['example.net', 1000, 100, 'uplink']]);
+  assert.deepEqual(await brief(world, 'inbound'), [['SSH', 3, 4, 'bridge']]);
+  assert.deepEqual(await brief(world, 'internal'), [['example.net', 6, 5, 'bridge']]);
+  assert.equal((await list(world, 'all')).bytes, 1100 + 7 + 11);
+});
+
+test('NET-2.4.4: an address has its own Internet applications, with when it last sent itself', async () => {
+  await using world = await createMonitorWorld();
+  const asClient = usageRow({
+    clientLastSentMs: testMinute * 1000 + 1,
+    serverLastSentMs: testMinute * 1000 + 2,
+  });
+  const asHost = usageRow({
+    direction: 'inbound',
+    client: '198.51.100.50',
+    server: '192.0.2.10',
+    serverPort: 22,
+    name: '198.51.100.50',
+    evidence: 'none',
+    clientBytes: 30,
+    serverBytes: 40,
+    clientLastSentMs: testMinute * 1000 + 9,
+    serverLastSentMs: 0,
+  });
+  const internal = usageRow({ direction: 'internal', server: '192.0.2.11' });
+  const foreign = usageRow({ client: '192.0.2.99' });
+  await world.apply(
+    createSpool().upload([
+      uplink([asClient, asHost, internal, foreign]),
+      bridge([asClient, asHost, internal, foreign]),
+    ]),
+  );
+  const read = await world.applications.readAddressApplications(
+    world.siteId,
+    '192.0.2.10',
+    testMinute,
+    testMinute + 60,
+  );
+  assert.deepEqual(read, [
+    {
+      minute: testMinute,
+      direction: 'inbound',
+      name: 'SSH',
+      protocol: 6,
+      serverPort: 22,
+      evidence: 'none',
+      isAttributed: true,
+      inboundBytes: 30,
+      outboundBytes: 40,
+      lastSentMs: null,
+    },
+    {
+      minute: testMinute,
+      direction: 'outbound',
+      name: 'example.net',
+      protocol: 6,
+      serverPort: 443,
+      evidence: 'tls_sni',
+      isAttributed: true,
+      inboundBytes: 1000,
+      outboundBytes: 100,
+      lastSentMs: testMinute * 1000 + 1,
+    },
+  ]);
+});
+
+test("NET-2.4.4: an address whose host's uplink is silent is read at the bridge, whatever other hosts' uplinks saw", async () => {
+  await using world = await createMonitorWorld();
+  const other = await world.enrol('node-2');
+  await world.send(createSpool().upload([uplink([usageRow({ client: '192.0.2.99' })])]), other);
+  await world.apply(createSpool().upload([bridge([usageRow()])]));
+  const read = await world.applications.readAddressApplications(
+    world.siteId,
+    '192.0.2.10',
+    testMinute,
+    testMinute + 60,
+  );
+  assert.deepEqual(
+    read.map((row) => [row.name, row.inboundBytes]),
+    [['example.net', 1000]],
+  );
+});
+
+test('NET-2.2.7: exact pairs are kept for minutes of the last 24 hours only', async () => {
+  await using world = await createMonitorWorld();
+  const old = testMinute - 25 * 3600;
+  await world.apply(createSpool().upload([uplink([usageRow()]), uplink([usageRow()], old)]));
+  const pairs = await world.rows<{ minute: number }>(
+    'select extract(epoch from minute)::int as minute from endpoint_pairs',
+  );
+  assert.deepEqual(pairs, [{ minute: testMinute }]);
+  const facts = await world.rows('select 1 from application_facts');
+  assert.equal(facts.length, 2);
+  const [row] = (await list(world, 'outbound')).rows;
+  assert.deepEqual(row?.topConnection, { client: '192.0.2.10', server: '198.51.100.7', pairs: 1 });
+});
+
+test('NET-2.2.3: a known domain names its product, evidence comes before the port, the remote address is last', () => {
+  const name = (part: object) => nameApplication({ ...usageRow(), ...part });
+  assert.deepEqual(name({ name: 'googlevideo.com' }), { name: 'YouTube', isAttributed: true });
+  assert.deepEqual(name({ name: 'example.org', serverPort: 22 }), {
+    name: 'example.org',
+    isAttributed: true,
+  });
+  const nobody = { name: '198.51.100.7', evidence: 'none' };
+  assert.deepEqual(name({ ...nobody }), { name: 'HTTPS', isAttributed: true });
+  assert.deepEqual(name({ ...nobody, protocol: 17, serverPort: 123 }), { name: 'NTP', isAttributed: true });
+  assert.deepEqual(name({ ...nobody, serverPort: 50_123 }), { name: '198.51.100.7', isAttributed: false });
+  assert.deepEqual(name({ name: 'constructor' }), { name: 'constructor', isAttributed: true });
+});
+
+test('NET-2.2.4: the label of an IP protocol comes before domain rules', () => {
+  const label = nameApplication({ name: 'GRE', evidence: 'ip_protocol', protocol: 47, serverPort: null });
+  assert.deepEqual(label, { name: 'GRE', isAttributed: true });
+  assert.deepEqual(
+    [describeService(47, null), describeService(6, 443), describeService(17, 53)],
+    ['IP 47', 'tcp/443', 'udp/53'],
+  );
+});

@@ -1,0 +1,34 @@
+/** `./svc monitor sync_ops_ddos`: one delivery tick with readable status, or the loop alone (NET-4.5, NET-4.6). */
+import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
+import { composeMonitor } from '../composition.ts';
+import { readConfig } from '../config.ts';
+import type { TickResult } from '../delivery/index.ts';
+
+export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
+  const { database, delivery, reporter } = composeMonitor(readConfig(environment));
+  if (isLoop) return runUntilSignal([database, delivery.loop], reporter, () => reporter.info('ready'));
+  const stop = await startParts([database], reporter);
+  try {
+    const result = await delivery.runOnce();
+    process.stdout.write(`${describeTick(result)}\n`);
+    return typeof result !== 'string' && result.error !== null ? 1 : 0;
+  } finally {
+    await delivery.loop.stop();
+    await stop();
+  }
+}
+
+/** A tick's outcome for people. */
+export function describeTick(result: TickResult | 'held' | 'idle'): string {
+  if (result === 'held') return 'Another process is delivering right now; nothing was done.';
+  if (result === 'idle') return 'No connection to operations is enabled; nothing was sent.';
+  const { counts, error } = result;
+  const lines = [
+    `Allocations   ${counts.targets} known, ${counts.unsupported} unsupported, ${counts.unmapped} in unmapped clusters`,
+    `This tick     ${counts.visited} visited: ${counts.points} minutes sent, ${counts.empty} without data, ${counts.waiting} without a whole minute yet`,
+    `Receipts      ${counts.accepted} accepted, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.source_conflict} in conflict`,
+    `Failed        ${counts.failed}`,
+  ];
+  if (error !== null) lines.push(`Error         ${error}`);
+  return lines.join('\n');
+}

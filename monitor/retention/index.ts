@@ -1,0 +1,81 @@
+/**
+ * Retention, the hourly `maintain_metrics`: what is older than its time goes, to the minute.
+ *
+ * Whole partitions are dropped, and the boundary's expired rows deleted, so that nothing outlives its time by more than
+ * the hour between two runs and no table is rewritten for it. All times are the database's.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
+import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { keptTables } from './kept.ts';
+import { deleteExpired, dropPartition, listExpiredPartitions, readNowMs } from './store.ts';
+
+/** What one run removed, by table; partitions under `<table> partitions`. */
+export type RetentionCounts = Record<string, number>;
+
+export interface Retention {
+  readonly loop: LeasedLoop;
+  /** One run now; null when another process holds the lease. */
+  runOnce(): Promise<RetentionCounts | null>;
+}
+
+export interface RetentionDeps {
+  db: () => Queryable;
+  delivery: Pick<Delivery, 'forgetCursors'>;
+  inbox: Pick<Inbox, 'prune'>;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+const intervalMs = 3_600_000;
+const leaseSeconds = 600;
+/** Cursors that nothing visited for this long (NET-2.9). */
+const cursorsKeptMs = 2 * 86_400_000;
+
+export function createRetention(deps: RetentionDeps): Retention {
+  let lastCounts: RetentionCounts = {};
+  const loop = createLeasedLoop({
+    name: 'maintain_metrics',
+    intervalMs,
+    ttlSeconds: leaseSeconds,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run(lease, renew) {
+      const counts: RetentionCounts = {};
+      const fenced = (work: (trx: Queryable) => Promise<void>) =>
+        deps
+          .db()
+          .transaction()
+          .execute(async (trx) => {
+            if (await holdsTerm(trx, lease.name, lease.term)) await work(trx);
+          });
+      const count = (name: string, added: number) => {
+        if (added > 0) counts[name] = (counts[name] ?? 0) + added;
+      };
+      for (const kept of keptTables) {
+        if (!(await renew())) return;
+        for (const name of kept.isPartitioned ? await listExpiredPartitions(deps.db(), kept) : []) {
+          await fenced((trx) => dropPartition(trx, name));
+          count(`${kept.table} partitions`, 1);
+        }
+        await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept)));
+      }
+      const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
+      count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
+      count('inbox_uploads', await deps.inbox.prune());
+      lastCounts = counts;
+      if (Object.keys(counts).length > 0) deps.reporter.info('expired data removed', counts);
+    },
+  });
+  return {
+    loop,
+    async runOnce() {
+      lastCounts = {};
+      return (await loop.runOnce()) ? lastCounts : null;
+    },
+  };
+}

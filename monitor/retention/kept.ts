@@ -1,0 +1,40 @@
+/** How long each table is kept (NET-8, retention). What stands in no line here is kept for good. */
+
+export type KeptFor = '24 hours' | '3 months' | '1 year';
+
+export interface KeptTable {
+  table: string;
+  /** The time that decides. */
+  column: string;
+  keptFor: KeptFor;
+  /** True: whole partitions are dropped, and only the boundary's rows are deleted. */
+  isPartitioned: boolean;
+  /** Rows that this line is about, as SQL; all where absent. */
+  only?: string;
+}
+
+export const keptTables: readonly KeptTable[] = [
+  { table: 'endpoint_pairs', column: 'minute', keptFor: '24 hours', isPartitioned: true },
+  { table: 'capture_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
+  { table: 'host_minutes', column: 'minute', keptFor: '3 months', isPartitioned: true },
+  { table: 'application_facts', column: 'minute', keptFor: '3 months', isPartitioned: true },
+  { table: 'site_minutes', column: 'minute', keptFor: '3 months', isPartitioned: false },
+  { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
+  { table: 'address_claims', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },
+  {
+    table: 'events',
+    column: 'occurred_at',
+    keptFor: '3 months',
+    isPartitioned: false,
+    only: "kind <> 'ddos_detected'",
+  },
+  {
+    table: 'events',
+    column: 'occurred_at',
+    keptFor: '1 year',
+    isPartitioned: false,
+    only: "kind = 'ddos_detected'",
+  },
+];

@@ -1,0 +1,38 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { KeptTable } from './kept.ts';
+
+/** Partitions of which every row is older than the table is kept. */
+export async function listExpiredPartitions(db: Queryable, kept: KeptTable): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select part.relname as name from pg_inherits i join pg_class part on part.oid = i.inhrelid
+    where i.inhparent = to_regclass(${kept.table})
+      and (regexp_match(pg_get_expr(part.relpartbound, part.oid), 'TO \\(''([^'']+)''\\)'))[1]::timestamptz
+        <= svc_now() - ${kept.keptFor}::interval
+    order by 1`.execute(db);
+  return rows.map((row) => row.name);
+}
+
+/** Drops one partition; gives up after a few seconds behind readers, because there is another hour. */
+export async function dropPartition(db: Queryable, name: string): Promise<void> {
+  await sql`set local lock_timeout = '5s'`.execute(db);
+  await sql`drop table if exists ${sql.table(name)}`.execute(db);
+}
+
+/** Deletes the expired rows of a table, or of a partitioned one's boundary. */
+export async function deleteExpired(db: Queryable, kept: KeptTable): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(kept.table)}
+    where ${sql.ref(kept.column)} < svc_now() - ${kept.keptFor}::interval and ${sql.raw(kept.only ?? 'true')}`.execute(
+    db,
+  );
+  return Number(numAffectedRows ?? 0);
+}
+
+/** The database's time, milliseconds since 1970. */
+export async function readNowMs(db: Queryable): Promise<number> {
+  const { rows } = await sql<{
+    ms: number;
+  }>`select (extract(epoch from svc_now()) * 1000)::float8 as ms`.execute(db);
+  return rows[0]!.ms;
+}

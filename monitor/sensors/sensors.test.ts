@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createMonitorWorld } from '#monitor/testing/index.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { createSensors } from './index.ts';
+
+const enrolment = (token: string) => ({
+  token,
+  host_name: 'node-9',
+  node: 'node-9',
+  sensor_version: '0.1.0',
+});
+
+test('an enrolment token works once, also when it comes twice at the same moment', async () => {
+  await using world = await createMonitorWorld();
+  const { token } = await world.sensors.createToken(systemActor, world.siteId);
+  const answers = await Promise.all([
+    world.sensors.enrol(enrolment(token)),
+    world.sensors.enrol(enrolment(token)),
+  ]);
+  const made = answers.filter((answer) => answer !== null);
+  assert.equal(made.length, 1);
+  assert.equal(made[0]!.site_id, world.siteId);
+  assert.equal(await world.sensors.enrol(enrolment(token)), null);
+  assert.equal((await world.sensors.authenticate(made[0]!.credential))?.hostName, 'node-9');
+});
+
+test('an enrolment token works for one hour', async () => {
+  await using world = await createMonitorWorld();
+  const early = await world.sensors.createToken(systemActor, world.siteId);
+  const late = await world.sensors.createToken(systemActor, world.siteId);
+  await moveDatabaseClock(world.database, '59 minutes');
+  assert.ok(await world.sensors.enrol(enrolment(early.token)));
+  await moveDatabaseClock(world.database, '61 minutes');
+  assert.equal(await world.sensors.enrol(enrolment(late.token)), null);
+});
+
+test('neither token nor credential is stored', async () => {
+  await using world = await createMonitorWorld();
+  const { token } = await world.sensors.createToken(systemActor, world.siteId);
+  const made = await world.sensors.enrol(enrolment(token));
+  const stored = await world.rows<{ text: string }>(
+    'select s::text as text from sensors s union all select t::text from enrolment_tokens t',
+  );
+  const secrets = [token, token.slice(7), made!.credential, made!.credential.split('_').slice(2).join('_')];
+  for (const { text } of stored) for (const secret of secrets) assert.ok(!text.includes(secret));
+});
+
+test('a removed sensor, a wrong secret and an unknown id are refused alike', async () => {
+  await using world = await createMonitorWorld();
+  const sensor = await world.enrol('node-2');
+  assert.ok(await world.sensors.authenticate(sensor.credential));
+  const last = sensor.credential.at(-1) === 'A' ? 'B' : 'A';
+  assert.equal(await world.sensors.authenticate(sensor.credential.slice(0, -1) + last), null);
+  assert.equal(await world.sensors.authenticate(`svcsen_aaaaaaaaaaaaaaaa_${'a'.repeat(43)}`), null);
+  assert.equal(await world.sensors.authenticate(sensor.credential.replace('svcsen', 'svcadm')), null);
+  assert.ok(await world.sensors.revoke(systemActor, world.siteId, sensor.id));
+  assert.equal(await world.sensors.authenticate(sensor.credential), null);
+});
+
+test('NET-5.3: authentication and plan only read, and wait for no lock of telemetry', async () => {
+  await using world = await createMonitorWorld();
+  const sensor = await world.enrol('node-2');
+  const busy = new pg.Client({ connectionString: world.database.url });
+  await busy.connect();
+  await busy.query('begin');
+  await busy.query(
+    'lock table inbox_uploads, sensor_contacts, host_minutes, captures in access exclusive mode',
+  );
+  await busy.query('select 1 from sensors for update');
+  await busy.query('select 1 from sites for update');
+  // A database that refuses every write, for what this sensor asks.
+  const readOnly = createPool(`${world.database.url}&options=-c%20default_transaction_read_only%3Don`, 2);
+  try {
+    await assert.rejects(readOnly.pool.query('delete from leases'), /read-only transaction/);
+    const sensors = createSensors({ db: () => readOnly.db, protectedTargets: async () => [] });
+    const found = await sensors.authenticate(sensor.credential);
+    assert.equal(found?.id, sensor.id);
+    assert.deepEqual((await sensors.readPlan(found.siteId)).local_cidrs, []);
+  } finally {
+    await busy.query('rollback');
+    await busy.end();
+    await readOnly.db.destroy();
+  }
+});
+
+test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands, its prefixes and its targets', async () => {
+  await using world = await createMonitorWorld();
+  await world.sites.setLocalCidrs(systemActor, world.siteId, [
+    ' 2001:DB8::/48',
+    '192.0.2.0/24',
+    '192.0.2.0/24',
+  ]);
+  assert.deepEqual(await world.sensors.readPlan(world.siteId), {
+    plan_version: 1,
+    application_usage_version: 1,
+    application_protocol_version: 1,
+    local_cidrs: ['192.0.2.0/24', '2001:db8::/48'],
+    protected_targets: ['192.0.2.10'],
+  });
+});
+
+test('NET-2.2.8: at most 128 local prefixes, and no text that is none', async () => {
+  await using world = await createMonitorWorld();
+  const many = (count: number) => Array.from({ length: count }, (_, i) => `10.${i}.0.0/16`);
+  const set = (cidrs: string[]) => world.sites.setLocalCidrs(systemActor, world.siteId, cidrs);
+  assert.equal((await set(many(128)))?.localCidrs.length, 128);
+  await assert.rejects(set(many(129)), { code: 'sites.invalid', message: /at most 128/ });
+  await assert.rejects(set(['192.0.2.1/24', 'lan']), {
+    code: 'sites.invalid',
+    message: /Not a prefix: 192\.0\.2\.1\/24, lan\./,
+  });
+});
+
+test('a viewer may neither enrol nor remove nor set', async () => {
+  await using world = await createMonitorWorld();
+  const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
+  const refused = { code: 'operators.read_only' };
+  await assert.rejects(world.sensors.createToken(viewer, world.siteId), refused);
+  await assert.rejects(world.sensors.revoke(viewer, world.siteId, world.sensor.id), refused);
+  await assert.rejects(world.sites.setLocalCidrs(viewer, world.siteId, []), refused);
+  await assert.rejects(world.sites.create(viewer, 'Another'), refused);
+  await assert.rejects(world.sites.mapCluster(viewer, 1, world.siteId), refused);
+});

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
+import { type MonitorServer, startMonitorServer, testPassword } from '#monitor/testing/server.ts';
+
+const pages = (siteId: number) =>
+  ['traffic', 'applications', 'sensors', 'events', 'settings'].map((page) => `/sites/${siteId}/${page}`);
+
+/** A sensor with one minute of traffic, one gap, and one name of an unkind guest. */
+async function seed(server: MonitorServer, name = 'example.net'): Promise<void> {
+  const { monitor, siteId } = server;
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const enrolment = { token, host_name: name, node: 'node-1', sensor_version: '0.1.0' };
+  const made = await monitor.sensors.enrol(enrolment);
+  const sensor = await monitor.sensors.authenticate(made!.credential);
+  const gap = {
+    fromMinute: testMinute - 300,
+    toMinute: testMinute - 60,
+    capture: '',
+    reason: 'sensor_down' as const,
+  };
+  const minute = captureMinute({
+    hosts: [host('192.0.2.10', 7_500_000, 750_000)],
+    usage: [usageRow({ name })],
+    totals: { parserDropped: 3 },
+  });
+  const upload = createSpool().upload([minute], [gap]);
+  await monitor.inbox.receive(sensor!, compressUpload(encodeUpload(upload)), 'zstd');
+  await monitor.inbox.drain();
+  await monitor.events.record(server.database.db, {
+    kind: 'telemetry_rejected',
+    siteId,
+    details: { error: name },
+  });
+}
+
+test('whoever is not signed in is sent to sign in and then to where they wanted', async () => {
+  await using server = await startMonitorServer();
+  for (const path of ['/', ...pages(server.siteId), '/sites/1/traffic.json', '/sites/1/traffic.csv']) {
+    const answer = await fetch(`${server.url}${path}`, { redirect: 'manual' });
+    assert.equal(answer.status, 303, path);
+    assert.equal(answer.headers.get('location'), `/sign-in?next=${encodeURIComponent(path)}`);
+  }
+  const { text } = await (await server.signIn('operator')).get('/sign-in?next=/sites/1/events');
+  assert.equal(text, '');
+  const signIn = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    fetch(`${server.url}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'sec-fetch-site': 'same-origin', ...headers },
+      body: new URLSearchParams(fields),
+    });
+  const right = { email: 'OPERATOR@monitor.example', password: testPassword };
+  const led = await signIn({ ...right, next: '/sites/1/events' });
+  assert.equal(led.headers.get('location'), '/sites/1/events');
+  const astray = await signIn({ ...right, next: '//elsewhere.example' });
+  assert.equal(astray.headers.get('location'), '/');
+  assert.equal((await signIn({ ...right, password: 'wrong' })).status, 401);
+  assert.equal((await signIn(right, { 'sec-fetch-site': 'cross-site' })).status, 403);
+});
+
+test('after twenty failures a source is refused unread, also with the right password', async () => {
+  await using server = await startMonitorServer();
+  await server.signIn('operator');
+  const attempt = async (password: string) => {
+    const body = new URLSearchParams({ email: 'operator@monitor.example', password });
+    return (await fetch(`${server.url}/sign-in`, { method: 'POST', redirect: 'manual', body })).status;
+  };
+  for (let i = 0; i < 20; i += 1) assert.equal(await attempt('wrong'), 401);
+  assert.equal(await attempt(testPassword), 429);
+});
+
+test('every page shows what was seen, to operators and viewers', async () => {
+  await using server = await startMonitorServer();
+  await seed(server);
+  for (const role of ['operator', 'viewer'] as const) {
+    const visitor = await server.signIn(role);
+    const read = async (path: string) => {
+      const { status, text } = await visitor.get(path);
+      assert.equal(status, 200, path);
+      return text;
+    };
+    assert.match(await read('/'), /Test site/);
+    const traffic = await read(`/sites/${server.siteId}/traffic?range=1h`);
+    assert.match(traffic, /1\.00 Mbit\/s/);
+    assert.match(traffic, /192\.0\.2\.10/);
+    assert.match(traffic, /the sensor did not run/);
+    const applications = await read(`/sites/${server.siteId}/applications`);
+    assert.match(applications, /example\.net/);
+    assert.match(applications, /198\.51\.100\.7/);
+    assert.doesNotMatch(await read(`/sites/${server.siteId}/applications?view=inbound`), /198\.51\.100\.7/);
+    assert.match(await read(`/sites/${server.siteId}/sensors`), /reporting/);
+    assert.match(await read(`/sites/${server.siteId}/events`), /telemetry_rejected/);
+  }
+});
+
+test('NET-2.2.6: any parser loss makes the application window partial, and nothing is estimated', async () => {
+  await using server = await startMonitorServer();
+  await seed(server);
+  const { text } = await (await server.signIn('viewer')).get(`/sites/${server.siteId}/applications`);
+  assert.match(text, /Partial: packets were lost/);
+  assert.match(text, /3 packets could not be parsed/);
+});
+
+test("a gap is null in the chart's data and empty in its CSV, never 0", async () => {
+  await using server = await startMonitorServer();
+  await seed(server);
+  const visitor = await server.signIn('viewer');
+  const from = new Date((testMinute - 120) * 1000).toISOString().slice(0, 16);
+  const to = new Date((testMinute + 60) * 1000).toISOString().slice(0, 16);
+  const query = `range=custom&from=${from}&to=${to}`;
+  const { text } = await visitor.get(`/sites/${server.siteId}/traffic.json?${query}`);
+  const json = JSON.parse(text) as { unit: string; series: { label: string; values: (number | null)[] }[] };
+  assert.equal(json.unit, 'bit/s');
+  assert.deepEqual(json.series[0]!.values, [null, null, 1_000_000]);
+  const csv = (await visitor.get(`/sites/${server.siteId}/traffic.csv?${query}`)).text.split('\r\n');
+  assert.match(csv[1]!, /^[^,]+,,,,,0$/);
+  assert.match(csv[3]!, /^[^,]+,1000000,100000,[\d.]+,1,1$/);
+});
+
+test('what guests and hosts call themselves is text on every page, never markup', async () => {
+  await using server = await startMonitorServer();
+  await seed(server, '<script>alert(1)</script>"\'<img src=x onerror=alert(2)>');
+  const visitor = await server.signIn('operator');
+  for (const path of ['/', ...pages(server.siteId)]) {
+    const { text, headers } = await visitor.get(path);
+    assert.doesNotMatch(text, /<script>alert|<img src=x/, path);
+    assert.match(headers.get('content-security-policy')!, /script-src 'self'/);
+  }
+});
+
+test('NET-5.5: a viewer sees no form that changes anything, and is refused when posting one', async () => {
+  await using server = await startMonitorServer();
+  await seed(server);
+  const viewer = await server.signIn('viewer');
+  for (const path of ['/', ...pages(server.siteId)]) {
+    const actions = [...(await viewer.get(path)).text.matchAll(/method="post" action="([^"]+)"/g)];
+    assert.deepEqual([...new Set(actions.map(([, action]) => action))], ['/sign-out'], path);
+  }
+  const site = `/sites/${server.siteId}`;
+  const posts: [string, Record<string, string>][] = [
+    ['/sites', { name: 'Another' }],
+    [`${site}/settings/local-cidrs`, { local_cidrs: '10.0.0.0/8' }],
+    [`${site}/settings/enrolment-tokens`, {}],
+    [`${site}/sensors/1/revoke`, { confirm_name: 'example.net' }],
+  ];
+  for (const [path, fields] of posts) assert.equal((await viewer.post(path, fields)).status, 403, path);
+  assert.deepEqual((await server.monitor.sites.find(server.siteId))?.localCidrs, []);
+  assert.equal((await server.monitor.sensors.list(server.siteId)).length, 1);
+});
+
+test('nothing changes without the token of the session, or from another site', async () => {
+  await using server = await startMonitorServer();
+  const operator = await server.signIn('operator');
+  const path = `/sites/${server.siteId}/settings/local-cidrs`;
+  const fields = { local_cidrs: '10.0.0.0/8' };
+  assert.equal((await operator.post(path, { ...fields, csrf_token: 'x' })).status, 403);
+  const foreign = await fetch(`${server.url}${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { cookie: operator.cookie, 'sec-fetch-site': 'cross-site' },
+    body: new URLSearchParams({ ...fields, csrf_token: operator.csrfToken }),
+  });
+  assert.equal(foreign.status, 403);
+  assert.deepEqual((await server.monitor.sites.find(server.siteId))?.localCidrs, []);
+  assert.equal((await operator.post('/sign-out', { csrf_token: 'x' })).status, 403);
+});
+
+test('an operator sets prefixes, sees what is wrong with them, and creates a token that is shown once', async () => {
+  await using server = await startMonitorServer();
+  const operator = await server.signIn('operator');
+  const settings = `/sites/${server.siteId}/settings`;
+  const bad = await operator.post(`${settings}/local-cidrs`, { local_cidrs: '192.0.2.0/24\nlan' });
+  assert.equal(bad.status, 422);
+  assert.match(bad.text, /Not a prefix: lan/);
+  assert.match(bad.text, /192\.0\.2\.0\/24\nlan<\/textarea>/, 'what was typed is still there');
+  const good = await operator.post(`${settings}/local-cidrs`, { local_cidrs: '192.0.2.0/24, 2001:db8::/48' });
+  assert.equal(good.status, 303);
+  assert.match((await operator.get(settings)).text, /192\.0\.2\.0\/24\n2001:db8::\/48/);
+  const made = await operator.post(`${settings}/enrolment-tokens`);
+  const token = /SVC_SENSOR_ENROLMENT_TOKEN=(svcenr_[\w-]{43}) /.exec(made.text)?.[1];
+  assert.ok(token);
+  assert.equal(made.headers.get('cache-control'), 'no-store');
+  assert.doesNotMatch((await operator.get(settings)).text, /svcenr_/);
+});
+
+test('an operator makes a site, and removes a sensor only by typing its name', async () => {
+  await using server = await startMonitorServer();
+  await seed(server, 'node-1.example');
+  const operator = await server.signIn('operator');
+  assert.equal((await operator.post('/sites', { name: 'Test site' })).status, 422);
+  assert.equal((await operator.post('/sites', { name: 'Second site' })).status, 303);
+  assert.match((await operator.get('/')).text, /Second site/);
+  const path = `/sites/${server.siteId}/sensors/1/revoke`;
+  assert.equal((await operator.post(path, { confirm_name: 'node-1' })).status, 422);
+  assert.equal((await server.monitor.sensors.list(server.siteId)).length, 1);
+  assert.equal((await operator.post(path, { confirm_name: 'node-1.example' })).status, 303);
+  assert.deepEqual(await server.monitor.sensors.list(server.siteId), []);
+});
+
+test('what is not there is a page that says so to people and JSON to programs', async () => {
+  await using server = await startMonitorServer();
+  const operator = await server.signIn('operator');
+  for (const path of ['/sites/999/traffic', '/nowhere']) {
+    const { status, text, headers } = await operator.get(path);
+    assert.equal(status, 404);
+    assert.match(headers.get('content-type')!, /text\/html/);
+    assert.match(text, /<h1>/);
+  }
+  const answer = await fetch(`${server.url}/agent/v1/nothing`, { headers: { accept: 'text/html' } });
+  assert.equal(answer.status, 404);
+  assert.match(answer.headers.get('content-type')!, /json/);
+});
+
+test('health tells that the process lives and that its database answers, to everybody and nothing more', async () => {
+  await using server = await startMonitorServer();
+  const read = async (path: string) => (await fetch(`${server.url}${path}`)).json();
+  assert.deepEqual(await read('/healthz'), { status: 'alive' });
+  assert.deepEqual(await read('/readyz'), { status: 'ready' });
+});

@@ -1,0 +1,266 @@
+/** The parts of the page `/operations`. */
+
+import { noticePath } from '#contracts/destroy-notice/index.ts';
+import { type ConnectionView, feedCapabilities, type NoticeSecretStatus } from '#monitor/connection/index.ts';
+import type { FeedState } from '#monitor/delivery/index.ts';
+import type { ClusterCount, ImportState } from '#monitor/inventory/index.ts';
+import type { ClusterMapping, Site } from '#monitor/sites/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  type Content,
+  code,
+  codeBlock,
+  confirm,
+  definitionList,
+  drawer,
+  field,
+  form,
+  formatCount,
+  hiddenField,
+  html,
+  moment,
+  notice,
+  table,
+} from '#service-kit/pages/index.ts';
+import type { Viewer } from './guard.ts';
+
+export function connectionFacts(view: ConnectionView | null, viewer: Viewer, nowMs: number): Content {
+  if (!view) {
+    return notice({
+      tone: 'info',
+      title: 'How to connect',
+      text: 'In operations, create an admin API project with the permission to read the inventory and to deliver protect telemetry, create a token for it, and paste the token here. Then test, map each cluster to a site, and import.',
+    });
+  }
+  const granted = Object.values(feedCapabilities).map(({ flag, permission }) =>
+    view.capabilities[flag] === true
+      ? html`${badge('good', permission)} `
+      : html`${badge('warn', `${permission} missing`)} `,
+  );
+  return [
+    definitionList([
+      { term: 'Base URL', value: code(view.baseUrl) },
+      { term: 'State', value: view.isEnabled ? badge('good', 'enabled') : badge('warn', 'disabled') },
+      { term: 'Project', value: view.projectName },
+      { term: 'Permissions', value: view.checkedAtMs === null ? null : granted },
+      { term: 'Last test', value: moment(view.checkedAtMs, nowMs) },
+    ]),
+    viewer.canChange &&
+      html`<div class="actions">${actionButton({
+        action: '/operations/test',
+        csrfToken: viewer.csrfToken,
+        label: 'Test connection',
+      })}${actionButton({ action: '/operations/import', csrfToken: viewer.csrfToken, label: 'Sync now' })}</div>`,
+  ];
+}
+
+export function connectionForm(
+  view: ConnectionView | null,
+  viewer: Viewer,
+  fault: string | undefined,
+): Content {
+  return form(
+    {
+      action: '/operations/connection',
+      csrfToken: viewer.csrfToken,
+      submit: 'Save connection',
+      error: fault,
+    },
+    [
+      field({
+        name: 'base_url',
+        kind: 'url',
+        label: 'Base URL',
+        required: true,
+        value: view?.baseUrl ?? '',
+        placeholder: 'https://operations.example',
+        isCode: true,
+      }),
+      field({
+        name: 'token',
+        kind: 'password',
+        label: 'Token',
+        required: view === null,
+        autocomplete: 'off',
+        hint: view ? 'Leave empty to keep the one that is stored; it is never shown again.' : 'svcadm_…',
+        isCode: true,
+      }),
+      field({
+        name: 'is_enabled',
+        kind: 'checkbox',
+        label: 'Import the inventory and deliver minutes',
+        checked: view?.isEnabled ?? true,
+      }),
+    ],
+  );
+}
+
+interface FeedLine {
+  name: string;
+  lastRunAtMs: number | null;
+  lastSuccessAtMs: number | null;
+  lastError: string | null;
+  counts: Readonly<Record<string, number>>;
+  newest: Content;
+}
+
+export function feedTable(inventory: ImportState, telemetry: FeedState | null, nowMs: number): Content {
+  const minute = telemetry?.latestAcknowledgedMinute ?? null;
+  const rows: FeedLine[] = [
+    { name: 'Inventory', ...inventory, counts: inventory.lastCounts, newest: '' },
+    {
+      name: 'Minute traffic',
+      lastRunAtMs: telemetry?.lastRunAtMs ?? null,
+      lastSuccessAtMs: telemetry?.lastReceiptAtMs ?? null,
+      lastError: telemetry?.lastError ?? null,
+      counts: telemetry?.lastCounts ?? {},
+      newest: minute === null ? null : age((minute + 60) * 1000, nowMs),
+    },
+  ];
+  return table<FeedLine>({
+    caption: 'Feeds',
+    rows,
+    rowTone: (row) => (row.lastError === null ? undefined : 'warn'),
+    columns: [
+      { key: 'feed', header: 'Feed', cell: (row) => row.name },
+      { key: 'run', header: 'Last run', kind: 'figure', cell: (row) => age(row.lastRunAtMs, nowMs) },
+      {
+        key: 'success',
+        header: 'Last confirmed',
+        kind: 'figure',
+        cell: (row) => age(row.lastSuccessAtMs, nowMs),
+      },
+      { key: 'minute', header: 'Newest minute there', kind: 'figure', cell: (row) => row.newest },
+      { key: 'counts', header: 'Last counts', cell: (row) => describeCounts(row.counts) },
+      {
+        key: 'error',
+        header: 'Last error',
+        cell: (row) => (row.lastError === null ? badge('good', 'none') : row.lastError),
+      },
+    ],
+    empty: { title: 'No feeds', text: 'Feeds run once a connection is saved.' },
+  });
+}
+
+function describeCounts(counts: Readonly<Record<string, number>>): string {
+  const shown = Object.entries(counts).filter(([, value]) => value > 0);
+  if (shown.length === 0) return 'nothing';
+  return shown.map(([name, value]) => `${formatCount(value)} ${name.replaceAll('_', ' ')}`).join(', ');
+}
+
+export function clusterSection(
+  known: readonly ClusterCount[],
+  mappings: readonly ClusterMapping[],
+  sites: readonly Site[],
+  viewer: Viewer,
+): Content {
+  const siteOf = new Map(mappings.map((mapping) => [mapping.clusterId, mapping.siteId]));
+  const counts = new Map(known.map((cluster) => [cluster.clusterId, cluster.machines]));
+  const ids = [...new Set([...siteOf.keys(), ...counts.keys()])].sort((a, b) => a - b);
+  const nameOf = (siteId: number | undefined) => sites.find((site) => site.id === siteId)?.name;
+  return table<number>({
+    caption: 'Clusters',
+    rows: ids,
+    columns: [
+      { key: 'cluster', header: 'Cluster', cell: (id) => String(id) },
+      { key: 'servers', header: 'Servers', kind: 'figure', cell: (id) => formatCount(counts.get(id) ?? 0) },
+      {
+        key: 'site',
+        header: 'Site',
+        cell: (id) =>
+          viewer.canChange
+            ? mappingForm(id, siteOf.get(id), sites, viewer)
+            : (nameOf(siteOf.get(id)) ?? badge('warn', 'not mapped')),
+      },
+    ],
+    empty: { title: 'No clusters yet', text: 'They appear with the first import of the inventory.' },
+  });
+}
+
+function mappingForm(
+  clusterId: number,
+  siteId: number | undefined,
+  sites: readonly Site[],
+  viewer: Viewer,
+): Content {
+  return form(
+    {
+      action: '/operations/clusters',
+      csrfToken: viewer.csrfToken,
+      submit: 'Map',
+      submitKind: 'button',
+      layout: 'inline',
+    },
+    [
+      hiddenField('cluster_id', clusterId),
+      field({
+        kind: 'select',
+        name: 'site_id',
+        id: `cluster-${clusterId}`,
+        label: `Site of cluster ${clusterId}`,
+        value: siteId === undefined ? '' : String(siteId),
+        options: [
+          { value: '', label: 'Not mapped' },
+          ...sites.map((site) => ({ value: String(site.id), label: site.name })),
+        ],
+      }),
+    ],
+  );
+}
+
+/** What has to be typed before a secret in use is replaced. */
+export const secretName = 'new secret';
+
+export function noticePanel(
+  status: NoticeSecretStatus | null,
+  secret: string | undefined,
+  viewer: Viewer,
+  monitorUrl: string,
+  nowMs: number,
+): Content {
+  const create = { action: '/operations/notice-secret', csrfToken: viewer.csrfToken };
+  return [
+    secret && [
+      notice({
+        tone: 'good',
+        title: 'This secret is shown only now',
+        text: 'Set it in operations at once: notices that are signed with another one are refused from this moment.',
+      }),
+      codeBlock({ label: 'Signing secret', code: secret }),
+    ],
+    definitionList([
+      { term: 'Endpoint', value: code(`${monitorUrl}${noticePath}`, true) },
+      {
+        term: 'Secret',
+        value: status ? html`created ${moment(status.createdAtMs, nowMs)}` : 'none: notices are refused',
+      },
+      {
+        term: 'Refused',
+        value:
+          status === null || status.lastRefusedAtMs === null
+            ? 'none since then'
+            : html`${formatCount(status.refusedCount)}, last ${moment(status.lastRefusedAtMs, nowMs)}`,
+      },
+    ]),
+    viewer.canChange &&
+      (status === null
+        ? actionButton({ ...create, label: 'Create signing secret', kind: 'primary' })
+        : drawer(
+            {
+              id: 'new-secret',
+              open: 'Create a new secret',
+              title: 'Create a new secret',
+              openKind: 'danger',
+            },
+            confirm({
+              ...create,
+              name: secretName,
+              consequence:
+                'Notices that are signed with the present secret are refused at once, until operations has the new one.',
+              submit: 'Create new secret',
+            }),
+          )),
+  ];
+}

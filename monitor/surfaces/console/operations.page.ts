@@ -1,0 +1,199 @@
+/** `/operations`: the connection to operations, its clusters, its feeds, and the secret of destroy notices. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { type ConnectionView, OperationsError } from '#monitor/connection/index.ts';
+import { requireOperator } from '#monitor/operators/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { type Html, isConfirmed, pageHeader, section, type Tone, toast } from '#service-kit/pages/index.ts';
+import { faultText, sendConsolePage } from './frame.ts';
+import { viewerOf } from './guard.ts';
+import type { ConsoleDeps } from './index.ts';
+import {
+  clusterSection,
+  connectionFacts,
+  connectionForm,
+  feedTable,
+  noticePanel,
+  secretName,
+} from './operations-parts.ts';
+
+interface Shown {
+  fault?: string;
+  toast?: Html;
+  /** A new secret, in this answer alone. */
+  secret?: string;
+}
+
+const done: Readonly<Record<string, string>> = {
+  saved: 'Connection saved.',
+  tested: 'Operations answered; the permissions below are current.',
+  mapped: 'Clusters mapped.',
+  imported: 'Inventory imported.',
+};
+
+export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
+  const Query = Type.Object({ done: Type.Optional(Type.String()) });
+  app.get('/operations', { schema: { querystring: Query } }, (request, reply) => {
+    const text = done[request.query.done ?? ''];
+    return showOperations(deps, request, reply, text ? { toast: toast('good', text) } : {});
+  });
+
+  const Connection = Type.Object({
+    base_url: Type.String({ maxLength: 2_000 }),
+    token: Type.String({ maxLength: 400 }),
+    is_enabled: Type.Optional(Type.String()),
+  });
+  app.post('/operations/connection', { schema: { body: Connection } }, (request, reply) =>
+    attempt(deps, request, reply, 'saved', async () => {
+      const { base_url: baseUrl, token, is_enabled } = request.body;
+      const input = { baseUrl, token: token.trim() || null, isEnabled: is_enabled !== undefined };
+      await deps.connection.save(viewerOf(request).actor, input);
+    }),
+  );
+
+  app.post('/operations/test', (request, reply) =>
+    attempt(deps, request, reply, 'tested', () => deps.connection.check()),
+  );
+
+  app.post('/operations/import', (request, reply) =>
+    attempt(deps, request, reply, 'imported', async () => {
+      await deps.inventory.loop.runOnce();
+      const { lastError } = await deps.inventory.state();
+      if (lastError !== null) throw new ShownFault(lastError);
+    }),
+  );
+
+  app.post(
+    '/operations/clusters',
+    { schema: { body: Type.Object({ cluster_id: Type.Integer({ minimum: 1 }), site_id: Type.String() }) } },
+    (request, reply) =>
+      attempt(deps, request, reply, 'mapped', async () => {
+        const { cluster_id: clusterId, site_id } = request.body;
+        const siteId = site_id === '' ? null : Number(site_id);
+        if (siteId !== null && !(await deps.sites.find(siteId)))
+          throw new ShownFault('There is no such site.');
+        await deps.sites.mapCluster(viewerOf(request).actor, clusterId, siteId);
+      }),
+  );
+
+  app.post('/operations/notice-secret', async (request, reply) => {
+    if ((await deps.connection.noticeStatus()) && !isConfirmed(request.body, secretName)) {
+      const message = `Nothing was changed: type “${secretName}” to confirm.`;
+      throw new HttpError(422, { code: 'not_confirmed', message });
+    }
+    try {
+      const secret = await deps.connection.createNoticeSecret(viewerOf(request).actor);
+      // Answered here instead of redirected to, because this answer is the only one that will ever hold the secret.
+      return await showOperations(deps, request, reply, { secret });
+    } catch (error) {
+      faultText(error);
+    }
+  });
+}
+
+/** A fault whose sentence belongs on the page. */
+class ShownFault extends Error {}
+
+/** Runs a change; back to the page with a word, or the page with the fault. */
+async function attempt(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  outcome: string,
+  change: () => Promise<void>,
+): Promise<FastifyReply> {
+  try {
+    requireOperator(viewerOf(request).actor);
+    await change();
+  } catch (error) {
+    const isShown = error instanceof OperationsError || error instanceof ShownFault;
+    const fault = isShown ? error.message : faultText(error, 'connection.invalid');
+    return showOperations(deps, request, reply, { fault });
+  }
+  return reply.redirect(`/operations?done=${outcome}`, 303);
+}
+
+async function showOperations(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  shown: Shown,
+): Promise<FastifyReply> {
+  const nowMs = Date.now();
+  const viewer = viewerOf(request);
+  const [view, inventory, telemetry, notices, known, mappings, sites] = await Promise.all([
+    deps.connection.view(),
+    deps.inventory.state(),
+    deps.delivery.telemetryState(),
+    deps.connection.noticeStatus(),
+    deps.inventory.listClusters(),
+    deps.sites.listClusters(),
+    deps.sites.list(),
+  ]);
+  const content = [
+    pageHeader({
+      title: 'Operations',
+      state: stateOf(view, [inventory.lastError, telemetry?.lastError ?? null]),
+    }),
+    section(
+      {
+        title: 'Connection',
+        description:
+          'The admin API of operations: inventory comes in, observed minutes go out, both with one token.',
+      },
+      [connectionFacts(view, viewer, nowMs), viewer.canChange && connectionForm(view, viewer, shown.fault)],
+    ),
+    section(
+      {
+        title: 'Feeds',
+        description: 'A feed without data to deliver counts as run, not as delivered.',
+      },
+      feedTable(inventory, telemetry, nowMs),
+    ),
+    section(
+      {
+        id: 'clusters',
+        title: 'Clusters',
+        description: 'Only a mapped cluster delivers: its servers are observed by the site it is mapped to.',
+      },
+      clusterSection(known, mappings, sites, viewer),
+    ),
+    section(
+      {
+        id: 'notices',
+        title: 'Destroy notices',
+        description:
+          'Operations signs a notice when servers are destroyed, so that their addresses are not held against the next owner.',
+      },
+      noticePanel(
+        notices,
+        shown.secret,
+        viewer,
+        deps.monitorUrl() ?? `${request.protocol}://${request.host}`,
+        nowMs,
+      ),
+    ),
+  ];
+  return sendConsolePage(
+    request,
+    reply,
+    {
+      title: 'Operations',
+      isNarrow: true,
+      status: shown.fault ? 422 : 200,
+      ...(shown.toast ? { toast: shown.toast } : {}),
+    },
+    content,
+  );
+}
+
+function stateOf(
+  view: ConnectionView | null,
+  errors: readonly (string | null)[],
+): { tone: Tone; text: string } {
+  if (!view) return { tone: 'neutral', text: 'Not connected yet.' };
+  if (!view.isEnabled) return { tone: 'warn', text: 'Disabled: nothing is imported and nothing delivered.' };
+  const fault = view.checkError ?? errors.find((error) => error !== null);
+  if (fault) return { tone: 'bad', text: fault };
+  return { tone: 'good', text: 'Connected.' };
+}

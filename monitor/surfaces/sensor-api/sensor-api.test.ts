@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { retentionRefusalMessage, type SensorPlan, uploadBytesMax } from '#contracts/sensor-api/http.ts';
+import { encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
+import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+
+async function enrol(server: MonitorServer, token?: string) {
+  const made = token ?? (await server.monitor.sensors.createToken(systemActor, server.siteId)).token;
+  return fetch(`${server.url}/agent/v1/enrol`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: made, host_name: 'node-1', node: 'node-1', sensor_version: '0.1.0' }),
+  });
+}
+
+async function enrolled(server: MonitorServer): Promise<string> {
+  return ((await (await enrol(server)).json()) as { credential: string }).credential;
+}
+
+async function post(server: MonitorServer, credential: string, body: Uint8Array, headers: object = {}) {
+  const answer = await fetch(`${server.url}/agent/v1/telemetry`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${credential}`,
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'zstd',
+      ...headers,
+    },
+    body: Buffer.from(body),
+  });
+  const json = (await answer.json()) as { receipt?: string; error?: { code: string; message: string } };
+  return { status: answer.status, json };
+}
+
+const zstd = (upload: TelemetryUpload) => zstdCompressSync(encodeUpload(upload));
+
+test('a host becomes a sensor with a token once, and sends under its credential', async () => {
+  await using server = await startMonitorServer();
+  const { token } = await server.monitor.sensors.createToken(systemActor, server.siteId);
+  const first = await enrol(server, token);
+  assert.equal(first.status, 201);
+  const made = (await first.json()) as { credential: string; site_id: number; site_name: string };
+  assert.equal(made.site_name, 'Test site');
+  assert.match(made.credential, /^svcsen_[a-z0-9]{16}_[A-Za-z0-9_-]{43}$/);
+  for (const refused of [await enrol(server, token), await enrol(server, 'svcenr_nothing')]) {
+    assert.equal(refused.status, 401);
+    const { error } = (await refused.json()) as { error: { code: string } };
+    assert.equal(error.code, 'enrolment_token_refused');
+  }
+  const spool = createSpool();
+  const upload = spool.upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]);
+  const answer = await post(server, made.credential, zstd(upload));
+  assert.deepEqual(answer, {
+    status: 200,
+    json: { spool_id: spool.id, sequence: 1, receipt: 'accepted' },
+  });
+  const again = await post(server, made.credential, gzipSync(encodeUpload(upload)), {
+    'content-encoding': 'gzip',
+  });
+  assert.deepEqual(again.json.receipt, 'duplicate');
+  await server.monitor.inbox.drain();
+  const [read] = await server.monitor.traffic.readAddressMinutes(
+    server.siteId,
+    '192.0.2.10',
+    testMinute,
+    testMinute + 60,
+  );
+  assert.equal(read?.isGap === false && read.rxBytes, 5);
+});
+
+test('NET-1.1: an upload is durable when its receipt is sent, before anything is made of it', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const answer = await post(server, credential, zstd(createSpool().upload([captureMinute()])));
+  assert.equal(answer.json.receipt, 'accepted');
+  const { rows } = await server.database.pool.query(
+    'select state, body is not null as stored from inbox_uploads',
+  );
+  assert.deepEqual(rows, [{ state: 'pending', stored: true }]);
+  const facts = await server.database.pool.query('select 1 from capture_minutes');
+  assert.equal(facts.rowCount, 0);
+});
+
+test('what must never be sent again is answered with 400, 413 or 422 and its reason', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const spool = createSpool();
+  const good = zstd(spool.upload([captureMinute()]));
+  const old = spool.upload([captureMinute({ minute: testMinute - 100 * 86_400 })]);
+  const cases: [string, Promise<Awaited<ReturnType<typeof post>>>, number, string, RegExp][] = [
+    [
+      'cut',
+      post(server, credential, good.subarray(0, -4)),
+      400,
+      'telemetry_malformed',
+      /Malformed telemetry/,
+    ],
+    ['empty', post(server, credential, new Uint8Array()), 400, 'telemetry_malformed', /Malformed telemetry/],
+    [
+      'encoding',
+      post(server, credential, good, { 'content-encoding': 'br' }),
+      400,
+      'telemetry_encoding_unsupported',
+      /zstd, gzip/,
+    ],
+    [
+      'type',
+      post(server, credential, good, { 'content-type': 'application/json' }),
+      400,
+      'telemetry_malformed',
+      /application\/x-protobuf/,
+    ],
+    [
+      'bomb',
+      post(server, credential, zstdCompressSync(Buffer.alloc(uploadBytesMax + 1))),
+      413,
+      'telemetry_too_large',
+      /16777216 bytes/,
+    ],
+    [
+      'large',
+      post(server, credential, Buffer.alloc(uploadBytesMax + 1, 1)),
+      413,
+      'telemetry_too_large',
+      /16777216 bytes/,
+    ],
+    [
+      'NET-7.1',
+      post(server, credential, zstd(old)),
+      422,
+      'telemetry_refused',
+      new RegExp(`^${retentionRefusalMessage}$`),
+    ],
+  ];
+  for (const [name, answer, status, code, message] of cases) {
+    const { status: given, json } = await answer;
+    assert.equal(given, status, name);
+    assert.equal(json.error?.code, code, name);
+    assert.match(json.error?.message ?? '', message, name);
+  }
+  const { rowCount } = await server.database.pool.query('select 1 from inbox_uploads');
+  assert.equal(rowCount, 0);
+});
+
+test('nobody but an enrolled sensor is read: no, wrong, foreign and doubled credentials are 401', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const ask = (headers: string[]) =>
+    new Promise<number>((resolve, reject) => {
+      const withHost = ['Host', new URL(server.url).host, ...headers];
+      const asked = request(`${server.url}/agent/v1/plan`, { headers: withHost }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode!);
+      });
+      asked.on('error', reject);
+      asked.end();
+    });
+  assert.equal(await ask(['Authorization', `bEARER ${credential}`]), 200);
+  assert.equal(await ask([]), 401);
+  assert.equal(await ask(['Authorization', `Bearer ${credential}x`]), 401);
+  assert.equal(await ask(['Authorization', `Basic ${credential}`]), 401);
+  const twice = ['Authorization', `Bearer ${credential}`, 'Authorization', `Bearer ${credential}`];
+  assert.equal(await ask(twice), 401);
+  const refused = await post(server, `${credential.slice(0, -2)}zz`, Buffer.alloc(1));
+  assert.equal(refused.status, 401);
+});
+
+test('NET-5.3: the plan has an ETag, and an unchanged plan is a 304', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const ask = (etag?: string) =>
+    fetch(`${server.url}/agent/v1/plan`, {
+      headers: { authorization: `Bearer ${credential}`, ...(etag ? { 'if-none-match': etag } : {}) },
+    });
+  const first = await ask();
+  const plan = (await first.json()) as SensorPlan;
+  assert.equal(plan.application_usage_version, 1);
+  const etag = first.headers.get('etag')!;
+  assert.equal((await ask(etag)).status, 304);
+  await server.monitor.sites.setLocalCidrs(systemActor, server.siteId, ['192.0.2.0/24']);
+  const changed = await ask(etag);
+  assert.equal(changed.status, 200);
+  assert.deepEqual(((await changed.json()) as SensorPlan).local_cidrs, ['192.0.2.0/24']);
+});

@@ -1,0 +1,90 @@
+/** Facts as a sensor's uploads bring them, for tests. */
+import { sql } from 'kysely';
+import type { TelemetryMinute, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import type { World } from './world.ts';
+
+/** The start of the minute that lies this many whole minutes before the running one, seconds since 1970. */
+export function minutesAgo(count: number): number {
+  return (Math.floor(Date.now() / 60_000) - count) * 60;
+}
+
+/** A sensor of the world's site. */
+export async function addSensor(world: World, name = 'node-1'): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into sensors (site_id, host_name, node, credential_id, credential_digest)
+    values (${world.siteId}, ${name}, ${name}, ${name}, 'x'::bytea) returning id`.execute(world.database.db);
+  return rows[0]!.id;
+}
+
+export interface MinuteInput {
+  minute: number;
+  address: string;
+  rxBytes?: number;
+  txBytes?: number;
+  packets?: number;
+  deviceKey?: string;
+  capture?: string;
+  role?: 'uplink' | 'bridge';
+  observedMs?: number;
+  parserDropped?: number;
+  usage?: Partial<TelemetryUsageRow>[];
+}
+
+/** Stores minutes with all that an upload does to them, each in one transaction. */
+export async function addMinutes(
+  world: World,
+  sensorId: number,
+  inputs: readonly MinuteInput[],
+): Promise<void> {
+  const minutes = inputs.map(toMinute);
+  const starts = minutes.map((minute) => minute.minute);
+  await world.traffic.prepare(starts);
+  await world.applications.prepare(starts, Date.now());
+  await world.database.db.transaction().execute(async (trx) => {
+    const origin = { siteId: world.siteId, sensorId };
+    const captures = await world.traffic.addMinutes(trx, origin, minutes);
+    await world.applications.addMinutes(trx, world.siteId, captures, minutes, Date.now());
+    for (const { minute, hosts } of minutes) {
+      await world.devices.recordSightings(
+        trx,
+        world.siteId,
+        hosts.map((host) => ({ ...host, minute })),
+      );
+    }
+  });
+}
+
+function toMinute(input: MinuteInput): TelemetryMinute {
+  const { rxBytes = 0, txBytes = 0, packets = 0, deviceKey = '' } = input;
+  return {
+    minute: input.minute,
+    capture: input.capture ?? 'uplink0',
+    role: input.role ?? 'uplink',
+    observedMs: input.observedMs ?? 60_000,
+    totals: {
+      packets,
+      ipPackets: packets,
+      ipBytes: rxBytes + txBytes,
+      nonIpPackets: 0,
+      parserDropped: input.parserDropped ?? 0,
+      kernelDropped: 0,
+      detailTruncated: 0,
+    },
+    hosts: [{ address: input.address, isLocal: true, rxBytes, txBytes, packets, deviceKey }],
+    usage: (input.usage ?? []).map((row) => ({
+      client: input.address,
+      server: '198.51.100.9',
+      protocol: 6,
+      serverPort: 443,
+      direction: 'outbound' as const,
+      name: 'example.com',
+      evidence: 'tls_sni' as const,
+      clientBytes: 0,
+      serverBytes: 0,
+      packets: 1,
+      clientLastSentMs: input.minute * 1000 + 1,
+      serverLastSentMs: 0,
+      ...row,
+    })),
+  };
+}

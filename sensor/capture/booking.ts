@@ -1,0 +1,135 @@
+/**
+ * Books what flows moved: to their addresses, to the owners of those, and to the row of client, server, service and
+ * name.
+ *
+ * A flow is booked at the minute's end, when it leaves the table, and before it changes its name. What finds no room
+ * is counted as truncated; the addresses have theirs by then.
+ */
+import { Field, Flag, type FlowTable } from './flow-table.ts';
+import { type Ledger, share } from './ledger.ts';
+import type { Listing } from './listing.ts';
+
+export interface BookingOptions {
+  flows: FlowTable;
+  ledger: Ledger;
+  listing: Listing | null;
+  /** Note from which MACs addresses send (bridges). */
+  keepsOwners: boolean;
+  usageRowsMax: number;
+  /** Packets whose detail found no room. */
+  onTruncated(packets: number): void;
+}
+
+export class Booking {
+  readonly #options: BookingOptions;
+
+  constructor(options: BookingOptions) {
+    this.#options = options;
+  }
+
+  /** Books what the flow moved since the last time and sets its counters to zero. */
+  book(base: number): void {
+    const { flows, listing, ledger, keepsOwners, usageRowsMax, onTruncated } = this.#options;
+    const { words, sums } = flows;
+    const flags = words[base + Field.flags]!;
+    const sum = (base + Field.bytes) >> 1;
+    const up = sums[sum]!;
+    const down = sums[sum + 1]!;
+    const upPackets = words[base + Field.packets]!;
+    const downPackets = words[base + Field.packets + 1]!;
+    const packets = upPackets + downPackets;
+    if (packets === 0) return;
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
+    const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
+    const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
+    const hasHosts = this.bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
+    if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
+    this.#fillShare(base, up, down, packets);
+    // Attempts that nobody answered get at most half of the rows.
+    const isAttempt = (flags & Flag.unanswered) !== 0;
+    const mayHaveRow = !isAttempt || ledger.usageCount * 2 < usageRowsMax;
+    const hasRow = mayHaveRow && ledger.addUsage();
+    if (!hasRow || !hasHosts) onTruncated(packets);
+    if (listing) return;
+    sums[sum] = sums[sum + 1] = 0;
+    words[base + Field.packets] = words[base + Field.packets + 1] = 0;
+    words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
+  }
+
+  /**
+   * Adds bytes in both directions to two addresses, the second four words behind the first. False when a local one
+   * found no room; a remote one that finds none is in the rows all the same.
+   */
+  bookHosts(
+    version: number,
+    words: Int32Array,
+    base: number,
+    lowerIsLocal: boolean,
+    higherIsLocal: boolean,
+    up: number,
+    down: number,
+    packets: number,
+  ): boolean {
+    const { ledger } = this.#options;
+    if (isSameAddress(words, base)) {
+      return (
+        ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets) || !lowerIsLocal
+      );
+    }
+    const lower = ledger.addHost(lowerIsLocal, version, words, base, down, up, packets) || !lowerIsLocal;
+    const higher =
+      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets) || !higherIsLocal;
+    return lower && higher;
+  }
+
+  #bookOwners(version: number, base: number, lowerIsLocal: boolean, higherIsLocal: boolean): void {
+    const { words } = this.#options.flows;
+    for (let side = 0; side < 2; side += 1) {
+      const at = base + Field.mac + side * 2;
+      const isConflict = (words[base + Field.flags]! & (Flag.macConflict << side)) !== 0;
+      if (words[at] === 0 && words[at + 1] === 0) continue;
+      const isLocal = side === 0 ? lowerIsLocal : higherIsLocal;
+      this.#options.ledger.noteOwner(
+        isLocal,
+        version,
+        words,
+        base + side * 4,
+        words[at]!,
+        words[at + 1]!,
+        isConflict,
+      );
+      words[at] = words[at + 1] = 0;
+    }
+    words[base + Field.flags]! &= ~(Flag.macConflict * 3);
+  }
+
+  #fillShare(base: number, up: number, down: number, packets: number): void {
+    const { words } = this.#options.flows;
+    const flags = words[base + Field.flags]!;
+    const meta = words[base + Field.meta]!;
+    const ports = words[base + Field.ports]!;
+    const client = (flags & Flag.clientIsHigher) !== 0 ? 1 : 0;
+    for (let word = 0; word < 4; word += 1) {
+      share.client[word] = words[base + client * 4 + word]!;
+      share.server[word] = words[base + (1 - client) * 4 + word]!;
+    }
+    share.version = (meta >> 8) & 0xff;
+    share.protocol = meta & 0xff;
+    share.serverPort = client === 0 ? ports & 0xffff : ports >>> 16;
+    share.clientIsLocal = (flags & (client === 0 ? Flag.lowerIsLocal : Flag.higherIsLocal)) !== 0;
+    share.serverIsLocal = (flags & (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal)) !== 0;
+    share.name = words[base + Field.name]! - 1;
+    share.evidence = words[base + Field.evidence]!;
+    share.clientBytes = client === 0 ? up : down;
+    share.serverBytes = client === 0 ? down : up;
+    share.packets = packets;
+    share.clientLastSent = words[base + Field.lastSent + client]!;
+    share.serverLastSent = words[base + Field.lastSent + 1 - client]!;
+  }
+}
+
+function isSameAddress(words: Int32Array, base: number): boolean {
+  for (let word = 0; word < 4; word += 1) if (words[base + word] !== words[base + 4 + word]) return false;
+  return true;
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { test } from 'node:test';
+import { readSensorConfig } from './config.ts';
+
+test('captures are listed with their role, and the state lies in the data directory', () => {
+  const config = readSensorConfig({
+    SVC_SENSOR_CAPTURES: 'uplink:eth0, bridge:br0',
+    SVC_DATA_DIR: '/srv/data',
+  });
+  assert.deepEqual(config.captures, [
+    { name: 'eth0', role: 'uplink', source: { kind: 'live', interfaceName: 'eth0', ringMiB: 128 } },
+    { name: 'br0', role: 'bridge', source: { kind: 'live', interfaceName: 'br0', ringMiB: 128 } },
+  ]);
+  assert.equal(config.stateDirectory, '/srv/data/sensor');
+  assert.equal(config.spoolBytesMax, 160 * 1024 * 1024);
+  assert.equal(readSensorConfig({ SVC_SENSOR_STATE_DIR: '/var/lib/s' }).stateDirectory, '/var/lib/s');
+});
+
+test('a recording is replayed as the uplink', () => {
+  const config = readSensorConfig({ SVC_SENSOR_REPLAY: 'a.pcap' });
+  assert.deepEqual(config.captures, [
+    { name: 'replay', role: 'uplink', source: { kind: 'replay', file: resolve('a.pcap') } },
+  ]);
+});
+
+test('settings that can not be meant are refused with the words to mend them', () => {
+  const wrong: Record<string, string>[] = [
+    { SVC_SENSOR_CAPTURES: 'eth0' },
+    { SVC_SENSOR_CAPTURES: 'wan:eth0' },
+    { SVC_SENSOR_CAPTURES: 'uplink:eth0,bridge:eth0' },
+    { SVC_SENSOR_CAPTURES: 'uplink:' },
+    { SVC_SENSOR_CAPTURES: 'uplink:eth0', SVC_SENSOR_REPLAY: 'a.pcap' },
+    { SVC_SENSOR_SPOOL_MIB: '1' },
+    { SVC_MONITOR_URL: 'ftp://x' },
+  ];
+  for (const environment of wrong) {
+    assert.throws(
+      () => readSensorConfig(environment),
+      (error: Error & { code?: string }) => {
+        return error.code === 'config.invalid' && error.message.includes(Object.keys(environment)[0]!);
+      },
+      JSON.stringify(environment),
+    );
+  }
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { temporaryFolder } from '#sensor/testing/sample-minutes.ts';
+import { enrol, readIdentity } from './index.ts';
+
+const given = { sensor_id: 3, site_id: 7, site_name: 'Berlin', credential: `svcsen_3_${'a'.repeat(43)}` };
+
+async function fixture(t: TestContext, answers: FakeAnswer[], patienceMs = 20_000) {
+  const monitor = await startFakeMonitor(t, (_, index) => answers[Math.min(index, answers.length - 1)]!);
+  const stateDirectory = join(temporaryFolder(t), 'state');
+  const clock = { ...systemClock, wait: async () => {} };
+  const call = () =>
+    enrol({
+      client: createMonitorClient(monitor.url),
+      stateDirectory,
+      token: 'token-1',
+      hostName: 'host.example',
+      node: 'node-a',
+      sensorVersion: '0.1.0',
+      clock,
+      reporter: silentReporter,
+      patienceMs,
+    });
+  return { monitor, stateDirectory, call };
+}
+
+test('NET-5.3: a token becomes a credential, stored for its owner alone', async (t) => {
+  const f = await fixture(t, [{ status: 201, body: given }]);
+  assert.equal(readIdentity(f.stateDirectory), null);
+  const identity = await f.call();
+  assert.deepEqual(identity, { sensorId: 3, siteId: 7, siteName: 'Berlin', credential: given.credential });
+  assert.deepEqual(readIdentity(f.stateDirectory), identity);
+  const [request] = f.monitor.requests;
+  assert.equal(request!.path, '/agent/v1/enrol');
+  assert.deepEqual(JSON.parse(request!.body.toString()), {
+    token: 'token-1',
+    host_name: 'host.example',
+    node: 'node-a',
+    sensor_version: '0.1.0',
+  });
+  assert.equal(statSync(join(f.stateDirectory, 'credential.json')).mode & 0o777, 0o600);
+  assert.equal(statSync(f.stateDirectory).mode & 0o777, 0o700);
+});
+
+test('a monitor that is still starting is waited for; a refusal is not', async (t) => {
+  const f = await fixture(t, [
+    { status: 0, cut: true },
+    refusal(503, 'starting'),
+    { status: 201, body: given },
+  ]);
+  await f.call();
+  assert.equal(f.monitor.requests.length, 3);
+  const refused = await fixture(t, [refusal(401, 'the token was used')]);
+  await assert.rejects(refused.call(), (error: Error & { code?: string }) => {
+    return error.code === 'enrolment.refused' && error.message.includes('the token was used');
+  });
+  assert.equal(refused.monitor.requests.length, 1);
+  assert.equal(readIdentity(refused.stateDirectory), null);
+});
+
+test('an answer without a proper credential is refused, also one that would split a header', async (t) => {
+  for (const body of [{}, { ...given, credential: 'x' }, { ...given, credential: 'svcsen_3_a\r\nx: y' }]) {
+    const f = await fixture(t, [{ status: 201, body }]);
+    await assert.rejects(f.call(), { code: 'enrolment.refused' });
+  }
+});
+
+test('no answer for too long is said with the URL', async (t) => {
+  const f = await fixture(t, [{ status: 0, cut: true }], 0);
+  await assert.rejects(f.call(), { code: 'monitor.unreachable' });
+});
+
+test('a damaged credential file is said, not overwritten', async (t) => {
+  const f = await fixture(t, [{ status: 201, body: given }]);
+  await f.call();
+  const path = join(f.stateDirectory, 'credential.json');
+  chmodSync(path, 0o600);
+  writeFileSync(path, '{"sensor_id": 3');
+  assert.throws(() => readIdentity(f.stateDirectory), { code: 'enrolment.damaged' });
+  assert.equal(readFileSync(path, 'utf8'), '{"sensor_id": 3');
+});

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runKills } from './kill.prove.ts';
+
+const kills = Number(process.env.SVC_TEST_KILLS ?? 8);
+
+test(`kill -9, ${kills} times at random: every minute is the truth or an exact gap, none doubled, nothing committed lost`, async (t) => {
+  const offences = await runKills(kills, 7, null, (line) => t.diagnostic(line));
+  assert.deepEqual(offences, []);
+});
+
+test('the same proof notices a sensor that keeps its numbers in memory', async () => {
+  const offences = await runKills(6, 7, 'numbers_kept_in_memory', () => {});
+  assert.notEqual(offences.length, 0);
+});

@@ -1,0 +1,173 @@
+/**
+ * A sensor to be killed: the real collector, spool and uplink, on a clock that runs many times as fast, over a
+ * capture that counts a known number of bytes in each minute. It says on standard output that it runs,
+ * and each minute that it has committed.
+ *
+ * usage: killed-sensor.ts JSON    (`KilledSensorInput`)
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import {
+  compressUpload,
+  decodeUpload,
+  decompressUpload,
+  encodeUpload,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createUplink } from '#sensor/uplink/index.ts';
+import { sampleMinute } from './sample-minutes.ts';
+
+/** Faults that a proof plants to see that it would notice them. */
+export const plantedFaults = [
+  'numbers_kept_in_memory',
+  'deleted_before_receipt',
+  'announced_before_commit',
+  'no_gap_after_a_kill',
+  'resent_under_a_new_number',
+] as const;
+export type PlantedFault = (typeof plantedFaults)[number];
+
+export interface KilledSensorInput {
+  directory: string;
+  url: string;
+  /** Wall time at which the fast clock showed `startMinute`. */
+  epochMs: number;
+  startMinute: number;
+  speed: number;
+  fault: PlantedFault | null;
+  /** Collect this many minutes, deliver everything and stop; null: go on until killed. */
+  drainAfterMinutes: number | null;
+}
+
+/** What the capture counts in a whole minute: different for each. */
+export function bytesOfMinute(minute: number): number {
+  return 1000 + ((minute / 60) % 100_000) * 7;
+}
+
+function fastClock(input: KilledSensorInput): Clock {
+  return {
+    nowMs: () => input.startMinute * 1000 + (Date.now() - input.epochMs) * input.speed,
+    monotonicMs: () => performance.now() * input.speed,
+    wait: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const timer = setTimeout(resolve, ms / input.speed);
+        signal?.addEventListener('abort', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+}
+
+/** The spool with one of the faults planted. */
+function withFault(spool: Spool, fault: PlantedFault | null): Spool {
+  let nextNumber = 1;
+  const numbers = new Map<string, number>();
+  switch (fault) {
+    case 'numbers_kept_in_memory':
+      return {
+        ...spool,
+        oldest() {
+          const upload = spool.oldest();
+          if (!upload) return null;
+          const key = `${upload.spoolId} ${upload.sequence}`;
+          const sequence = numbers.get(key) ?? nextNumber;
+          if (!numbers.has(key)) nextNumber += 1;
+          numbers.set(key, sequence);
+          const content = decodeUpload(decompressUpload(upload.body, 'zstd'));
+          const body = compressUpload(encodeUpload({ ...content, sequence }));
+          return { ...upload, sequence, body, isNew: false };
+        },
+        acknowledge: () => spool.acknowledge(spool.oldest()!, 'accepted'),
+        refuse: () => spool.refuse(spool.oldest()!),
+      };
+    case 'deleted_before_receipt':
+      return {
+        ...spool,
+        oldest() {
+          const upload = spool.oldest();
+          if (upload) spool.acknowledge(upload, 'accepted');
+          return upload;
+        },
+      };
+    case 'no_gap_after_a_kill':
+      return { ...spool, coveredBefore: () => null };
+    case 'resent_under_a_new_number':
+      return {
+        ...spool,
+        open() {
+          spool.open();
+          const upload = spool.oldest();
+          if (upload) spool.renumber(upload);
+        },
+      };
+    default:
+      return spool;
+  }
+}
+
+async function main(input: KilledSensorInput): Promise<void> {
+  const clock = fastClock(input);
+  const { directory, fault } = input;
+  const bytesMax = 64 * 1024 * 1024;
+  const sensorVersion = '0.1.0';
+  const spool = withFault(
+    createSpool({ directory, bytesMax, sensorVersion, clock, reporter: silentReporter }),
+    fault,
+  );
+  spool.open();
+  const client = createMonitorClient(input.url);
+  const uplink = createUplink({
+    spool,
+    client,
+    credential: 'svcsen_1_killed',
+    clock,
+    reporter: silentReporter,
+  });
+  const announce = (minutes: readonly TelemetryMinute[]) => {
+    for (const { minute } of minutes) process.stdout.write(`${minute}\n`);
+  };
+  let held: Parameters<Spool['append']> | null = null;
+  const collector = createMinuteCollector({
+    captures: ['eth0'],
+    reporter: silentReporter,
+    onCommitted: () => uplink.wake(),
+    spool: {
+      ...spool,
+      append(minutes, gaps) {
+        if (fault !== 'announced_before_commit') spool.append(minutes, gaps);
+        else {
+          if (held) spool.append(...held);
+          held = [minutes, gaps];
+        }
+        announce(minutes);
+      },
+    },
+  });
+  const startMs = clock.nowMs();
+  collector.start(startMs);
+  collector.listening('eth0', startMs);
+  await uplink.start();
+  process.stdout.write('runs\n');
+  let next = Math.floor(startMs / 60_000) * 60;
+  const endMinute =
+    input.drainAfterMinutes === null ? Number.POSITIVE_INFINITY : next + input.drainAfterMinutes * 60;
+  while (next < endMinute || spool.status().pendingUploads > 0) {
+    const nowMs = Math.min(clock.nowMs(), endMinute * 1000 + 5000);
+    for (; next < endMinute && (next + 60) * 1000 <= nowMs; next += 60) {
+      const observedMs = Math.min(60_000, (next + 60) * 1000 - startMs);
+      const bytes = Math.floor((bytesOfMinute(next) * observedMs) / 60_000);
+      collector.report(sampleMinute(next, bytes, Math.floor(observedMs)), null);
+    }
+    collector.tick(nowMs);
+    await clock.wait(500);
+  }
+  await uplink.stop();
+  spool.close();
+}
+
+if (import.meta.main) await main(JSON.parse(process.argv[2]!) as KilledSensorInput);

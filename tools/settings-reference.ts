@@ -1,0 +1,56 @@
+/**
+ * Writes docs/settings.md from the programs' own definitions; with `--check` it only says whether the file is current.
+ *
+ * usage: sh tools/with-node tools/settings-reference.ts [--check]
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Setting } from '#common/config/index.ts';
+import { labSettings } from '#lab/config.ts';
+import { monitorSettings } from '#monitor/config.ts';
+import { operationsSettings } from '#operations/config.ts';
+import { sensorSettings } from '#sensor/config.ts';
+
+const file = fileURLToPath(new URL('../docs/settings.md', import.meta.url));
+
+const programs: [string, Record<string, Setting<unknown>>][] = [
+  ['operations', operationsSettings],
+  ['monitor', monitorSettings],
+  ['sensor', sensorSettings],
+  ['lab', labSettings],
+];
+
+function renderReference(): string {
+  const lines = [
+    '# Settings',
+    '',
+    'Every setting is an environment variable. This page is made from the programs (`tools/settings-reference.ts`).',
+  ];
+  for (const [program, settings] of programs) {
+    lines.push('', `## ${program}`, '', '| Setting | Default | Meaning |', '|---|---|---|');
+    for (const setting of Object.values(settings).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const unit = setting.unit ? ` Unit: ${setting.unit}.` : '';
+      const cells = [`\`${setting.name}\``, setting.defaultText, `${setting.sentence}${unit}`];
+      lines.push(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const wanted = renderReference();
+if (process.argv.includes('--check')) {
+  let current = '';
+  try {
+    current = readFileSync(file, 'utf8');
+  } catch {
+    // A missing file is as stale as an old one.
+  }
+  if (current !== wanted) {
+    console.log(
+      'docs/settings.md is out of date; make it anew: sh tools/with-node tools/settings-reference.ts',
+    );
+    process.exitCode = 1;
+  }
+} else {
+  writeFileSync(file, wanted);
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
@@ -59,11 +60,23 @@ test('NET-2.2.9: an upload applies once, however often it is delivered before an
   assert.deepEqual(await world.dumpFacts(), once);
 });
 
-test('a sensor that lost the answer and sends again before anything was applied gets a duplicate', async () => {
+test('deliveries that meet before either is stored are one upload', async () => {
   await using world = await createMonitorWorld();
   const upload = createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]);
-  const receipts = await Promise.all([world.send(upload), world.send(upload), world.send(upload)]);
-  assert.deepEqual(receipts.toSorted(), ['accepted', 'duplicate', 'duplicate']);
+  // Nobody can insert while this lock is held, so both have looked in vain before the first of them stores.
+  const gate = await world.database.pool.connect();
+  await gate.query('begin');
+  await gate.query('lock table inbox_uploads in share mode');
+  const sending = [world.send(upload), world.send(upload)];
+  for (let waiting = 0; waiting < 2; ) {
+    const { rows } = await gate.query(
+      'select count(*) as waiting from pg_locks join pg_database d on d.oid = database where not granted and datname = current_database()',
+    );
+    waiting = rows[0].waiting;
+  }
+  await gate.query('commit');
+  gate.release();
+  assert.deepEqual((await Promise.all(sending)).toSorted(), ['accepted', 'duplicate']);
   await world.inbox.drain();
   const rows = await world.rows<{ rx: string }>('select rx_bytes as rx from host_minutes');
   assert.deepEqual(rows, [{ rx: 5 }]);
@@ -151,6 +164,20 @@ test('a failure in the middle of applying leaves nothing behind, and the next at
     '192.0.2.10',
   ]);
   assert.deepEqual(rows, [{ rx: 1000 }, { rx: 1000 }]);
+});
+
+test('facts and the end of their upload stand or fall with one commit', async () => {
+  await using world = await createMonitorWorld();
+  // The check of a deferred constraint runs at commit, so the first commit that ends the upload fails.
+  await world.rows(`
+    create sequence commits;
+    create function fail_first() returns trigger language plpgsql as
+      $$ begin if nextval('commits') = 1 then raise 'planned failure of the commit'; end if; return null; end $$;
+    create constraint trigger fail_first after update of state on inbox_uploads deferrable initially deferred
+      for each row when (new.state = 'applied') execute function fail_first()`);
+  await world.apply(createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]));
+  assert.deepEqual(await states(world), [{ state: 'applied', attempts: 1 }]);
+  assert.deepEqual(await world.rows<object>('select rx_bytes as rx from host_minutes'), [{ rx: 5 }]);
 });
 
 test('a worker that was taken over between claiming and writing writes nothing', async () => {
@@ -290,9 +317,13 @@ test('what is no upload is refused before anything is stored', async () => {
   assert.deepEqual(await states(world), []);
 });
 
-test('the worker applies by itself soon after an upload was received, and stops cleanly', async () => {
+test('a running worker applies an upload when it is received, not at its next look', {
+  timeout: 20_000,
+}, async () => {
   const seen = Promise.withResolvers<void>();
-  await using world = await createMonitorWorld({ onMinute: async () => seen.resolve() });
+  // Time stands still, so the worker's pause ends only when it is woken.
+  const clock = createTestClock(Date.now());
+  await using world = await createMonitorWorld({ clock, onMinute: async () => seen.resolve() });
   await world.inbox.worker.start();
   await world.send(createSpool().upload([captureMinute()]));
   await seen.promise;

@@ -207,6 +207,18 @@ test('NET-8.6: a minute has the 4,096 largest rows; packets without a row are co
   assert.equal(hostOf(report!, '192.0.2.1').packets, 12_000);
 });
 
+test('NET-8.6: every packet of a minute is in a row or counted as one without', () => {
+  const capture = testCapture({ flowsMax: 20_000 });
+  const count = 18_000;
+  for (let i = 0; i < count; i += 1) {
+    offer(capture, ethernet(udp({ ...outbound, to: `198.51.${i >> 8}.${i & 255}` }, ascii('a'))));
+  }
+  const [report] = capture.closeMinutes(endMs);
+  const inRows = report!.usage.reduce((sum, row) => sum + row.packets, 0);
+  assert.equal(inRows + report!.totals.detailTruncated, count);
+  assert.equal(hostOf(report!, '192.0.2.1').packets, count);
+});
+
 test('a flood of connection attempts takes neither the flows nor the rows of those that talk', () => {
   const capture = testCapture({ flowsMax: 1024 });
   const named = clientHello({ host: 'www.example.com' });

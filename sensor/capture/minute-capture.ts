@@ -22,7 +22,7 @@ const sizes = {
 };
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;
-const namesMax = 8192;
+const namesMax = 16_384;
 
 export class MinuteCapture implements Capture {
   readonly #options: CaptureOptions;

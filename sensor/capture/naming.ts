@@ -110,9 +110,14 @@ export class Naming {
   }
 
   #inspectTcp(p: Packet, base: number, side: number): void {
-    const words = this.#words;
     if ((p.tcpFlags & 0x02) !== 0) this.#onHandshake(p, base, side);
-    if (p.dataEnd <= p.dataAt) return;
+    if (p.dataEnd > p.dataAt) this.#inspectData(p, base, side);
+    // Whatever is missing will not come any more.
+    if ((p.tcpFlags & 0x05) !== 0) this.#inspector.forget(base);
+  }
+
+  #inspectData(p: Packet, base: number, side: number): void {
+    const words = this.#words;
     const stream = base + Field.stream + side * 3;
     const mode = words[stream + 1]! & 0xff;
     if (mode === Mode.done) return;

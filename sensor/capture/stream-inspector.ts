@@ -2,17 +2,15 @@
  * Puts client data back into order and reads it unit by unit until the names on a connection are known.
  *
  * Data that arrives in order is read where it lies in the packet and copied nowhere. Only a unit that is incomplete,
- * or data ahead of a gap, borrows a buffer of 4 KiB; the first copy of a byte wins. A gap between requests that does
- * not close within sixteen further segments is given up, and reading goes on behind it. Buffers are few: when all are lent, the one
- * lent longest ago is taken back and its connection is read no further.
+ * or data ahead of a gap, borrows a buffer. A gap between requests that does not close within sixteen further segments
+ * is given up, and reading goes on behind it. A connection whose buffer is taken back is read no further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
 import { Field, Flag, flowWords } from './flow-table.ts';
 import { looksLikeRequest } from './http-request.ts';
+import { bufferBytes, StreamBuffers } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';
 
-const bufferBytes = 4096;
-const mapBytes = bufferBytes / 8;
 const stalledSegmentsMax = 16;
 /** Client data read without finding a name before a connection is left alone. */
 const unnamedBytesMax = 16_384;
@@ -32,31 +30,16 @@ export interface StreamSink {
 export class StreamInspector {
   readonly #words: Int32Array;
   readonly #sink: StreamSink;
-  readonly #buffersMax: number;
-  readonly #data: Uint8Array;
-  readonly #map: Uint8Array;
-  /** For each buffer: its flow's stream field, or -1 when it is not lent. */
-  readonly #owner: Int32Array;
-  /** Contiguous bytes from the buffer's start, how many of them were read, the end of what arrived, stalls. */
-  readonly #contiguous: Int32Array;
-  readonly #read: Int32Array;
-  readonly #highest: Int32Array;
-  readonly #stalled: Int32Array;
-  readonly #needs: Int32Array;
-  #hand = 0;
+  readonly #buffers: StreamBuffers;
 
   constructor(words: Int32Array, buffersMax: number, sink: StreamSink) {
     this.#words = words;
     this.#sink = sink;
-    this.#buffersMax = buffersMax;
-    this.#data = new Uint8Array(buffersMax * bufferBytes);
-    this.#map = new Uint8Array(buffersMax * mapBytes);
-    this.#owner = new Int32Array(buffersMax).fill(-1);
-    this.#contiguous = new Int32Array(buffersMax);
-    this.#read = new Int32Array(buffersMax);
-    this.#highest = new Int32Array(buffersMax);
-    this.#stalled = new Int32Array(buffersMax);
-    this.#needs = new Int32Array(buffersMax);
+    this.#buffers = new StreamBuffers(buffersMax, (stream) => {
+      this.#words[stream + 1] = Mode.done;
+      this.#words[stream + 2] = 0;
+      sink.onBufferTaken();
+    });
   }
 
   /** One segment's data from `side` of the flow at `base`. `sequence` is that of its first byte. */
@@ -189,84 +172,67 @@ export class StreamInspector {
     needs = 0,
   ): void {
     const buffer = this.#words[stream + 2]! !== 0 ? this.#words[stream + 2]! - 1 : this.#lend(stream);
-    const before = this.#contiguous[buffer]!;
-    const hasLine = this.#copy(buffer, ahead, bytes, from, end);
-    const contiguous = this.#contiguous[buffer]!;
-    if (needs !== 0) this.#needs[buffer] = needs;
+    const before = this.#buffers.contiguous[buffer]!;
+    const hasLine = this.#buffers.copy(buffer, ahead, bytes, from, end);
+    const contiguous = this.#buffers.contiguous[buffer]!;
+    if (needs !== 0) this.#buffers.needs[buffer] = needs;
     else if (contiguous > before) {
-      this.#stalled[buffer] = 0;
-      const wanted = this.#needs[buffer]!;
+      this.#buffers.stalled[buffer] = 0;
+      const wanted = this.#buffers.needs[buffer]!;
       const isFull = contiguous === bufferBytes;
       const isAfterGap =
-        ahead > before || this.#highest[buffer]! > contiguous || contiguous > ahead + (end - from);
-      const isEnough = wanted === -1 ? hasLine || isAfterGap : contiguous - this.#read[buffer]! >= wanted;
+        ahead > before || this.#buffers.highest[buffer]! > contiguous || contiguous > ahead + (end - from);
+      const isEnough =
+        wanted === -1 ? hasLine || isAfterGap : contiguous - this.#buffers.read[buffer]! >= wanted;
       if (isEnough || isFull) {
         this.#readBuffer(base, stream, buffer);
         return;
       }
     } else {
-      this.#stalled[buffer]! += 1;
+      this.#buffers.stalled[buffer]! += 1;
       const isBetweenRequests = (this.#words[stream + 1]! & 0xff) !== Mode.fresh;
-      if ((isBetweenRequests && this.#stalled[buffer]! > stalledSegmentsMax) || ahead >= bufferBytes) {
+      if (
+        (isBetweenRequests && this.#buffers.stalled[buffer]! > stalledSegmentsMax) ||
+        ahead >= bufferBytes
+      ) {
         this.#giveUpGap(base, stream, sequenceOf(this.#words, stream, ahead), bytes, from, end);
         return;
       }
     }
-    if (this.#contiguous[buffer] === bufferBytes) this.#makeRoom(stream, buffer);
-  }
-
-  /** Copies what is not there yet; true when a line feed was among it. */
-  #copy(buffer: number, ahead: number, bytes: Uint8Array, from: number, end: number): boolean {
-    const data = this.#data;
-    const map = this.#map;
-    const dataBase = buffer * bufferBytes;
-    const mapBase = buffer * mapBytes;
-    const stop = Math.min(bufferBytes, ahead + end - from);
-    let hasLine = false;
-    for (let at = ahead; at < stop; at += 1) {
-      const cell = mapBase + (at >> 3);
-      const bit = 1 << (at & 7);
-      if ((map[cell]! & bit) !== 0) continue;
-      map[cell]! |= bit;
-      const byte = bytes[from + at - ahead]!;
-      data[dataBase + at] = byte;
-      if (byte === 0x0a) hasLine = true;
-    }
-    if (stop > this.#highest[buffer]!) this.#highest[buffer] = stop;
-    let contiguous = this.#contiguous[buffer]!;
-    if (ahead <= contiguous && stop > contiguous) contiguous = stop;
-    const highest = this.#highest[buffer]!;
-    while (contiguous < highest && (map[mapBase + (contiguous >> 3)]! & (1 << (contiguous & 7))) !== 0)
-      contiguous += 1;
-    this.#contiguous[buffer] = contiguous;
-    return hasLine;
+    if (this.#buffers.contiguous[buffer] === bufferBytes) this.#makeRoom(stream, buffer);
   }
 
   /** Reads units from a buffer, from where reading stopped. */
   #readBuffer(base: number, stream: number, buffer: number): void {
     const dataBase = buffer * bufferBytes;
     for (;;) {
-      const read = this.#read[buffer]!;
-      const contiguous = this.#contiguous[buffer]!;
+      const read = this.#buffers.read[buffer]!;
+      const contiguous = this.#buffers.contiguous[buffer]!;
       if (read >= contiguous) {
-        if (read >= this.#highest[buffer]!) this.#releaseAt(stream, read);
+        if (read >= this.#buffers.highest[buffer]!) this.#releaseAt(stream, read);
         return;
       }
-      const distance = this.#readOne(base, stream, this.#data, dataBase + read, dataBase + contiguous);
+      const distance = this.#readOne(
+        base,
+        stream,
+        this.#buffers.data,
+        dataBase + read,
+        dataBase + contiguous,
+      );
       if (distance === unitEnds) {
         this.#finish(stream);
         return;
       }
       if (distance === unitNeedsMore) {
-        this.#needs[buffer] = unit.needsLine ? -1 : unit.needs;
+        this.#buffers.needs[buffer] = unit.needsLine ? -1 : unit.needs;
         if (contiguous === bufferBytes) this.#makeRoom(stream, buffer);
         return;
       }
-      this.#needs[buffer] = 0;
-      this.#read[buffer] = read + distance;
+      this.#buffers.needs[buffer] = 0;
+      this.#buffers.read[buffer] = read + distance;
       const isResync = (this.#words[stream + 1]! & 0xff) === Mode.resync;
       if (isResync || read + distance >= bufferBytes) {
-        this.#releaseAt(stream, isResync ? this.#highest[buffer]! : read + distance);
+        this.#releaseAt(stream, isResync ? this.#buffers.highest[buffer]! : read + distance);
         return;
       }
     }
@@ -274,27 +240,21 @@ export class StreamInspector {
 
   /** Moves what was not read yet to the buffer's start; a unit that fills the whole buffer is given up. */
   #makeRoom(stream: number, buffer: number): void {
-    const read = this.#read[buffer]!;
+    const read = this.#buffers.read[buffer]!;
     if (read === 0) {
       this.#abandonUnit(stream, buffer);
       return;
     }
-    const dataBase = buffer * bufferBytes;
-    this.#data.copyWithin(dataBase, dataBase + read, dataBase + bufferBytes);
-    const left = this.#contiguous[buffer]! - read;
-    this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
-    for (let at = 0; at < left; at += 1) this.#map[buffer * mapBytes + (at >> 3)]! |= 1 << (at & 7);
-    this.#contiguous[buffer] = left;
-    this.#highest[buffer] = left;
-    this.#read[buffer] = 0;
+    this.#buffers.compact(buffer);
     this.#words[stream] = (this.#words[stream]! + read) | 0;
   }
 
   /** A header of more than 4 KiB: its host was read long ago, what follows is found by looking. */
   #abandonUnit(stream: number, buffer: number): void {
     const mode = this.#words[stream + 1]! & 0xff;
-    const next = mode === Mode.fresh && this.#data[buffer * bufferBytes] === 0x16 ? Mode.done : Mode.resync;
-    const read = this.#highest[buffer]!;
+    const next =
+      mode === Mode.fresh && this.#buffers.data[buffer * bufferBytes] === 0x16 ? Mode.done : Mode.resync;
+    const read = this.#buffers.highest[buffer]!;
     this.#words[stream + 1] = next;
     this.#releaseAt(stream, read);
   }
@@ -318,23 +278,19 @@ export class StreamInspector {
   #rebase(stream: number, ahead: number): boolean {
     const buffer = this.#words[stream + 2]! - 1;
     const shift = -ahead;
-    const isGuess = this.#words[stream + 1]! >>> 8 === 0 && this.#read[buffer] === 0;
+    const isGuess = this.#words[stream + 1]! >>> 8 === 0 && this.#buffers.read[buffer] === 0;
     const flags = this.#words[stream - (stream % flowWords) + Field.flags]!;
     const wasSynSeen = (flags & Flag.handshakeSeen) !== 0;
-    if (!isGuess || wasSynSeen || this.#highest[buffer]! + shift > bufferBytes) return false;
-    const dataBase = buffer * bufferBytes;
-    this.#data.copyWithin(dataBase + shift, dataBase, dataBase + bufferBytes - shift);
-    const held = this.#map.slice(buffer * mapBytes, (buffer + 1) * mapBytes);
-    this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
-    for (let at = 0; at + shift < bufferBytes; at += 1) {
-      if ((held[at >> 3]! & (1 << (at & 7))) === 0) continue;
-      this.#map[buffer * mapBytes + ((at + shift) >> 3)]! |= 1 << ((at + shift) & 7);
-    }
-    this.#contiguous[buffer] = 0;
-    this.#highest[buffer]! += shift;
-    this.#needs[buffer] = 0;
+    if (!isGuess || wasSynSeen || this.#buffers.highest[buffer]! + shift > bufferBytes) return false;
+    this.#buffers.shift(buffer, shift);
     this.#words[stream] = (this.#words[stream]! - shift) | 0;
     return true;
+  }
+
+  #lend(stream: number): number {
+    const buffer = this.#buffers.lend(stream);
+    this.#words[stream + 2] = buffer + 1;
+    return buffer;
   }
 
   #finish(stream: number): void {
@@ -350,31 +306,8 @@ export class StreamInspector {
   #release(stream: number): void {
     const buffer = this.#words[stream + 2]! - 1;
     if (buffer < 0) return;
-    this.#owner[buffer] = -1;
+    this.#buffers.release(buffer);
     this.#words[stream + 2] = 0;
-  }
-
-  #lend(stream: number): number {
-    for (let i = 0; i < 8; i += 1) {
-      const tried = (this.#hand + i) % this.#buffersMax;
-      if (this.#owner[tried] === -1) return this.#take(stream, tried);
-    }
-    const buffer = this.#hand % this.#buffersMax;
-    if (this.#owner[buffer] !== -1) {
-      this.#finish(this.#owner[buffer]!);
-      this.#sink.onBufferTaken();
-    }
-    return this.#take(stream, buffer);
-  }
-
-  #take(stream: number, buffer: number): number {
-    this.#hand = (buffer + 1) % this.#buffersMax;
-    this.#owner[buffer] = stream;
-    this.#words[stream + 2] = buffer + 1;
-    this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
-    this.#contiguous[buffer] = this.#read[buffer] = this.#highest[buffer] = 0;
-    this.#stalled[buffer] = this.#needs[buffer] = 0;
-    return buffer;
   }
 }
 

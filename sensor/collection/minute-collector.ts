@@ -4,6 +4,7 @@
  * Pure bookkeeping: time comes in with each call. Its one rule of truth: whatever is not known to be whole is named
  * by a gap, and a minute that the spool has covered is never committed again, whatever the clock does.
  */
+import { startOfMinuteMs } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
@@ -48,7 +49,7 @@ interface CaptureProgress {
   nextMinute: number;
 }
 
-const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
+const minuteOf = (ms: number) => startOfMinuteMs(ms) / 1000;
 
 /** Makes a collector for these captures. */
 export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCollector {

@@ -7,6 +7,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { startOfMinuteMs } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
@@ -68,7 +69,7 @@ function followClock(nowMs: number, monotonicMs: number, linkType: number): void
   if (Math.abs(stepMs) < clockStepMs) return;
   const oldNowMs = nowMs - stepMs;
   wallOffset = nowMs - monotonicMs;
-  if (capture && Math.floor(oldNowMs / 60_000) !== Math.floor(nowMs / 60_000)) {
+  if (capture && startOfMinuteMs(oldNowMs) !== startOfMinuteMs(nowMs)) {
     sendReports(capture.closeAll(oldNowMs), 'clock_step');
     begin(linkType);
   }

@@ -5,6 +5,7 @@
  * kept in memory too, and replaced only after the commit, so a failed transaction changes nothing.
  */
 import { randomUUID } from 'node:crypto';
+import { statfsSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -20,6 +21,8 @@ import { coversOf, gapRow, payloadIsIntact, renumberedRow, uploadRow } from './u
 
 /** Payloads of minutes may fill this much of the file (128 of 160 MiB); the rest is for gaps, receipts and SQLite. */
 const payloadShare = 0.8;
+/** What stays free on the disk for receipts and gaps: deleting needs room in SQLite's log first. */
+const diskReserveBytes = 2 * 1024 * 1024;
 const truncateWalEveryMs = 600_000;
 
 export interface SpoolOptions {
@@ -115,6 +118,19 @@ export function createSpool(options: SpoolOptions): Spool {
     pending = store.totals();
   }
 
+  /** Minutes are refused before the disk is full to the brim: then not even a receipt could be stored. */
+  function requireRoom(store: SpoolStore, payloadBytes: number): void {
+    if (pending.bytes + payloadBytes > options.bytesMax * payloadShare) {
+      throw new CodedError('spool.full', 'The spool is full of uploads that wait for the monitor.');
+    }
+    const disk = statfsSync(directory);
+    const freeBytes = disk.bavail * disk.bsize + store.unusedBytes();
+    // Once into the log, once into the file.
+    if (freeBytes < diskReserveBytes + 2 * payloadBytes) {
+      throw new CodedError('spool.full', `The disk of ${directory} is full.`);
+    }
+  }
+
   /** A damaged record goes; its gap takes its place. Returns the row that is first now. */
   function dropDamaged(store: SpoolStore, row: UploadRow): void {
     const gaps = (coversOf(row) ?? [gapAround(row.madeAtMs)]).map(
@@ -184,10 +200,7 @@ export function createSpool(options: SpoolOptions): Spool {
           madeAtMs: clock.nowMs(),
         };
         const row = uploadRow(identity, minutes, gaps, options.sensorVersion);
-        const roomBytes = options.bytesMax * payloadShare - pending.bytes;
-        if (minutes.length > 0 && row.payload.length > roomBytes) {
-          throw new CodedError('spool.full', 'The spool is full of uploads that wait for the monitor.');
-        }
+        if (minutes.length > 0) requireRoom(store, row.payload.length);
         let covered = state.covered;
         for (const { minute } of minutes) covered = addRange(covered, minute, minute);
         for (const { fromMinute, toMinute } of gaps) covered = addRange(covered, fromMinute, toMinute);

@@ -3,7 +3,10 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { fromStored, type SpoolState, toStored } from './spool-state.ts';
 
 const pageBytes = 4096;
+/** Bounds the log that stays after a checkpoint (NET-8). */
 const walBytesMax = 4 * 1024 * 1024;
+/** The log is written back into the file at this size, so that it rarely grows beyond it. */
+const walCheckpointBytes = 1024 * 1024;
 /** One row of the queue. Digests are checked by whoever reads. */
 export interface UploadRow {
   position: number;
@@ -36,6 +39,8 @@ export interface SpoolStore {
   uploadAfter(position: number): UploadRow | null;
   lastPosition(): number;
   totals(): { uploads: number; bytes: number };
+  /** Bytes of pages in the file that nothing uses. */
+  unusedBytes(): number;
   transaction(work: () => void): void;
   truncateWal(): void;
   close(): void;
@@ -50,7 +55,7 @@ export function openSpoolStore(path: string, bytesMax: number): SpoolStore {
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA journal_size_limit = ${walBytesMax};
-    PRAGMA wal_autocheckpoint = ${walBytesMax / pageBytes};
+    PRAGMA wal_autocheckpoint = ${walCheckpointBytes / pageBytes};
     PRAGMA max_page_count = ${Math.floor(bytesMax / pageBytes)};
   `);
   return storeOf(db);
@@ -162,6 +167,10 @@ function storeOf(db: DatabaseSync): SpoolStore {
     totals() {
       const sql = 'SELECT count(*) AS uploads, coalesce(sum(length(payload)), 0) AS bytes FROM uploads';
       return prepared(sql).get() as { uploads: number; bytes: number };
+    },
+    unusedBytes() {
+      const row = prepared('PRAGMA freelist_count').get() as { freelist_count: number };
+      return row.freelist_count * pageBytes;
     },
     transaction(work) {
       db.exec('BEGIN IMMEDIATE');

@@ -116,6 +116,7 @@ async function readChart(
   const data: ChartData = {
     timesMs: traffic.timesMs,
     stepMs: range.stepSeconds * 1000,
+    range,
     series: [
       { label: 'In', role: 'in', values: traffic.inBps },
       { label: 'Out', role: 'out', values: traffic.outBps },

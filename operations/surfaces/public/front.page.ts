@@ -10,6 +10,6 @@ export function registerFrontPage(app: App): void {
 function frontPage() {
   return bareDocument(
     { title: 'svc · Virtual servers' },
-    html`<main class="alone">${brand('Virtual servers', '/')}<div class="card"><h1>Virtual servers, by one call</h1><p>Deploy a server, see what it talks to, and pay for the hours that it runs.</p><div class="form-buttons">${link('/sign-in', 'Sign in', { kind: 'primary' })}${link('/docs/api/', 'API reference', { kind: 'button' })}</div></div></main>`,
+    html`<main class="alone">${brand('Virtual servers', '/')}<div class="card"><h1>Virtual servers, by one call</h1><div class="form stacked"><p>Deploy a server, see what it talks to, and pay for the hours that it runs.</p><div class="form-buttons">${link('/sign-in', 'Sign in', { kind: 'primary' })}${link('/docs/api/', 'API reference', { kind: 'button' })}</div></div></div></main>`,
   );
 }

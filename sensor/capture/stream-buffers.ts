@@ -1,0 +1,127 @@
+/**
+ * Buffers of 4 KiB that are lent to streams whose next unit is incomplete or behind a gap.
+ *
+ * A buffer holds bytes from the stream's expected position on, in any order of arrival; the first copy of a byte wins.
+ * There are few: when all are lent, the one lent longest ago is taken back, and its owner is told.
+ */
+
+/** Bytes in one buffer (NET-8.6). */
+export const bufferBytes = 4096;
+const mapBytes = bufferBytes / 8;
+
+export class StreamBuffers {
+  readonly data: Uint8Array;
+  /** For each buffer: bytes from its start without a gap, how many of them were read, and the end of what arrived. */
+  readonly contiguous: Int32Array;
+  readonly read: Int32Array;
+  readonly highest: Int32Array;
+  /** Segments that came without closing the gap. */
+  readonly stalled: Int32Array;
+  /** Bytes that the next reading needs, or -1 for a line feed. */
+  readonly needs: Int32Array;
+
+  readonly #buffersMax: number;
+  readonly #onTaken: (owner: number) => void;
+  readonly #owner: Int32Array;
+  /** One bit for each byte that is there. */
+  readonly #map: Uint8Array;
+  #hand = 0;
+
+  constructor(buffersMax: number, onTaken: (owner: number) => void) {
+    this.#buffersMax = buffersMax;
+    this.#onTaken = onTaken;
+    this.data = new Uint8Array(buffersMax * bufferBytes);
+    this.#map = new Uint8Array(buffersMax * mapBytes);
+    this.#owner = new Int32Array(buffersMax).fill(-1);
+    this.contiguous = new Int32Array(buffersMax);
+    this.read = new Int32Array(buffersMax);
+    this.highest = new Int32Array(buffersMax);
+    this.stalled = new Int32Array(buffersMax);
+    this.needs = new Int32Array(buffersMax);
+  }
+
+  /** An empty buffer for `owner`. */
+  lend(owner: number): number {
+    let buffer = this.#hand;
+    for (let i = 0; i < 8 && this.#owner[buffer] !== -1; i += 1) buffer = (this.#hand + i) % this.#buffersMax;
+    if (this.#owner[buffer] !== -1) {
+      buffer = this.#hand;
+      this.#onTaken(this.#owner[buffer]!);
+    }
+    this.#hand = (buffer + 1) % this.#buffersMax;
+    this.#owner[buffer] = owner;
+    this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
+    this.contiguous[buffer] = this.read[buffer] = this.highest[buffer] = 0;
+    this.stalled[buffer] = this.needs[buffer] = 0;
+    return buffer;
+  }
+
+  /** Takes a buffer back. */
+  release(buffer: number): void {
+    this.#owner[buffer] = -1;
+  }
+
+  /** Copies what is not there yet, `ahead` bytes from the start; true when a line feed was among it. */
+  copy(buffer: number, ahead: number, bytes: Uint8Array, from: number, end: number): boolean {
+    const { data } = this;
+    const map = this.#map;
+    const dataBase = buffer * bufferBytes;
+    const mapBase = buffer * mapBytes;
+    const stop = Math.min(bufferBytes, ahead + end - from);
+    let hasLine = false;
+    for (let at = ahead; at < stop; at += 1) {
+      const cell = mapBase + (at >> 3);
+      const bit = 1 << (at & 7);
+      if ((map[cell]! & bit) !== 0) continue;
+      map[cell]! |= bit;
+      const byte = bytes[from + at - ahead]!;
+      data[dataBase + at] = byte;
+      if (byte === 0x0a) hasLine = true;
+    }
+    if (stop > this.highest[buffer]!) this.highest[buffer] = stop;
+    this.#extend(buffer, ahead, stop);
+    return hasLine;
+  }
+
+  /** Moves what was not read yet to the buffer's start. */
+  compact(buffer: number): void {
+    const read = this.read[buffer]!;
+    const dataBase = buffer * bufferBytes;
+    this.data.copyWithin(dataBase, dataBase + read, dataBase + bufferBytes);
+    this.#moveMap(buffer, -read);
+    this.contiguous[buffer]! -= read;
+    this.highest[buffer]! -= read;
+    this.read[buffer] = 0;
+  }
+
+  /** Makes room for `count` bytes before the buffer's start; the caller has checked that they fit. */
+  shift(buffer: number, count: number): void {
+    const dataBase = buffer * bufferBytes;
+    this.data.copyWithin(dataBase + count, dataBase, dataBase + bufferBytes - count);
+    this.#moveMap(buffer, count);
+    this.contiguous[buffer] = 0;
+    this.highest[buffer]! += count;
+    this.needs[buffer] = 0;
+  }
+
+  #extend(buffer: number, ahead: number, stop: number): void {
+    const map = this.#map;
+    const mapBase = buffer * mapBytes;
+    const highest = this.highest[buffer]!;
+    let contiguous = this.contiguous[buffer]!;
+    if (ahead <= contiguous && stop > contiguous) contiguous = stop;
+    while (contiguous < highest && (map[mapBase + (contiguous >> 3)]! & (1 << (contiguous & 7))) !== 0) {
+      contiguous += 1;
+    }
+    this.contiguous[buffer] = contiguous;
+  }
+
+  #moveMap(buffer: number, by: number): void {
+    const held = this.#map.slice(buffer * mapBytes, (buffer + 1) * mapBytes);
+    this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
+    for (let from = Math.max(0, -by); from < bufferBytes && from + by < bufferBytes; from += 1) {
+      if ((held[from >> 3]! & (1 << (from & 7))) === 0) continue;
+      this.#map[buffer * mapBytes + ((from + by) >> 3)]! |= 1 << ((from + by) & 7);
+    }
+  }
+}

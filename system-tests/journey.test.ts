@@ -1,0 +1,142 @@
+/**
+ * The whole journey on real packets: a customer deploys a server by a call, its traffic flows, and what its owner is
+ * shown of each minute equals, byte for byte, what nftables counted beside the sensor.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { photographPages } from './testing/browser.ts';
+import { compareMinutes } from './testing/compare-minutes.ts';
+import { needsRoot } from './testing/needs-root.ts';
+import { callApi, readMinutes, type ServerView, signIn, type Visitor } from './testing/people.ts';
+import { type RunningDemo, runDemo } from './testing/run-demo.ts';
+
+/** Names that the lab's clients speak or look up, as registrable domains. */
+const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
+/** The resolver is asked by address; nobody speaks a name for it. */
+const namelessPeers = ['198.51.100.53', '2001:db8:51::53'];
+
+interface ApplicationView {
+  name: string;
+  transport: string;
+  server_port: number | null;
+}
+
+describe('the journey of a server', needsRoot, () => {
+  let demo: RunningDemo;
+  let server: ServerView;
+  let customer: Visitor;
+
+  before(async () => {
+    demo = await runDemo();
+    customer = await signIn(demo.file.operations_url, demo.file.customer);
+  });
+  after(async () => {
+    // The demo's own words help when something above failed.
+    if (demo) assert.equal(await demo.stop(), 0, demo.output());
+  });
+  const call = <T>(method: string, path: string, body?: object) => {
+    return callApi<T>(demo.file, demo.file.full_key, method, path, body);
+  };
+
+  test('API-2.1.1: one call deploys a server, which becomes a guest with real addresses', async () => {
+    const body = { plan: 'kvm-1', image: 'debian-13', name: 'journey' };
+    const answer = await call<ServerView>('POST', '/servers', body);
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    assert.ok(answer.body.root_password);
+    server = await demo.until('the server runs', 60_000, async () => {
+      const { body: view } = await call<ServerView>('GET', `/servers/${answer.body.id}`);
+      return view.status === 'running' && view;
+    });
+    assert.deepEqual(server.public_ips.map((ip) => ip.family).sort(), [4, 6]);
+    assert.equal(server.root_password, undefined);
+    const guest = (await demo.listGuests()).find((entry) => entry.name === `vm-${server.id}`);
+    assert.equal(guest?.power, 'on');
+  });
+
+  test("its owner sees each minute's bytes exactly as nftables counted them, by IPv4 and IPv6", async () => {
+    const addresses = server.public_ips.map((ip) => ip.address);
+    const minutes = await demo.until('two exact minutes of each address are shown', 360_000, async () => {
+      const shown = await readMinutes(customer, server.id);
+      const exact = new Set(
+        demo
+          .readTruth()
+          .filter((row) => row.exact)
+          .map((row) => `${row.minute} ${row.address}`),
+      );
+      const known = shown.filter((row) => exact.has(`${Date.parse(row.timestamp) / 1000} ${row.address}`));
+      return addresses.every((one) => known.filter((row) => row.address === one).length >= 2) && known;
+    });
+    const comparison = compareMinutes(minutes, demo.readTruth());
+    assert.deepEqual(comparison.faults, []);
+    assert.ok(comparison.equal >= 4, `${comparison.equal} minutes were equal`);
+    assert.ok(minutes.every((row) => row.inbound_bytes! > 10_000 && row.outbound_bytes! > 10_000));
+  });
+
+  test('its owner sees the applications that were spoken, and no others', async () => {
+    const path = `/client/servers/${server.id}/protect/applications.json`;
+    const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
+    const names = new Set(applications.map((entry) => entry.name));
+    for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
+    const strange = [...names].filter((name) => ![...spokenNames, ...namelessPeers].includes(name));
+    assert.deepEqual(strange, []);
+    const kinds = new Set(
+      applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),
+    );
+    // By SNI, by Host, and two that only a DNS answer names.
+    const expected = [
+      'example.com tcp 443',
+      'example.edu tcp 80',
+      'example.org udp 123',
+      'example.net tcp 43',
+    ];
+    for (const kind of expected) assert.ok(kinds.has(kind), `${kind} is missing in ${[...kinds].join('; ')}`);
+  });
+
+  test('another customer gets the answer of a server that does not exist, on pages and by the API', async () => {
+    const other = await signIn(demo.file.operations_url, demo.file.other_customer);
+    for (const tab of ['', '/protect', '/protect/minutes.json', '/protect/applications.json']) {
+      const foreign = await other.get(`/client/servers/${server.id}${tab}`);
+      const missing = await other.get(`/client/servers/999999${tab}`);
+      assert.equal(foreign.status, 404, tab);
+      assert.equal(foreign.status, missing.status, tab);
+    }
+    const key = demo.file.other_full_key;
+    assert.equal((await callApi(demo.file, key, 'GET', `/servers/${server.id}`)).status, 404);
+    const listed = await callApi<{ servers: ServerView[] }>(demo.file, key, 'GET', '/servers');
+    assert.ok(listed.body.servers.every((entry) => entry.id !== server.id));
+  });
+
+  test('pages show it in a real browser, in light, dark and phone width, with nothing to complain about', async () => {
+    const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
+    const visits = [
+      {
+        url: `${demo.file.operations_url}/client/servers/${server.id}/protect`,
+        visitor: customer,
+        shows: 'example.com',
+      },
+      { url: `${demo.file.operations_url}/client/`, visitor: customer, shows: 'journey' },
+      { url: `${demo.file.monitor_url}/sites/1/traffic`, visitor: operator, shows: 'Demo site' },
+      { url: `${demo.file.monitor_url}/sites/1/applications`, visitor: operator, shows: 'example.com' },
+    ];
+    assert.deepEqual(await photographPages(visits), []);
+  });
+
+  test('NET-2.8: destroying it removes the guest and archives its device at the monitor', async () => {
+    const mac = (await demo.listGuests()).find((entry) => entry.name === `vm-${server.id}`)!.mac;
+    const archivedAt = async () => {
+      const sql = 'select archived_at from devices where mac = $1';
+      return (await demo.query<{ archived_at: Date | null }>('monitor', sql, [mac]))[0];
+    };
+    const device = await demo.until(
+      'the monitor knows the device',
+      60_000,
+      async () => (await archivedAt()) ?? null,
+    );
+    assert.equal(device.archived_at, null);
+    assert.ok((await call('DELETE', `/servers/${server.id}`)).status < 300);
+    await demo.until('the guest is gone', 60_000, async () => {
+      return (await demo.listGuests()).every((entry) => entry.name !== `vm-${server.id}`);
+    });
+    await demo.until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
+  });
+});

@@ -1,0 +1,215 @@
+/**
+ * The whole system as `npm start` runs it, in a data directory and on ports of its own, and ways to look into it from
+ * outside: its processes, its lab's control socket and truth ledger, its databases.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { TruthRow, WorldFacts } from '#lab/index.ts';
+import { until } from './until.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Login {
+  email: string;
+  password: string;
+}
+
+/** What `demo.json` promises to whoever tries the system. */
+export interface DemoFile {
+  operations_url: string;
+  monitor_url: string;
+  customer: Login;
+  other_customer: Login;
+  monitor_operator: Login;
+  full_key: string;
+  other_full_key: string;
+  tenant_id: number;
+}
+
+/** A guest as the lab's control socket shows it. */
+export interface LabGuest {
+  name: string;
+  mac: string;
+  power: string;
+  addresses: { address: string }[];
+}
+
+export type ProgramName = 'sensor' | 'monitor' | 'operations';
+
+export interface RunningDemo {
+  dataDir: string;
+  file: DemoFile;
+  world: WorldFacts;
+  /** Wall time at which everything was ready. */
+  readyAtMs: number;
+  /** The process number of a program, or of its PostgreSQL server; null while it is between two lives. */
+  pidOf(program: ProgramName, what?: 'program' | 'postgres'): number | null;
+  readTruth(): TruthRow[];
+  /** Rows of a statement in a program's database. */
+  query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
+  /** Guests by the lab's control socket. */
+  listGuests(): Promise<LabGuest[]>;
+  /** As `until`, and fails at once when the demo itself has ended. */
+  until: typeof until;
+  /** Ctrl-C; resolves with the exit code when everything has ended. */
+  stop(): Promise<number | null>;
+  /** What it said so far. */
+  output(): string;
+}
+
+/** Starts the demo on an empty data directory and waits until it says that it is ready. */
+export async function runDemo(environment: Record<string, string> = {}): Promise<RunningDemo> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'svc-system-'));
+  const [operationsPort, monitorPort] = await findFreePorts();
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo'],
+    {
+      cwd: root,
+      env: {
+        ...process.env,
+        SVC_DATA_DIR: dataDir,
+        SVC_OPERATIONS_PORT: String(operationsPort),
+        SVC_MONITOR_PORT: String(monitorPort),
+        ...environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => said.push(piece));
+  const output = () => Buffer.concat(said).toString();
+  const stop = async () => {
+    const code = await endDemo(child);
+    rmSync(dataDir, { recursive: true, force: true });
+    return code;
+  };
+  try {
+    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    await until(
+      'the demo is ready',
+      150_000,
+      isReady,
+      () => hasEnded(child) && `the demo ended:\n${output()}`,
+    );
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const file = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as DemoFile;
+  const world = JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
+  return {
+    dataDir,
+    file,
+    world,
+    readyAtMs: Date.now(),
+    pidOf: (program, what = 'program') => {
+      return what === 'program' ? findProgram(dataDir, program) : readPostmaster(dataDir, program);
+    },
+    readTruth: () => readTruth(world.truth_ledger),
+    query: (program, sql, values) => query(dataDir, program, sql, values),
+    listGuests: async () => {
+      const body = await getOverSocket(world.control_socket, '/guests');
+      return (JSON.parse(body) as { guests: LabGuest[] }).guests;
+    },
+    until: (what, patienceMs, look) => {
+      return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
+    },
+    stop,
+    output,
+  };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function endDemo(child: ChildProcess): Promise<number | null> {
+  if (hasEnded(child)) return child.exitCode;
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  child.kill('SIGINT');
+  const [code] = await exited;
+  return code;
+}
+
+async function findFreePorts(): Promise<[number, number]> {
+  const servers = [createServer(), createServer()];
+  const ports: number[] = [];
+  for (const server of servers) {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ports.push((server.address() as { port: number }).port);
+  }
+  for (const server of servers) server.close();
+  return ports as [number, number];
+}
+
+/** The newest process with this data directory that runs `svc.ts PROGRAM`. */
+function findProgram(dataDir: string, program: ProgramName): number | null {
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const argv = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
+      const at = argv.findIndex((argument) => argument.endsWith('/svc.ts'));
+      if (at < 0 || argv[at + 1] !== program || argv[0] === 'ip') continue;
+      const environment = readFileSync(`/proc/${entry}/environ`, 'utf8').split('\0');
+      if (environment.includes(`SVC_DATA_DIR=${dataDir}`)) return Number(entry);
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return null;
+}
+
+function readPostmaster(dataDir: string, program: ProgramName): number | null {
+  try {
+    const file = join(dataDir, program, 'postgres', 'data', 'postmaster.pid');
+    return Number(readFileSync(file, 'utf8').split('\n')[0]);
+  } catch {
+    return null;
+  }
+}
+
+function readTruth(ledger: string): TruthRow[] {
+  if (!existsSync(ledger)) return [];
+  const lines = readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as TruthRow);
+}
+
+async function query<T extends object>(
+  dataDir: string,
+  program: 'monitor' | 'operations',
+  sql: string,
+  values: unknown[] = [],
+): Promise<T[]> {
+  const host = join(dataDir, program, 'postgres', 'socket');
+  const client = new pg.Client({ host, user: 'svc', database: program });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows as T[];
+  } finally {
+    await client.end();
+  }
+}
+
+function getOverSocket(socketPath: string, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const call = request({ socketPath, path }, (response) => {
+      let text = '';
+      response.on('data', (piece: Buffer) => {
+        text += piece.toString();
+      });
+      response.on('end', () => resolve(text));
+      response.on('error', reject);
+    });
+    call.on('error', reject);
+    call.end();
+  });
+}

@@ -63,6 +63,15 @@ export function requireStaff(actor: Actor): void {
   throw forbidden('Only staff may see this.');
 }
 
+/** Throws `accounts.forbidden` unless the actor owns this organization, or is an operator or the program. */
+export function requireOwnerOrOperator(actor: Actor, organizationId: number): void {
+  if (actor.kind === 'customer') {
+    if (actor.ownedOrganizationIds.includes(organizationId)) return;
+    throw forbidden('Only the owner of the organization may do this.');
+  }
+  requireOperator(actor);
+}
+
 /** The refusal of an operation to an actor; surfaces make a 403 of it. */
 export function forbidden(message: string): CodedError {
   return new CodedError('accounts.forbidden', message);

@@ -5,8 +5,7 @@
  * account share one id. The first tenant of an organization is its payer: listed first, and what a key acts on unless
  * told otherwise. People are deactivated, never deleted.
  */
-import { CodedError } from '#common/errors/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword } from '#service-kit/sessions/index.ts';
 import {
   type BillingProfile,
@@ -15,26 +14,26 @@ import {
   type Membership,
   type Organization,
   type Person,
-  parseEmail,
-  parseName,
   type Tenant,
   type TenantStatus,
 } from './account.ts';
 import {
   type Actor,
   type CustomerActor,
-  forbidden,
   requireOperator,
+  requireOwnerOrOperator,
   requireStaff,
   type StaffActor,
-  type StaffRole,
 } from './actor.ts';
+import { setBillingProfile, setTenantStatus } from './change-tenant.ts';
 import {
   type CreateOrganizationInput,
   type CreateOrganizationResult,
   createOrganization,
   createTenant,
 } from './create-organization.ts';
+import { type CreatePersonInput, createPerson } from './create-person.ts';
+import { customerActorOf } from './customer-actor.ts';
 import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
 
@@ -63,13 +62,6 @@ export {
 
 export interface AccountsDeps {
   db: () => Queryable;
-}
-
-export interface CreatePersonInput {
-  email: string;
-  name: string;
-  password: string;
-  staffRole?: StaffRole | null;
 }
 
 /** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
@@ -163,11 +155,10 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       return store.listTenants(db());
     },
     async setTenantStatus(actor, tenantId, status, within) {
-      requireOperator(actor);
-      if (within) return setTenantStatus(within, tenantId, status);
+      if (within) return setTenantStatus(within, actor, tenantId, status);
       await db()
         .transaction()
-        .execute((transaction) => setTenantStatus(transaction, tenantId, status));
+        .execute((transaction) => setTenantStatus(transaction, actor, tenantId, status));
     },
     billingProfileOf: (tenantId, within) => store.findBillingProfile(within ?? db(), tenantId),
     setBillingProfile: (actor, tenantId, profile) => setBillingProfile(db(), actor, tenantId, profile),
@@ -185,70 +176,4 @@ export function createAccounts(deps: AccountsDeps): Accounts {
 function withoutHash(found: Person & { passwordHash: string }): Person {
   const { passwordHash: _, ...person } = found;
   return person;
-}
-
-function requireOwnerOrOperator(actor: Actor, organizationId: number): void {
-  if (actor.kind === 'customer') {
-    if (actor.ownedOrganizationIds.includes(organizationId)) return;
-    throw forbidden('Only the owner of the organization may do this.');
-  }
-  requireOperator(actor);
-}
-
-async function createPerson(db: Queryable, actor: Actor, input: CreatePersonInput): Promise<Person> {
-  requireOperator(actor);
-  const email = parseEmail(input.email);
-  const name = parseName(input.name, 'The name of a person');
-  checkPassword(input.password);
-  const passwordHash = await hashPassword(input.password);
-  try {
-    return await store.insertPerson(db, { email, name, passwordHash, staffRole: input.staffRole ?? null });
-  } catch (error) {
-    if (isUniqueViolation(error))
-      throw new CodedError('accounts.email_taken', 'Somebody with this e-mail address exists already.');
-    throw error;
-  }
-}
-
-async function setTenantStatus(db: Queryable, tenantId: number, status: TenantStatus): Promise<void> {
-  const current = await store.lockTenantStatus(db, tenantId);
-  if (current === null) throw invalid('There is no such tenant.');
-  if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
-  await store.updateTenantStatus(db, tenantId, status);
-}
-
-async function setBillingProfile(
-  db: Queryable,
-  actor: Actor,
-  tenantId: number,
-  profile: BillingProfile,
-): Promise<void> {
-  const tenant = (await store.findTenants(db, [tenantId]))[0];
-  if (!tenant) throw invalid('There is no such tenant.');
-  requireOwnerOrOperator(actor, tenant.organizationId);
-  if (!/^[A-Z]{2}$/.test(profile.country)) throw invalid('The country is two letters, such as DE.');
-  await store.upsertBillingProfile(db, tenantId, {
-    legalName: parseName(profile.legalName, 'The legal name'),
-    email: parseEmail(profile.email),
-    country: profile.country,
-  });
-}
-
-async function customerActorOf(db: Queryable, personId: number): Promise<CustomerActor | null> {
-  const person = await store.findPerson(db, personId);
-  if (!person?.isActive) return null;
-  const [memberships, tenants] = await Promise.all([
-    store.listMemberships(db, { personId }),
-    store.listTenantsOfPerson(db, personId),
-  ]);
-  return {
-    kind: 'customer',
-    personId,
-    keyId: null,
-    tenantIds: tenants.map((tenant) => tenant.id),
-    ownedOrganizationIds: memberships
-      .filter((membership) => membership.role === 'owner')
-      .map((membership) => membership.organizationId),
-    canWrite: true,
-  };
 }

@@ -63,6 +63,17 @@ export async function readTraffic(
   };
 }
 
+/** The newest minute of each of these servers that the actor reaches; a server without any is absent. */
+export async function readLatest(
+  db: Queryable,
+  actor: Actor,
+  serverIds: readonly number[],
+): Promise<Map<number, store.LatestRow>> {
+  if (actor.kind === 'project') return new Map();
+  const rows = await store.listLatest(db, serverIds, actor.kind === 'customer' ? actor.tenantIds : 'all');
+  return new Map(rows.map((row) => [row.serverId, row]));
+}
+
 /** The exact stored minutes of a range; throws `protect_traffic.range_too_long`. */
 export async function readMinutes(
   db: Queryable,

@@ -167,6 +167,34 @@ export async function listSteps(
   return rows;
 }
 
+export interface LatestRow {
+  serverId: number;
+  minute: Date;
+  inboundBps: number | null;
+  outboundBps: number | null;
+}
+
+/** The newest observed minute of each server, summed over the addresses that were observed in it. */
+export async function listLatest(
+  db: Queryable,
+  serverIds: readonly number[],
+  tenantIds: readonly number[] | 'all',
+): Promise<LatestRow[]> {
+  const ofOwner = tenantIds === 'all' ? sql`true` : sql`tenant_id = any(${[...tenantIds]}::bigint[])`;
+  const { rows } = await sql<LatestRow>`
+    select server_id as "serverId", minute, sum(inbound_bps) as "inboundBps", sum(outbound_bps) as "outboundBps"
+    from (
+      select server_id, latest.*, max(minute) over (partition by server_id) as newest
+      from protect_series series
+      join lateral (
+        select minute, inbound_bps, outbound_bps from protect_minutes
+        where allocation_id = series.allocation_id order by minute desc limit 1) latest on true
+      where server_id = any(${[...serverIds]}::bigint[]) and ${ofOwner}) each_address
+    where minute = newest
+    group by server_id, minute`.execute(db);
+  return rows;
+}
+
 export interface ApplicationRow {
   name: string;
   transport: string | null;

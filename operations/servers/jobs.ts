@@ -5,7 +5,7 @@
  * the hypervisor's calls are idempotent by name, and the last transaction is fenced by the job's term, so a worker that
  * was overtaken changes nothing.
  */
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
 import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
@@ -74,10 +74,21 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     await failProvisioning(deps, serverId, describeError(error));
     return;
   }
-  await finish(deps, job, async (tx) => {
-    await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
-    await store.finishAction(tx, serverId, {});
-  });
+  try {
+    await finish(deps, job, async (tx) => {
+      await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
+      await store.finishAction(tx, serverId, {});
+    });
+  } catch (error) {
+    if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
+    throw error;
+  }
+}
+
+/** A worker that slept through the destruction of its server may have made the guest again. */
+async function removeStray(deps: ServersDeps, serverId: number): Promise<void> {
+  const server = await inTransaction(deps, (tx) => store.lockServer(tx, serverId));
+  if (server?.provisioningState === 'deleted') await deps.hypervisor.ensureGone(guestName(serverId));
 }
 
 async function failProvisioning(deps: ServersDeps, serverId: number, error: string): Promise<void> {

@@ -8,7 +8,7 @@ export interface Staff {
   actor: StaffActor;
   person: Person;
   csrfToken: string;
-  /** False for support, who only read. */
+  /** False for support, who only read: their pages have no forms. */
   canChange: boolean;
 }
 
@@ -19,7 +19,10 @@ declare module 'fastify' {
   }
 }
 
-/** A hook: strangers are sent to sign in, customers see nothing here, support changes nothing. */
+/**
+ * A hook: strangers are sent to sign in, customers see nothing here. That support changes nothing is for the operations
+ * to say, which refuse it at every door.
+ */
 export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await deps.sessions.read(request.headers.cookie);
@@ -30,21 +33,20 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
     }
     const actor = await deps.accounts.staffActorOf(session.personId);
     if (!actor) throw noSuchPage();
-    const canChange = actor.role === 'operator';
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       const fault = csrfFault(request, session.csrfToken);
-      if (fault !== null) throw refused(`Nothing was changed: ${fault}. Load the page again and repeat it.`);
-      if (!canChange) throw refused('Support staff may only read. Ask an operator.');
+      if (fault !== null) {
+        throw new HttpError(403, {
+          code: 'forbidden',
+          message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
+        });
+      }
     }
-    request.staff = { actor, person, csrfToken: session.csrfToken, canChange };
+    request.staff = { actor, person, csrfToken: session.csrfToken, canChange: actor.role === 'operator' };
     return undefined;
   };
 }
 
 export function noSuchPage(): HttpError {
   return new HttpError(404, { code: 'not_found', message: 'There is nothing at this path.' });
-}
-
-function refused(message: string): HttpError {
-  return new HttpError(403, { code: 'forbidden', message });
 }

@@ -258,11 +258,15 @@ test('another customer’s key can not be revoked', async () => {
   assert.ok(await world.apiKeys.verifyKey(token));
 });
 
-test('API-1.4: a signed-in session alone is no credential for the admin API', async () => {
+test('API-1.4: a signed-in session alone is refused with 401 by every API', async () => {
   const { email } = await world.createCustomer('Session');
-  const answer = await get('/api/admin/v1/discovery/', await world.signIn(email));
-  assert.equal(answer.status, 401);
-  assert.match(answer.headers.get('content-type') ?? '', /application\/json/);
+  const cookie = await world.signIn(email);
+  assert.equal((await get('/client/', cookie)).status, 200);
+  for (const path of ['/api/v1/servers', '/api/v2/servers', '/api/v2/tenants', '/api/admin/v1/discovery/']) {
+    const answer = await get(path, cookie);
+    assert.equal(answer.status, 401, path);
+    assert.match(answer.headers.get('content-type') ?? '', /application\/json/, path);
+  }
 });
 
 test('a deactivated person’s session ends at once', async () => {

@@ -56,7 +56,7 @@ async function deliver(of: Allocation, minutes: Record<number, Bytes>): Promise<
 /** A signed-in customer with a server that is a day and a half old. */
 async function createReader(name: string) {
   const { email, tenant } = await world.createCustomer(name);
-  const { serverId } = await world.deploy(tenant, `${name.toLowerCase()}-1`);
+  const { serverId } = await world.deploy(tenant, `${name.toLowerCase().replace(' ', '-')}-1`);
   await world.backdate(serverId, '36 hours');
   const allocations = await world.addresses.listAllocationsOfServers([serverId]);
   const cookie = await world.signIn(email);
@@ -64,7 +64,8 @@ async function createReader(name: string) {
     fetch(`${world.url}/client/servers/${serverId}/protect${tail}`, {
       headers: { cookie, accept: 'text/html' },
     });
-  return { serverId, tenant, allocations, get, first: allocations[0]!, second: allocations[1]! };
+  const list = () => fetch(`${world.url}/client/`, { headers: { cookie } });
+  return { list, serverId, tenant, allocations, get, first: allocations[0]!, second: allocations[1]! };
 }
 
 interface MinutesFile {
@@ -222,6 +223,20 @@ test('the page says how fresh it is: nothing yet, a minute ago, or nothing new s
   const stale = await createReader('Stale');
   await deliver(stale.first, { 30: { in: 1, out: 1 } });
   assert.match(await (await stale.get()).text(), /No new minutes since \d\d:\d\d UTC.*unknown, not zero/s);
+});
+
+test('the list of servers shows the newest rates with their age, and calls old ones unknown', async () => {
+  const reader = await createReader('Listed');
+  await deliver(reader.first, { 3: { in: 7_500_000, out: 75_000 }, 2: { in: 750_000, out: 7_500 } });
+  await deliver(reader.second, { 2: { in: 750_000, out: null } });
+  const list = await (await reader.list()).text();
+  assert.match(list, />200 kbit\/s<\/td>/);
+  assert.match(list, />1.00 kbit\/s<\/td>/);
+  const stale = await createReader('Listed Stale');
+  await deliver(stale.first, { 20: { in: 750_000, out: 7_500 } });
+  const staleList = await (await stale.list()).text();
+  assert.doesNotMatch(staleList, /bit\/s/);
+  assert.match(staleList, /(19|20) min ago/);
 });
 
 test('a name that came from the network is shown as text, and is no formula in the CSV', async () => {

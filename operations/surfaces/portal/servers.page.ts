@@ -1,8 +1,11 @@
 import type { Tenant } from '#operations/accounts/index.ts';
+import type { LatestRow } from '#operations/protect-traffic/index.ts';
 import { type Server, statusOf } from '#operations/servers/index.ts';
 import {
+  age,
   type Column,
   code,
+  formatBitRate,
   type Html,
   html,
   link,
@@ -19,7 +22,13 @@ export interface ServersPageOptions {
   visitor: Visitor;
   servers: readonly Server[];
   tenants: readonly Tenant[];
+  /** The newest observed minute, by server id. */
+  traffic: ReadonlyMap<number, LatestRow>;
+  nowMs: number;
 }
+
+/** Older than this, a rate says nothing about now. */
+const staleMs = 5 * 60_000;
 
 /** `/client/`: all servers of all tenants that the person reaches. */
 export function serversPage(options: ServersPageOptions): Html {
@@ -47,17 +56,27 @@ export function serversPage(options: ServersPageOptions): Html {
   );
 }
 
-function columnsFor({ tenants }: ServersPageOptions): Column<Server>[] {
+function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Server>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
+  const endOf = (latest: LatestRow | undefined) => (latest ? latest.minute.getTime() + 60_000 : null);
+  const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') => {
+    const latest = traffic.get(server.id);
+    const rate = latest && nowMs - endOf(latest)! <= staleMs ? latest[name] : null;
+    return rate === null ? null : formatBitRate(rate);
+  };
   const columns: Column<Server>[] = [
     { key: 'name', header: 'Name', cell: (server) => link(`/client/servers/${server.id}`, server.name) },
     { key: 'status', header: 'Status', cell: statusBadge },
     { key: 'addresses', header: 'Addresses', kind: 'code', cell: addressesOf },
+    { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
+    { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
     {
-      key: 'traffic',
-      header: 'Traffic',
+      key: 'observed',
+      header: 'Observed',
       cell: (server) =>
-        link(`/client/servers/${server.id}/protect`, 'Protect', { label: `Traffic of ${server.name}` }),
+        link(`/client/servers/${server.id}/protect`, age(endOf(traffic.get(server.id)), nowMs), {
+          label: `Traffic of ${server.name}`,
+        }),
     },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     { key: 'image', header: 'Image', cell: (server) => server.imageName },

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { PowerCommand, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
@@ -13,6 +14,7 @@ import { serversPage } from './servers.page.ts';
 export interface ServerPagesDeps {
   accounts: Accounts;
   servers: Servers;
+  protectTraffic: ProtectTraffic;
   clock: Clock;
 }
 
@@ -41,7 +43,12 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
       deps.servers.listServers(visitor.actor, null, { order: 'oldest', limit: serversMax }),
       deps.accounts.findTenants(visitor.actor.tenantIds),
     ]);
-    return sendPage(reply, serversPage({ visitor, servers, tenants }));
+    const traffic = await deps.protectTraffic.readLatest(
+      visitor.actor,
+      servers.map((server) => server.id),
+    );
+    const nowMs = deps.clock.nowMs();
+    return sendPage(reply, serversPage({ visitor, servers, tenants, traffic, nowMs }));
   });
 
   app.get(

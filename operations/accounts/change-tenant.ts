@@ -1,0 +1,40 @@
+/** What may be changed of a tenant: its status, and who is invoiced. */
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type BillingProfile, invalid, parseEmail, parseName, type TenantStatus } from './account.ts';
+import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
+import * as store from './store.ts';
+
+/**
+ * Operators and the program itself, which suspends for debt. A closed tenant stays closed. The row is locked, so two
+ * changes at once follow each other: `db` must be a transaction.
+ */
+export async function setTenantStatus(
+  db: Queryable,
+  actor: Actor,
+  tenantId: number,
+  status: TenantStatus,
+): Promise<void> {
+  requireOperator(actor);
+  const current = await store.lockTenantStatus(db, tenantId);
+  if (current === null) throw invalid('There is no such tenant.');
+  if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
+  await store.updateTenantStatus(db, tenantId, status);
+}
+
+/** The organization's owner or an operator. Throws `accounts.invalid`. */
+export async function setBillingProfile(
+  db: Queryable,
+  actor: Actor,
+  tenantId: number,
+  profile: BillingProfile,
+): Promise<void> {
+  const tenant = (await store.findTenants(db, [tenantId]))[0];
+  if (!tenant) throw invalid('There is no such tenant.');
+  requireOwnerOrOperator(actor, tenant.organizationId);
+  if (!/^[A-Z]{2}$/.test(profile.country)) throw invalid('The country is two letters, such as DE.');
+  await store.upsertBillingProfile(db, tenantId, {
+    legalName: parseName(profile.legalName, 'The legal name'),
+    email: parseEmail(profile.email),
+    country: profile.country,
+  });
+}

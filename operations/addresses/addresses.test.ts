@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { ensurePool } from '#operations/addresses/index.ts';
+import { ensureCluster } from '#operations/catalog/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function destroy(tenantId: number, serverId: number): Promise<void> {
+  await world.servers.destroyServer(systemActor, tenantId, serverId);
+  await world.jobs.drain();
+}
+
+test('NET-2.3: an address that changes hands gets a generation of its own, and the old one stays ended', async () => {
+  const { tenant } = await world.createCustomer('First');
+  const { tenant: other } = await world.createCustomer('Second');
+  const { serverId, allocations } = await world.deploy(tenant, 'first');
+  const [before] = allocations;
+  await destroy(tenant.id, serverId);
+  // Everything else of the pool is used up, so that the address comes back.
+  await world.database.pool.query(
+    'update address_pools set first_address = $1, last_address = $1 where family(prefix) = 4',
+    [before!.address],
+  );
+  const next = await world.deploy(other, 'second');
+  const now = next.allocations.find((allocation) => allocation.address === before!.address)!;
+  assert.ok(now.id > before!.id);
+  assert.equal(now.tenantId, other.id);
+  const ended = await world.addresses.findAllocation(before!.id);
+  assert.ok(ended?.releasedAt);
+  assert.deepEqual([ended.tenantId, ended.assignedAt], [tenant.id, before!.assignedAt]);
+  const active = await world.addresses.listActiveAllocations({ afterId: 0, limit: 1_000 });
+  assert.ok(!active.allocations.some((allocation) => allocation.id === before!.id));
+  await assert.rejects(
+    world.servers.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
+    (error) => hasCode(error, 'servers.capacity'),
+  );
+  await world.database.pool.query(
+    "update address_pools set first_address = '203.0.113.10', last_address = '203.0.113.250' where family(prefix) = 4",
+  );
+});
+
+test('a released address rests while there are others that rested longer', async () => {
+  const { tenant } = await world.createCustomer('Rest');
+  const first = await world.deploy(tenant, 'rest-1');
+  await destroy(tenant.id, first.serverId);
+  const second = await world.deploy(tenant, 'rest-2');
+  assert.notEqual(second.allocations[0]!.address, first.allocations[0]!.address);
+});
+
+test('servers ordered at the same moment never share an address', async () => {
+  const { tenant } = await world.createCustomer('Crowd');
+  const orders = Array.from({ length: 12 }, () =>
+    world.servers.createServer(systemActor, { tenantId: tenant.id, plan: 'small', image: 'debian-12' }),
+  );
+  const ids = (await Promise.all(orders)).map((order) => order.serverId);
+  const held = await world.addresses.listAllocationsOfServers(ids);
+  assert.equal(held.length, 24);
+  assert.equal(new Set(held.map((allocation) => allocation.address)).size, 24);
+  await world.jobs.drain();
+});
+
+test('pages of active allocations follow each other by id without gap or repetition', async () => {
+  const whole = await world.addresses.listActiveAllocations({ afterId: 0, limit: 1_000 });
+  const seen: number[] = [];
+  for (let afterId: number | null = 0; afterId !== null; ) {
+    const page = await world.addresses.listActiveAllocations({ afterId, limit: 5 });
+    seen.push(...page.allocations.map((allocation) => allocation.id));
+    afterId = page.nextAfterId;
+  }
+  assert.deepEqual(
+    seen,
+    whole.allocations.map((allocation) => allocation.id),
+  );
+  assert.match(whole.allocations[0]!.assignedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+});
+
+test('a pool of the same prefix is made once for each cluster', async () => {
+  const { rows } = await world.database.pool.query('select location_id from clusters limit 1');
+  const clusterId = await ensureCluster(world.database.db, {
+    locationId: rows[0].location_id,
+    name: 'second',
+    driver: 'simulated',
+  });
+  const pool = {
+    clusterId,
+    prefix: '203.0.113.0/24',
+    gateway: '203.0.113.1',
+    firstAddress: '203.0.113.1',
+    lastAddress: '203.0.113.11',
+  };
+  await ensurePool(world.database.db, pool);
+  await ensurePool(world.database.db, pool);
+  const held = await world.database.pool.query(
+    'select count(*) as pools from address_pools where cluster_id = $1',
+    [clusterId],
+  );
+  assert.equal(held.rows[0].pools, 1);
+});

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createTestClock } from '#common/clock/index.ts';
+import { createSlidingLog } from './sliding-log.ts';
+
+test('no window of any position holds more events than the capacity, and none is refused below it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 200 }), async (pauses) => {
+      const clock = createTestClock(0);
+      const log = createSlidingLog({ capacity: 5, windowMs: 1_000, clock });
+      const accepted: number[] = [];
+      for (const pause of pauses) {
+        await clock.advance(pause);
+        const now = clock.monotonicMs();
+        const within = accepted.filter((at) => at > now - 1_000).length;
+        const allowance = log.take('key');
+        assert.equal(allowance.isAllowed, within < 5);
+        if (allowance.isAllowed) accepted.push(now);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('the longest unused key is forgotten when there are too many', () => {
+  const clock = createTestClock(0);
+  const log = createSlidingLog({ capacity: 1, windowMs: 1_000, clock, keysMax: 2 });
+  for (const key of ['a', 'b', 'a', 'c']) log.take(key);
+  assert.equal(log.take('a').isAllowed, false);
+  assert.equal(log.take('b').isAllowed, true, 'b made room for c');
+});
+
+test('what is told to wait is long enough', async () => {
+  const clock = createTestClock(0);
+  const log = createSlidingLog({ capacity: 2, windowMs: 60_000, clock });
+  log.take('key');
+  await clock.advance(10_500);
+  log.take('key');
+  const refused = log.take('key');
+  assert.deepEqual(refused, { isAllowed: false, remaining: 0, resetSeconds: 50 });
+  await clock.advance(refused.resetSeconds * 1_000);
+  assert.equal(log.take('key').isAllowed, true);
+});

@@ -24,7 +24,7 @@ const sizes = {
 };
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;
-const namesMax = 16_384;
+const namesMax = 12_288;
 
 export class MinuteCapture implements Capture {
   readonly #options: CaptureOptions;

@@ -60,7 +60,7 @@ export interface RunningDemo {
   until: typeof until;
   /** Ctrl-C; resolves with the exit code when everything has ended. */
   stop(): Promise<number | null>;
-  /** What it said so far. */
+  /** What it said so far, and the last lines of each program's log. */
   output(): string;
 }
 
@@ -84,14 +84,15 @@ export async function runDemo(...options: string[]): Promise<RunningDemo> {
   );
   const said: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => said.push(piece));
-  const output = () => Buffer.concat(said).toString();
+  const output = () => Buffer.concat(said).toString() + readLogEnds(dataDir);
   const stop = async () => {
     const code = await endDemo(child);
     rmSync(dataDir, { recursive: true, force: true });
     return code;
   };
   try {
-    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    const isReady = () =>
+      existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(Buffer.concat(said).toString());
     await until(
       'the demo is ready',
       150_000,
@@ -123,6 +124,16 @@ export async function runDemo(...options: string[]): Promise<RunningDemo> {
     stop,
     output,
   };
+}
+
+function readLogEnds(dataDir: string): string {
+  const folder = join(dataDir, 'logs');
+  if (!existsSync(folder)) return '';
+  const ends = readdirSync(folder).map((name) => {
+    const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n');
+    return `\n--- ${name}\n${lines.slice(-12).join('\n')}\n`;
+  });
+  return ends.join('');
 }
 
 function hasEnded(child: ChildProcess): boolean {

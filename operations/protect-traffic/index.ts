@@ -20,6 +20,7 @@ import type { LatestRow, MinuteRow } from './store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
+export { hasExactMinutes } from './read-traffic.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, SeriesRow, StepRow } from './store.ts';
 
 export interface ProtectTraffic {

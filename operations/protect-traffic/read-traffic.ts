@@ -33,7 +33,7 @@ export interface Traffic {
   nowMs: number;
 }
 
-/** Longest range of exact minutes: 7 days of one address are 10,080 rows. */
+/** Longest range of exact minutes: 7 days of one address are 10,080 rows. An hour more, because ranges end on whole steps. */
 const minutesRangeDaysMax = 7;
 
 export async function readTraffic(
@@ -81,13 +81,18 @@ export async function readMinutes(
   subject: TrafficSubject,
   range: { fromMs: number; toMs: number },
 ): Promise<store.MinuteRow[]> {
-  if (range.toMs - range.fromMs > (minutesRangeDaysMax * 24 + 1) * 3_600_000) {
+  if (!hasExactMinutes(range)) {
     throw new CodedError(
       'protect_traffic.range_too_long',
       `Exact minutes are given for at most ${minutesRangeDaysMax} days at a time. Choose a shorter range.`,
     );
   }
   return store.listMinutes(db, scopeOf(actor, subject), range);
+}
+
+/** False for a range that is too long for `readMinutes`. */
+export function hasExactMinutes(range: { fromMs: number; toMs: number }): boolean {
+  return range.toMs - range.fromMs <= (minutesRangeDaysMax * 24 + 1) * 3_600_000;
 }
 
 function scopeOf(actor: Actor, subject: TrafficSubject): store.SeriesScope {

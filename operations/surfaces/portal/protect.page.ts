@@ -2,7 +2,12 @@
  * The Protect page. It says first how fresh it is, then draws, then lists: minutes with their exact bytes, and the
  * applications of the last 24 hours. What was not observed is a gap and reads "unknown", never 0.
  */
-import type { ApplicationRow, MinuteRow, Traffic } from '#operations/protect-traffic/index.ts';
+import {
+  type ApplicationRow,
+  hasExactMinutes,
+  type MinuteRow,
+  type Traffic,
+} from '#operations/protect-traffic/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
@@ -11,7 +16,6 @@ import {
   chart,
   chartJson,
   code,
-  formatAge,
   formatBitRate,
   formatBytes,
   formatCount,
@@ -65,9 +69,10 @@ export function protectPage(options: ProtectPageOptions): Html {
       data: chartData(traffic, range),
       dataUrl: withQuery(url.replace(path, `${path}/chart.json`), {}),
       refreshSeconds: 15,
-      source: sourceOf(traffic, range),
+      // No age here: the data is fetched again and again, this sentence is not.
+      source: `${stepOf(range)}, observed at the hypervisor`,
       emptyText: 'Nothing was observed in this range.',
-      csvHref: url.replace(path, `${path}/minutes.csv`),
+      csvHref: hasExactMinutes(range) ? url.replace(path, `${path}/minutes.csv`) : undefined,
     }),
     refreshing({ id: 'protect-tables', url, everySeconds: 15 }, [
       latestStats(options),
@@ -129,10 +134,8 @@ function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
   return { tone: 'good', text: html`Observed up to the minute ${minute}, which ended ${age(endMs, nowMs)}.` };
 }
 
-function sourceOf(traffic: Traffic, range: Range): string {
-  const step = range.stepSeconds === 60 ? 'each minute' : `means of ${range.stepSeconds / 60} minutes`;
-  if (traffic.latestReceivedMs === null) return step;
-  return `${step}, observed at the hypervisor, received ${formatAge(traffic.latestReceivedMs, traffic.nowMs)}`;
+function stepOf(range: Range): string {
+  return range.stepSeconds === 60 ? 'each minute' : `means of ${range.stepSeconds / 60} minutes`;
 }
 
 /** The newest minute over all addresses, and the sums of the range. */
@@ -145,7 +148,11 @@ function latestStats({ minutes, traffic }: ProtectPageOptions): Html {
   };
   const shown = (value: number | undefined, format: (value: number) => string) =>
     value === undefined ? undefined : format(value);
-  const source = newest === undefined ? undefined : `minute ${formatTime(newest).slice(11)}`;
+  const received = traffic.latestReceivedMs;
+  const source =
+    newest === undefined
+      ? undefined
+      : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received, traffic.nowMs)}`}`;
   const observed = `${formatCount(traffic.steps.reduce((total, step) => total + step.minutes, 0))} minutes observed`;
   return stats(
     stat({ label: 'In', value: shown(sum(latest.map((row) => row.inboundBps)), formatBitRate), source }),
@@ -227,6 +234,7 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
       : {}),
     address: address ?? undefined,
   };
+  const isExact = hasExactMinutes(range);
   return section(
     {
       title: 'Minutes',
@@ -260,8 +268,8 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
         },
       ],
       rows: minutes,
-      csvHref: withQuery(`${path}/minutes.csv`, query),
-      jsonHref: withQuery(`${path}/minutes.json`, query),
+      csvHref: isExact ? withQuery(`${path}/minutes.csv`, query) : undefined,
+      jsonHref: isExact ? withQuery(`${path}/minutes.json`, query) : undefined,
       empty: {
         title: 'No minutes in this range',
         text: 'Every whole minute in which something was observed is listed here. A minute that is missing was not observed.',

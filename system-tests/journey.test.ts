@@ -9,12 +9,11 @@ import { compareMinutes } from './testing/compare-minutes.ts';
 import { needsRoot } from './testing/needs-root.ts';
 import { callApi, readMinutes, type ServerView, signIn, type Visitor } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
-import { until } from './testing/until.ts';
 
 /** Names that the lab's clients speak or look up, as registrable domains. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
-/** The resolver is asked by address; nobody speaks a name for it. */
-const namelessPeers = ['198.51.100.53', '2001:db8:51::53'];
+/** What the resolver is asked in; nobody speaks a name for it. */
+const spokenProtocols = ['DNS'];
 
 interface ApplicationView {
   name: string;
@@ -44,7 +43,7 @@ describe('the journey of a server', needsRoot, () => {
     const answer = await call<ServerView>('POST', '/servers', body);
     assert.equal(answer.status, 201, JSON.stringify(answer.body));
     assert.ok(answer.body.root_password);
-    server = await until('the server runs', 60_000, async () => {
+    server = await demo.until('the server runs', 60_000, async () => {
       const { body: view } = await call<ServerView>('GET', `/servers/${answer.body.id}`);
       return view.status === 'running' && view;
     });
@@ -56,7 +55,7 @@ describe('the journey of a server', needsRoot, () => {
 
   test("its owner sees each minute's bytes exactly as nftables counted them, by IPv4 and IPv6", async () => {
     const addresses = server.public_ips.map((ip) => ip.address);
-    const minutes = await until('two exact minutes of each address are shown', 360_000, async () => {
+    const minutes = await demo.until('two exact minutes of each address are shown', 360_000, async () => {
       const shown = await readMinutes(customer, server.id);
       const exact = new Set(
         demo
@@ -78,7 +77,7 @@ describe('the journey of a server', needsRoot, () => {
     const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
     const names = new Set(applications.map((entry) => entry.name));
     for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
-    const strange = [...names].filter((name) => ![...spokenNames, ...namelessPeers].includes(name));
+    const strange = [...names].filter((name) => ![...spokenNames, ...spokenProtocols].includes(name));
     assert.deepEqual(strange, []);
     const kinds = new Set(
       applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),
@@ -111,7 +110,7 @@ describe('the journey of a server', needsRoot, () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
-        url: `${demo.file.operations_url}/client/servers/${server.id}/protect`,
+        url: `${demo.file.operations_url}/client/servers/${server.id}/protect?range=15m`,
         visitor: customer,
         shows: 'example.com',
       },
@@ -128,16 +127,16 @@ describe('the journey of a server', needsRoot, () => {
       const sql = 'select archived_at from devices where mac = $1';
       return (await demo.query<{ archived_at: Date | null }>('monitor', sql, [mac]))[0];
     };
-    const device = await until(
+    const device = await demo.until(
       'the monitor knows the device',
       60_000,
       async () => (await archivedAt()) ?? null,
     );
     assert.equal(device.archived_at, null);
     assert.ok((await call('DELETE', `/servers/${server.id}`)).status < 300);
-    await until('the guest is gone', 60_000, async () => {
+    await demo.until('the guest is gone', 60_000, async () => {
       return (await demo.listGuests()).every((entry) => entry.name !== `vm-${server.id}`);
     });
-    await until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
+    await demo.until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
@@ -316,9 +317,13 @@ test('what is no upload is refused before anything is stored', async () => {
   assert.deepEqual(await states(world), []);
 });
 
-test('the worker applies by itself soon after an upload was received, and stops cleanly', async () => {
+test('a running worker applies an upload when it is received, not at its next look', {
+  timeout: 20_000,
+}, async () => {
   const seen = Promise.withResolvers<void>();
-  await using world = await createMonitorWorld({ onMinute: async () => seen.resolve() });
+  // Time stands still, so the worker's pause ends only when it is woken.
+  const clock = createTestClock(Date.now());
+  await using world = await createMonitorWorld({ clock, onMinute: async () => seen.resolve() });
   await world.inbox.worker.start();
   await world.send(createSpool().upload([captureMinute()]));
   await seen.promise;

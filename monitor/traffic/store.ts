@@ -165,8 +165,8 @@ export async function recomputeSiteMinutes(
     from (select distinct site_id, to_timestamp(minute) as minute
       from unnest(${marks.map((mark) => mark.siteId)}::bigint[], ${marks.map((mark) => mark.minute)}::float8[])
         as given (site_id, minute)) marked
-    left join lateral (select * from strongest_host_minutes s
-      where s.site_id = marked.site_id and s.minute = marked.minute) seen on true
+    left join lateral strongest_host_minutes(marked.site_id, marked.minute, marked.minute + interval '1 minute')
+      seen on true
     group by marked.site_id, marked.minute
     on conflict (site_id, minute) do update set rx_bytes = excluded.rx_bytes, tx_bytes = excluded.tx_bytes,
       packets = excluded.packets, addresses = excluded.addresses`.execute(trx);
@@ -183,9 +183,8 @@ export async function findSightings(db: Queryable, range: AddressRange): Promise
   const { rows } = await sql<Sighting>`
     select ${seconds('minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
       packets, observed_ms as "observedMs", coverage
-    from strongest_host_minutes
-    where site_id = ${range.siteId} and address = ${range.address}::inet
-      and minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})
+    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
+    where address = ${range.address}::inet
     order by minute`.execute(db);
   return rows;
 }
@@ -289,8 +288,7 @@ export async function listTopAddresses(
   const { rows } = await sql<TopAddress>`
     select host(address) as address, sum(rx_bytes)::float8 as "rxBytes", sum(tx_bytes)::float8 as "txBytes",
       sum(packets)::float8 as packets, extract(epoch from max(minute))::float8 as "lastSeenMinute"
-    from strongest_host_minutes
-    where site_id = ${siteId} and minute >= to_timestamp(${fromMs / 1000}) and minute < to_timestamp(${toMs / 1000})
+    from strongest_host_minutes(${siteId}, to_timestamp(${fromMs / 1000}), to_timestamp(${toMs / 1000}))
     group by address order by sum(rx_bytes) + sum(tx_bytes) desc, address limit ${limit}`.execute(db);
   return rows;
 }

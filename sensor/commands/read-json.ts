@@ -3,6 +3,8 @@
  */
 import type { ListedFlow, ReadingResult, UsageRow } from '#sensor/capture/index.ts';
 
+const rowsPerPiece = 500;
+
 export interface InstantOfFrame {
   seconds: number;
   nanoseconds: number;
@@ -23,46 +25,54 @@ export interface Application {
   outbound_bytes: number;
 }
 
-/** The whole document, with a final line feed. */
-export function renderJson(facts: FileFacts, result: ReadingResult): string {
+/** The document in pieces, one row a line: a large file's would not fit into one string. */
+export function* renderJson(facts: FileFacts, result: ReadingResult): Generator<string> {
   const { totals } = result;
-  const document = {
-    capture: {
-      packets: totals.packets,
-      bytes: totals.ipBytes,
-      ip_packets: totals.ipPackets,
-      non_ip: totals.nonIpPackets,
-      parser_dropped: totals.parserDropped,
-      first_at: formatInstant(facts.firstAt),
-      last_at: formatInstant(facts.lastAt),
-      link_type: facts.linkType,
-    },
-    flows: result.flows.map(toFlow),
-    dns: result.answers.map((answer) => ({
-      client: answer.client,
-      server: answer.server,
-      name: answer.name,
-      cname_chain: answer.cnameChain,
-      addresses: answer.addresses,
-      query_seen: answer.querySeen,
-    })),
-    hosts: result.hosts.map((host) => ({
-      ip: host.address,
-      rx_bytes: host.rxBytes,
-      tx_bytes: host.txBytes,
-      packets: host.packets,
-    })),
-    conversations: result.conversations.map((pair) => ({
-      a: pair.a,
-      b: pair.b,
-      packets_a_to_b: pair.packetsAToB,
-      bytes_a_to_b: pair.bytesAToB,
-      packets_b_to_a: pair.packetsBToA,
-      bytes_b_to_a: pair.bytesBToA,
-    })),
-    applications: sumApplications(result.usage),
+  const capture = {
+    packets: totals.packets,
+    bytes: totals.ipBytes,
+    ip_packets: totals.ipPackets,
+    non_ip: totals.nonIpPackets,
+    parser_dropped: totals.parserDropped,
+    first_at: formatInstant(facts.firstAt),
+    last_at: formatInstant(facts.lastAt),
+    link_type: facts.linkType,
   };
-  return `${JSON.stringify(document, null, 2)}\n`;
+  yield `{\n"capture": ${JSON.stringify(capture)}`;
+  yield* renderRows('flows', result.flows, toFlow);
+  yield* renderRows('dns', result.answers, (answer) => ({
+    client: answer.client,
+    server: answer.server,
+    name: answer.name,
+    cname_chain: answer.cnameChain,
+    addresses: answer.addresses,
+    query_seen: answer.querySeen,
+  }));
+  yield* renderRows('hosts', result.hosts, (host) => ({
+    ip: host.address,
+    rx_bytes: host.rxBytes,
+    tx_bytes: host.txBytes,
+    packets: host.packets,
+  }));
+  yield* renderRows('conversations', result.conversations, (pair) => ({
+    a: pair.a,
+    b: pair.b,
+    packets_a_to_b: pair.packetsAToB,
+    bytes_a_to_b: pair.bytesAToB,
+    packets_b_to_a: pair.packetsBToA,
+    bytes_b_to_a: pair.bytesBToA,
+  }));
+  yield* renderRows('applications', sumApplications(result.usage), (application) => application);
+  yield '\n}\n';
+}
+
+function* renderRows<T>(name: string, rows: readonly T[], toJson: (row: T) => object): Generator<string> {
+  yield `,\n"${name}": [`;
+  for (let from = 0; from < rows.length; from += rowsPerPiece) {
+    const piece = rows.slice(from, from + rowsPerPiece).map((row) => JSON.stringify(toJson(row)));
+    yield `${from === 0 ? '' : ','}\n  ${piece.join(',\n  ')}`;
+  }
+  yield rows.length === 0 ? ']' : '\n]';
 }
 
 function toFlow(flow: ListedFlow) {

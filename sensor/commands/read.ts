@@ -22,7 +22,12 @@ export function readFile(path: string, options: ReadOptions): number {
     const local = parseLocal(options.local ?? []);
     const file = openCaptureFile(path);
     const { facts, result } = readFrames(path, file, local);
-    process.stdout.write(options.json ? renderJson(facts, result) : renderTables(facts, result));
+    // Whoever reads only the beginning (`| head`) is no failure.
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      process.exit(error.code === 'EPIPE' ? 0 : 1);
+    });
+    const pieces = options.json ? renderJson(facts, result) : [renderTables(facts, result)];
+    for (const piece of pieces) process.stdout.write(piece);
     for (const problem of file.problems) complain(problem);
     return 0;
   } catch (error) {

@@ -1,8 +1,9 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
-import { type ChartData, chart } from './chart.ts';
+import { chart } from './chart.ts';
 import { badge, emptyState, notice, progress, skeleton } from './feedback.ts';
 import { actionButton, confirm, field, form } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
+import { applicationsOf, trafficOf } from './gallery-data.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { drawer, refreshing } from './navigation.ts';
@@ -10,69 +11,6 @@ import { section } from './page-header.ts';
 import type { Range } from './range.ts';
 import { type Column, readSort, shareBar, table } from './table.ts';
 import { age, code, codeBlock, copyButton, definitionList, moment } from './text.ts';
-
-/** A day's rhythm with some noise, two gaps and one attack; the same for the same times. */
-export function trafficOf(nowMs: number, range: Range): ChartData {
-  const stepMs = range.stepSeconds * 1000;
-  const timesMs: number[] = [];
-  for (let ms = range.fromMs; ms < Math.min(range.toMs, nowMs); ms += stepMs) timesMs.push(ms);
-  const count = timesMs.length;
-  const attack = { from: Math.floor(count * 0.62), to: Math.floor(count * 0.74) };
-  const isGap = (index: number) =>
-    (index > count * 0.2 && index < count * 0.25) || (count > 50 && index === Math.floor(count * 0.4));
-  const noise = (seed: number) => (Math.sin(seed * 12.9898) * 43_758.5453) % 1;
-  const wave = (ms: number, size: number) =>
-    size * (1 + 0.35 * Math.sin(ms / 5_200_000) + 0.2 * noise(ms / 60_000));
-  const isAttack = (index: number) => index >= attack.from && index < attack.to;
-  return {
-    timesMs,
-    stepMs,
-    range,
-    series: [
-      {
-        label: 'In',
-        role: 'in',
-        values: timesMs.map((ms, index) =>
-          isGap(index) ? null : Math.round(wave(ms, 11e6) * (isAttack(index) ? 4.2 : 1)),
-        ),
-      },
-      {
-        label: 'Out',
-        role: 'out',
-        values: timesMs.map((ms, index) => (isGap(index) ? null : Math.round(wave(ms + 9e5, 19e6)))),
-      },
-      {
-        label: 'Suspected attack',
-        role: 'attack',
-        values: timesMs.map((ms, index) => (isAttack(index) ? Math.round(wave(ms, 11e6) * 3) : null)),
-      },
-      {
-        label: 'Expected in',
-        role: 'in',
-        isExpected: true,
-        values: timesMs.map((ms) => Math.round(11e6 * (1 + 0.35 * Math.sin(ms / 5_200_000)))),
-      },
-    ],
-    areas: [{ fromMs: timesMs[attack.from] ?? nowMs, toMs: timesMs[attack.to], label: 'Attack' }],
-  };
-}
-
-function applicationsOf(nowMs: number, range: Range): ChartData {
-  const stepMs = range.stepSeconds * 1000;
-  const timesMs: number[] = [];
-  for (let ms = range.fromMs; ms < Math.min(range.toMs, nowMs); ms += stepMs) timesMs.push(ms);
-  const names = ['example.com', 'debian.org', 'github.com', 'DNS', 'SSH', 'wikipedia.org', 'NTP', 'other'];
-  return {
-    timesMs,
-    stepMs,
-    series: names.map((label, index) => ({
-      label,
-      values: timesMs.map((ms) =>
-        Math.round((8 - index) * 4e5 * (1.2 + Math.sin(ms / (3e6 + index * 7e5) + index))),
-      ),
-    })),
-  };
-}
 
 /** Charts: mirrored with gaps and an attack, many lines, nothing measured. */
 export function galleryCharts(nowMs: number, range: Range): Html {
@@ -229,6 +167,22 @@ export function galleryTables(url: string, query: Readonly<Record<string, unknow
         empty: { title: 'No servers', text: 'Deploy one.' },
       }),
     ),
+    table({
+      caption: 'Errors',
+      captionVisible: true,
+      columns: [
+        { key: 'status', header: 'Status', kind: 'code', cell: (row) => row.status },
+        { key: 'when', header: 'When', kind: 'prose', cell: (row) => row.when },
+      ],
+      rows: [
+        { status: '401', when: 'The key is missing or not valid. All causes give this one answer.' },
+        {
+          status: '403',
+          when: 'The account has no billing profile, or it is suspended, or it is closed, or the key may only read and the call would change something; the reason says which.',
+        },
+      ],
+      empty: { title: 'No errors', text: 'There are none.' },
+    }),
     table({
       caption: 'Networks',
       columns: [{ key: 'name', header: 'Name', cell: () => '' }],

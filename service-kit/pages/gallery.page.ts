@@ -8,14 +8,8 @@ import type { App } from '#service-kit/http/index.ts';
 import { chartJson } from './chart.ts';
 import { errorPage } from './error.page.ts';
 import { toast } from './feedback.ts';
-import {
-  galleryCharts,
-  galleryFeedback,
-  galleryForms,
-  galleryTables,
-  galleryText,
-  trafficOf,
-} from './gallery-parts.ts';
+import { trafficOf } from './gallery-data.ts';
+import { galleryCharts, galleryFeedback, galleryForms, galleryTables, galleryText } from './gallery-parts.ts';
 import { type Content, type Html, html } from './html.ts';
 import { tabs } from './navigation.ts';
 import { pageHeader, stat, stats } from './page-header.ts';

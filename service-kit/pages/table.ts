@@ -16,8 +16,11 @@ export interface Column<Row> {
   header: string;
   /** Shown behind the header, so that cells hold bare figures. */
   unit?: string;
-  /** `figure` is right-aligned with tabular digits; `code` is monospace; default `text`. */
-  kind?: 'text' | 'figure' | 'code' | 'actions';
+  /**
+   * `figure` is right-aligned with tabular digits; `code` is monospace; `prose` is sentences, which may take several
+   * lines where the others take one; default `text`.
+   */
+  kind?: 'text' | 'figure' | 'code' | 'prose' | 'actions';
   cell: (row: Row) => Content;
   sortable?: boolean;
 }

@@ -33,34 +33,44 @@ export interface DemoFile {
   tenant_id: number;
 }
 
+/** A guest as the lab's control socket shows it. */
+export interface LabGuest {
+  name: string;
+  mac: string;
+  power: string;
+  addresses: { address: string }[];
+}
+
 export type ProgramName = 'sensor' | 'monitor' | 'operations';
 
 export interface RunningDemo {
   dataDir: string;
   file: DemoFile;
-  world: WorldFacts;
   /** Wall time at which everything was ready. */
   readyAtMs: number;
   /** The process number of a program, or of its PostgreSQL server; null while it is between two lives. */
   pidOf(program: ProgramName, what?: 'program' | 'postgres'): number | null;
+  /** The lab's truth ledger; throws in a demo without a lab. */
   readTruth(): TruthRow[];
   /** Rows of a statement in a program's database. */
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
-  /** Guests by the lab's control socket. */
-  listGuests(): Promise<{ name: string; mac: string; power: string }[]>;
+  /** Guests by the lab's control socket; throws in a demo without a lab. */
+  listGuests(): Promise<LabGuest[]>;
+  /** As `until`, and fails at once when the demo itself has ended. */
+  until: typeof until;
   /** Ctrl-C; resolves with the exit code when everything has ended. */
   stop(): Promise<number | null>;
   /** What it said so far. */
   output(): string;
 }
 
-/** Starts the demo on an empty data directory and waits until it says that it is ready. */
-export async function runDemo(environment: Record<string, string> = {}): Promise<RunningDemo> {
+/** Starts the demo on an empty data directory, with these options, and waits until it says that it is ready. */
+export async function runDemo(...options: string[]): Promise<RunningDemo> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-system-'));
   const [operationsPort, monitorPort] = await findFreePorts();
   const child = spawn(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo'],
+    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo', ...options],
     {
       cwd: root,
       env: {
@@ -68,7 +78,6 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
         SVC_DATA_DIR: dataDir,
         SVC_OPERATIONS_PORT: String(operationsPort),
         SVC_MONITOR_PORT: String(monitorPort),
-        ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
@@ -82,37 +91,46 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     return code;
   };
   try {
-    await until('the demo is ready', 150_000, () => {
-      if (child.exitCode !== null) throw new Error(`the demo ended with ${child.exitCode}:\n${output()}`);
-      return existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
-    });
+    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    await until(
+      'the demo is ready',
+      150_000,
+      isReady,
+      () => hasEnded(child) && `the demo ended:\n${output()}`,
+    );
   } catch (error) {
     await stop();
     throw error;
   }
   const file = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as DemoFile;
-  const world = JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
+  const readWorld = () => JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
   return {
     dataDir,
     file,
-    world,
     readyAtMs: Date.now(),
     pidOf: (program, what = 'program') => {
       return what === 'program' ? findProgram(dataDir, program) : readPostmaster(dataDir, program);
     },
-    readTruth: () => readTruth(world.truth_ledger),
+    readTruth: () => readTruth(readWorld().truth_ledger),
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {
-      const body = await getOverSocket(world.control_socket, '/guests');
-      return (JSON.parse(body) as { guests: { name: string; mac: string; power: string }[] }).guests;
+      const body = await getOverSocket(readWorld().control_socket, '/guests');
+      return (JSON.parse(body) as { guests: LabGuest[] }).guests;
+    },
+    until: (what, patienceMs, look) => {
+      return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
     },
     stop,
     output,
   };
 }
 
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
 async function endDemo(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  if (hasEnded(child)) return child.exitCode;
   const exited = once(child, 'exit') as Promise<[number | null]>;
   child.kill('SIGINT');
   const [code] = await exited;

@@ -55,6 +55,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
           {
             key: 'permissions',
             header: 'Permissions',
+            kind: 'prose',
             cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
           },
           { key: 'clusters', header: 'Clusters', cell: clustersOf },

@@ -1,9 +1,9 @@
 /**
  * The reference of the customer API as page content, drawn from its OpenAPI document alone: what is described is what
- * is validated and served. The same content stands on the public page and inside the portal and the console.
+ * is validated and served. It is content without a frame, so that any shell can stand around it.
  */
 import { buildOpenApi, errorKinds } from '#contracts/customer-api/index.ts';
-import { badge, type Content, type Html, html, section, table } from '#service-kit/pages/index.ts';
+import { badge, type Content, codeBlock, type Html, html, section, table } from '#service-kit/pages/index.ts';
 
 type Json = Record<string, unknown>;
 
@@ -28,7 +28,7 @@ interface Parameter {
 }
 
 /** Everything that the page says about the API, with anchors that links and `doc_url` lead to. */
-export interface ApiReference {
+interface ApiReference {
   content: Html;
   /** For a table of contents. */
   anchors: { id: string; label: string }[];
@@ -61,7 +61,7 @@ const firstCall = `curl -X POST "$URL/api/v2/servers" \\
 function introduction(): Html {
   return section(
     { title: 'Start', id: 'start' },
-    html`<p>${prose('Send your key in a header: `Authorization: Bearer svc_…`. Nothing else is accepted, no cookie and no query parameter.')}</p><pre class="code"><code>${firstCall}</code></pre><p>${prose('The answer carries `root_password`, only this once. Poll the server under its `Location` until its `status` is `running`.')}</p><p>${prose('`/api/v1` has the same calls and always acts on the first workspace that the key reaches. `/api/v2` takes `tenant` from the query, the JSON body or `X-Tenant-Id`.')}</p><p>${prose('Counted answers carry `X-Api-Quota-Limit`, `X-Api-Quota-Remaining` and `X-Api-Quota-Used`; `RateLimit` says what is left of the minute. The document itself: ')}<a href="/docs/api/openapi.json">openapi.json</a></p>`,
+    html`<p>${prose('Send your key in a header: `Authorization: Bearer svc_…`. Nothing else is accepted, no cookie and no query parameter.')}</p>${codeBlock({ code: firstCall, label: 'Deploy a server' })}<p>${prose('The answer carries `root_password`, only this once. Poll the server under its `Location` until its `status` is `running`.')}</p><p>${prose('`/api/v1` has the same calls and always acts on the first workspace that the key reaches. `/api/v2` takes `tenant` from the query, the JSON body or `X-Tenant-Id`.')}</p><p>${prose('Counted answers carry `X-Api-Quota-Limit`, `X-Api-Quota-Remaining` and `X-Api-Quota-Used`; `RateLimit` says what is left of the minute. The document itself: ')}<a href="/docs/api/openapi.json">openapi.json</a></p>`,
   );
 }
 
@@ -85,10 +85,11 @@ function parameterTable(parameters: Parameter[]): Html {
     columns: [
       { key: 'name', header: 'Name', kind: 'code', cell: (row) => row.name },
       { key: 'in', header: 'In', cell: (row) => row.in },
-      { key: 'type', header: 'Type', cell: (row) => typeOf(row.schema) },
+      { key: 'type', header: 'Type', kind: 'prose', cell: (row) => typeOf(row.schema) },
       {
         key: 'text',
         header: 'Meaning',
+        kind: 'prose',
         cell: (row) =>
           prose(
             row.description ??
@@ -109,7 +110,12 @@ function responseTable(operation: Operation): Html {
     columns: [
       { key: 'status', header: 'Status', kind: 'code', cell: ([status]) => status },
       { key: 'body', header: 'Body', cell: ([, response]) => typeOf(bodyOf(response)) },
-      { key: 'text', header: 'When', cell: ([, response]) => prose(String(response.description)) },
+      {
+        key: 'text',
+        header: 'When',
+        kind: 'prose',
+        cell: ([, response]) => prose(String(response.description)),
+      },
     ],
     empty: { title: 'No answers', text: 'This call has none.' },
   });
@@ -122,8 +128,9 @@ function errors(): Html {
     {
       title: 'Errors',
       id: 'errors',
-      description:
+      description: prose(
         'Every error is one JSON object. Branch on `code`, show `message`, and name `request_id` when you ask us.',
+      ),
     },
     table<(typeof rows)[number]>({
       caption: 'Errors',
@@ -137,7 +144,7 @@ function errors(): Html {
           kind: 'code',
           cell: (row) => html`<span id="error-${row.reason ?? row.code}">${row.reason ?? ''}</span>`,
         },
-        { key: 'text', header: 'Meaning', cell: (row) => prose(row.sentence) },
+        { key: 'text', header: 'Meaning', kind: 'prose', cell: (row) => prose(row.sentence) },
       ],
       empty: { title: 'No errors', text: 'There are none.' },
     }),
@@ -153,10 +160,11 @@ function renderSchema(name: string, schema: Json): Html {
     rows: properties,
     columns: [
       { key: 'field', header: 'Field', kind: 'code', cell: ([field]) => field },
-      { key: 'type', header: 'Type', cell: ([, property]) => typeOf(property) },
+      { key: 'type', header: 'Type', kind: 'prose', cell: ([, property]) => typeOf(property) },
       {
         key: 'text',
         header: 'Meaning',
+        kind: 'prose',
         cell: ([field, property]) =>
           html`${required.has(field) ? '' : 'Optional. '}${prose((property.description as string | undefined) ?? '')}`,
       },

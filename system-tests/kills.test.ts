@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { proveKills } from './testing/kill-proof.ts';
+import { needsRoot } from './testing/needs-root.ts';
+
+test('killed programs neither lose, nor double, nor invent a byte of any minute', needsRoot, async (t) => {
+  const seed = Date.now() % 1_000_000;
+  const result = await proveKills({ n: 6, seed, report: () => {} });
+  t.diagnostic(`seed ${seed}: ${result.equal} minutes equal, ${result.gaps} named as gaps`);
+  assert.deepEqual(result.faults, [], `seed ${seed}`);
+  assert.ok(result.equal > 0);
+  assert.equal(result.planted.caught, result.planted.of);
+});

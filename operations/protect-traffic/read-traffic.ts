@@ -63,6 +63,25 @@ export async function readTraffic(
   };
 }
 
+/** The chart's steps alone, for whoever asks for them again and again. */
+export async function readSteps(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+  range: TrafficRange,
+): Promise<store.StepRow[]> {
+  return store.listSteps(db, scopeOf(actor, subject), range);
+}
+
+/** The applications of the last 24 hours alone. */
+export async function readApplications(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+): Promise<store.ApplicationRow[]> {
+  return store.listApplications(db, scopeOf(actor, subject));
+}
+
 /** The newest minute of each of these servers that the actor reaches; a server without any is absent. */
 export async function readLatest(
   db: Queryable,

@@ -6,6 +6,7 @@ import {
   type ApplicationRow,
   hasExactMinutes,
   type MinuteRow,
+  type StepRow,
   type Traffic,
 } from '#operations/protect-traffic/index.ts';
 import type { Server } from '#operations/servers/index.ts';
@@ -66,7 +67,7 @@ export function protectPage(options: ProtectPageOptions): Html {
       id: 'traffic',
       title: 'Traffic',
       unit: 'bit/s',
-      data: chartData(traffic, range),
+      data: chartData(traffic.steps, range),
       dataUrl: withQuery(url.replace(path, `${path}/chart.json`), {}),
       refreshSeconds: 15,
       // No age here: the data is fetched again and again, this sentence is not.
@@ -84,11 +85,11 @@ export function protectPage(options: ProtectPageOptions): Html {
 }
 
 /** What the chart asks for again and again. */
-export function trafficChartJson(traffic: Traffic, range: Range): Record<string, unknown> {
-  return chartJson('bit/s', chartData(traffic, range));
+export function trafficChartJson(steps: readonly StepRow[], range: Range): Record<string, unknown> {
+  return chartJson('bit/s', chartData(steps, range));
 }
 
-function chartData({ steps }: Traffic, range: Range): ChartData {
+function chartData(steps: readonly StepRow[], range: Range): ChartData {
   const hasExpected = steps.some((step) => step.expectedBps !== null);
   const attack = steps.some((step) => (step.ddosBps ?? 0) > 0);
   return {
@@ -240,7 +241,7 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
       title: 'Minutes',
       id: 'minutes',
       description:
-        'Bytes of IP packets, counted exactly. The newest 60 minutes of the range; the files have all.',
+        'Bytes of IP packets, counted exactly; below 100 % coverage part of the minute was not seen, and nothing is estimated. The newest 60 minutes of the range; the files have all.',
     },
     table<MinuteRow>({
       caption: 'Minutes',

@@ -65,14 +65,21 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
 
   app.post(
     '/operations/clusters',
-    { schema: { body: Type.Object({ cluster_id: Type.Integer({ minimum: 1 }), site_id: Type.String() }) } },
+    {
+      schema: {
+        body: Type.Object({
+          cluster_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
+          site_id: Type.String({ pattern: '^[0-9]{0,15}$' }),
+        }),
+      },
+    },
     (request, reply) =>
       attempt(deps, request, reply, 'mapped', async () => {
-        const { cluster_id: clusterId, site_id } = request.body;
+        const { cluster_id, site_id } = request.body;
         const siteId = site_id === '' ? null : Number(site_id);
         if (siteId !== null && !(await deps.sites.find(siteId)))
           throw new ShownFault('There is no such site.');
-        await deps.sites.mapCluster(viewerOf(request).actor, clusterId, siteId);
+        await deps.sites.mapCluster(viewerOf(request).actor, Number(cluster_id), siteId);
       }),
   );
 

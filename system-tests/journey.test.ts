@@ -12,8 +12,8 @@ import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 
 /** Names that the lab's clients speak or look up, as registrable domains. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
-/** The resolver is asked by address; nobody speaks a name for it. */
-const namelessPeers = ['198.51.100.53', '2001:db8:51::53'];
+/** What the resolver is asked in; nobody speaks a name for it. */
+const spokenProtocols = ['DNS'];
 
 interface ApplicationView {
   name: string;
@@ -77,7 +77,7 @@ describe('the journey of a server', needsRoot, () => {
     const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
     const names = new Set(applications.map((entry) => entry.name));
     for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
-    const strange = [...names].filter((name) => ![...spokenNames, ...namelessPeers].includes(name));
+    const strange = [...names].filter((name) => ![...spokenNames, ...spokenProtocols].includes(name));
     assert.deepEqual(strange, []);
     const kinds = new Set(
       applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),
@@ -110,7 +110,7 @@ describe('the journey of a server', needsRoot, () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
-        url: `${demo.file.operations_url}/client/servers/${server.id}/protect`,
+        url: `${demo.file.operations_url}/client/servers/${server.id}/protect?range=15m`,
         visitor: customer,
         shows: 'example.com',
       },

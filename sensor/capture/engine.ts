@@ -96,7 +96,7 @@ export class Engine {
         queriesMax: sizes.queriesMax,
         answersMax: sizes.answersMax,
         listing,
-        flush: (base) => this.#booking.book(base),
+        flush: (base) => this.#booking.book(base, false),
         restart: (base) => this.#restart(base),
         onTruncated: () => this.#onTruncated(1),
       },
@@ -163,7 +163,7 @@ export class Engine {
         const flags = words[base + Field.flags]!;
         if ((flags & Flag.alive) === 0) continue;
         const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#booking.book(base);
+        if (isFirst === (pass === 0)) this.#booking.book(base, true);
       }
     }
   }
@@ -369,7 +369,7 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#booking.book(base);
+    this.#booking.book(base, true);
     this.#naming.forget(base);
     this.#listing?.addFlow(this.flows.words, this.flows.sums, base);
   }

@@ -12,13 +12,14 @@ import { NameTable } from './name-table.ts';
 const minuteSeconds = 60;
 /** Silent minutes between two frames that are still reported one by one; a longer jump is a clock that was set. */
 const silentMinutesMax = 60;
+/** A process may have four captures in 32 MiB (NET-8.6). */
 const sizes = {
-  buffersMax: 256,
+  buffersMax: 160,
   queriesMax: 8192,
-  answersMax: 8192,
-  remoteHostsMax: 8192,
+  answersMax: 4096,
+  remoteHostsMax: 4096,
   // More than are reported, so that the largest can be chosen.
-  usageRowsMax: 16_384,
+  usageRowsMax: 8192,
 };
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;

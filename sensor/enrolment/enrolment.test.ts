@@ -85,3 +85,11 @@ test('a damaged credential file is said, not overwritten', async (t) => {
   assert.throws(() => readIdentity(f.stateDirectory), { code: 'enrolment.damaged' });
   assert.equal(readFileSync(path, 'utf8'), '{"sensor_id": 3');
 });
+
+test('a state folder that can not be written is said before the token is spent', async (t) => {
+  const f = await fixture(t, [{ status: 201, body: given }]);
+  // A file in the folder's place stops root as well as anybody.
+  writeFileSync(f.stateDirectory, '');
+  await assert.rejects(f.call(), { code: 'enrolment.unwritable', message: /EEXIST.*SVC_SENSOR_STATE_DIR/ });
+  assert.equal(f.monitor.requests.length, 0);
+});

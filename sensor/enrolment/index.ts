@@ -5,8 +5,10 @@
  * that the monitor has used up can't be tried again, so a lost answer needs a new one; the error says so.
  */
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -16,7 +18,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError, hasCode } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
@@ -70,6 +72,8 @@ export function readIdentity(stateDirectory: string): SensorIdentity | null {
 
 /** Exchanges the token for a credential and stores it. Throws `enrolment.refused` or `monitor.unreachable`. */
 export async function enrol(options: EnrolOptions): Promise<SensorIdentity> {
+  // Before the token is spent: a credential that can't be kept would be lost with it.
+  requireWritable(options.stateDirectory);
   const answer = await askPatiently(options);
   if (answer.status !== 200 && answer.status !== 201) {
     throw new CodedError(
@@ -115,9 +119,21 @@ async function askPatiently(options: EnrolOptions): Promise<MonitorAnswer> {
   }
 }
 
+function requireWritable(stateDirectory: string): void {
+  try {
+    mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+    accessSync(stateDirectory, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new CodedError(
+      'enrolment.unwritable',
+      `The folder ${stateDirectory} can't be written: ${describeError(error)}. Give it to the sensor's user, or set ` +
+        'SVC_SENSOR_STATE_DIR.',
+    );
+  }
+}
+
 /** Written under another name, synced, then renamed: a crash leaves the old file or the new one, never half of one. */
 function storeIdentity(stateDirectory: string, identity: SensorIdentity): void {
-  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
   const path = credentialPath(stateDirectory);
   const body = {
     sensor_id: identity.sensorId,

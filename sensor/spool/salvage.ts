@@ -5,18 +5,15 @@
  * twice. The new file's own numbers start at 1 under a new UUID.
  */
 import { randomUUID } from 'node:crypto';
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import { copyWithFirstPage } from './first-page.ts';
 import { addRange, type MinuteRange, subtractRanges } from './minute-ranges.ts';
+import { readPageRecords } from './page-records.ts';
 import { nextSpoolFile, type SpoolFile, takeOver } from './spool-file.ts';
-import { type SpoolState, spoolFormat } from './spool-state.ts';
-import { openDamagedStore, openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
-import { coversOf, gapRow } from './upload-row.ts';
-
-/** Positions tried one by one after the last one that could be found by walking. */
-const probesPastEnd = 64;
+import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
+import { openSpoolStore, type UploadRow } from './store.ts';
+import { coversOf, gapRow, payloadIsIntact, renumberedRow } from './upload-row.ts';
 
 export interface SalvageResult {
   intactUploads: number;
@@ -38,7 +35,7 @@ export interface SalvageDeps {
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
 export function salvage(deps: SalvageDeps): SalvageResult {
-  const { state, rows } = readWhatIsLeft(deps);
+  const { state, rows } = readWhatIsLeft(deps.file.path);
   const present = rows.reduce<MinuteRange[]>((ranges, row) => {
     const gaps = coversOf(row) ?? [];
     return gaps.reduce<MinuteRange[]>((all, gap) => addRange(all, gap.fromMinute, gap.toMinute), ranges);
@@ -79,59 +76,56 @@ export function salvage(deps: SalvageDeps): SalvageResult {
   return { intactUploads: rows.length, lost };
 }
 
-/** Reads the file as it is and, when that yields little, once more with a new first page. */
-function readWhatIsLeft(deps: SalvageDeps): WhatIsLeft {
-  const asItIs = readDamaged(deps.file.path);
-  if (asItIs.state && asItIs.rows.length > 0) return asItIs;
-  const fresh = nextSpoolFile(deps.directory, deps.file.generation).building;
-  const store = openSpoolStore(fresh, deps.bytesMax);
-  store.create({
-    format: spoolFormat,
-    spoolId: randomUUID(),
-    nextSequence: 1,
-    covered: [],
-    lastReceipt: null,
-  });
-  store.close();
-  const copy = `${fresh}-first-page`;
-  try {
-    copyWithFirstPage(deps.file.path, fresh, copy);
-    const patched = readDamaged(copy);
-    const isBetter = patched.rows.length > asItIs.rows.length || (patched.state && !asItIs.state);
-    return isBetter ? patched : asItIs;
-  } finally {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${copy}${suffix}`, { force: true });
+/**
+ * The newest state and all rows that wait. Records that were deleted may show up again in freed pages: rows up to the
+ * last receipt are left out, and any other is a repetition to the monitor, because its identity is the same.
+ */
+function readWhatIsLeft(path: string): WhatIsLeft {
+  let state: SpoolState | null = null;
+  const candidates: UploadRow[] = [];
+  for (const { rowid, values } of readPageRecords(path)) {
+    if (values.length === 3) {
+      const found = fromStored({ body: values[1], sha256: values[2] });
+      if (found && isNewer(found, state)) state = found;
+    } else if (values.length === 9) {
+      const [, spoolId, sequence, madeAtMs, kind, covers, coversSha256, payload, sha256] = values;
+      const row = {
+        spoolId,
+        sequence,
+        madeAtMs,
+        kind,
+        covers,
+        coversSha256,
+        payload,
+        sha256,
+        position: rowid,
+      };
+      const intact = intactRow(row as UploadRow);
+      if (intact) candidates.push(intact);
+    }
   }
+  const through = state?.lastReceipt?.throughMinute ?? Number.NEGATIVE_INFINITY;
+  const distinct = new Map<string, UploadRow>();
+  for (const row of candidates) {
+    const waits = row.kind === 'gaps' || (coversOf(row) ?? []).some((gap) => gap.toMinute > through);
+    if (waits) distinct.set(`${row.spoolId} ${row.sequence}`, row);
+  }
+  return { state, rows: [...distinct.values()].sort((a, b) => a.position - b.position) };
 }
 
-/** All rows whose gap text is intact; a damaged payload is replaced later by that text, when its turn comes. */
-function readDamaged(path: string): WhatIsLeft {
-  let store: SpoolStore;
-  try {
-    store = openDamagedStore(path);
-  } catch {
-    return { state: null, rows: [] };
-  }
-  try {
-    const state = attempt(() => store.readState());
-    const rows: UploadRow[] = [];
-    const keep = (row: UploadRow | null | undefined) => {
-      if (row && isReadable(row)) rows.push(row);
-    };
-    let position = attempt(() => store.firstUpload()?.position) ?? 0;
-    const end = Math.max(attempt(() => store.lastPosition()) ?? 0, position) + probesPastEnd;
-    // One look-up each: a damaged page costs the rows on it and none of those behind it.
-    for (; position > 0 && position <= end; position += 1) keep(attempt(() => store.uploadAt(position)));
-    return { state, rows };
-  } finally {
-    attempt(() => store.close());
-  }
+function isNewer(found: SpoolState, known: SpoolState | null): boolean {
+  if (!known) return true;
+  const receiptAt = (state: SpoolState) => state.lastReceipt?.atMs ?? 0;
+  return (
+    found.nextSequence > known.nextSequence ||
+    (found.nextSequence === known.nextSequence && receiptAt(found) > receiptAt(known))
+  );
 }
 
-/** The gap text must be right; a damaged payload is replaced by it when its turn comes. */
-function isReadable(row: UploadRow): boolean {
-  const isStorable = row.payload instanceof Uint8Array && row.sha256 instanceof Uint8Array;
-  return isStorable && typeof row.madeAtMs === 'number' && coversOf(row) !== null;
+/** The row, when its identity and payload are what was stored; everything else in it follows from those. */
+function intactRow(row: UploadRow): UploadRow | null {
+  if (!payloadIsIntact(row) || typeof row.madeAtMs !== 'number') return null;
+  return coversOf(row) ? row : renumberedRow(row, row);
 }
 
 /** Nothing tells which minutes had been collected: all since the first that is known, or since the file last changed. */
@@ -140,12 +134,4 @@ function coveredWithoutState(present: readonly MinuteRange[], deps: SalvageDeps)
   const changed = Math.floor(statSync(deps.file.path).mtimeMs / 60_000) * 60;
   const from = Math.min(present[0]?.[0] ?? changed, changed);
   return from <= thisMinute - 60 ? addRange(present, from, thisMinute - 60) : [...present];
-}
-
-function attempt<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
 }

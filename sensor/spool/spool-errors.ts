@@ -1,7 +1,9 @@
 /** SQLite's errors sorted by what the spool does about them. */
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 
 /** Primary result codes of SQLite. */
+const logicError = 1;
+const constraint = 19;
 const busy = 5;
 const ioError = 10;
 const corrupt = 11;
@@ -17,12 +19,9 @@ function codeOf(error: unknown): number {
 
 /** True when the file is damaged rather than the disk full or busy. */
 export function isDamage(error: unknown): boolean {
-  const code = codeOf(error);
-  return (
-    code === corrupt ||
-    code === notADatabase ||
-    (error instanceof CodedError && error.code === 'spool.damaged')
-  );
+  // The statements never change: one that the file does not understand, or a row that breaks a rule, is damage too.
+  const signs = [corrupt, notADatabase, logicError, constraint];
+  return signs.includes(codeOf(error)) || hasCode(error, 'spool.damaged');
 }
 
 /** True when the handle must not be trusted any more and the file is to be opened anew. */
@@ -32,23 +31,28 @@ export function breaksHandle(error: unknown): boolean {
 }
 
 /** The error that callers of the spool see. */
-export function spoolError(error: unknown, path: string): CodedError {
+export function spoolError(error: unknown, directory: string): CodedError {
   if (error instanceof CodedError) return error;
   const why = describeError(error);
   switch (codeOf(error)) {
     case full:
-      return new CodedError('spool.full', `The spool ${path} or its disk is full.`, {}, error);
+      return new CodedError('spool.full', `The spool in ${directory} or its disk is full.`, {}, error);
     case busy:
       return new CodedError(
         'spool.in_use',
-        `Another sensor already uses ${path}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
+        `Another sensor already uses ${directory}. Stop it, or give this one another SVC_SENSOR_STATE_DIR.`,
         {},
         error,
       );
-    case cantOpen:
-    case readOnly:
-      return new CodedError('spool.failed', `The spool ${path} can't be written: ${why}.`, {}, error);
-    default:
-      return new CodedError('spool.failed', `The spool ${path} failed: ${why}.`, {}, error);
+    default: {
+      const isDenied = /EACCES|EPERM|EROFS|ENOTDIR/.test(why) || [cantOpen, readOnly].includes(codeOf(error));
+      const remedy = isDenied ? " Give the folder to the sensor's user, or set SVC_SENSOR_STATE_DIR." : '';
+      return new CodedError(
+        'spool.failed',
+        `The spool in ${directory} can't be used: ${why}.${remedy}`,
+        {},
+        error,
+      );
+    }
   }
 }

@@ -149,6 +149,15 @@ test('two sensors can not share a spool', (t) => {
   spool.close();
 });
 
+test('a folder that can not be used is said in words', (t) => {
+  const directory = join(temporaryFolder(t), 'state');
+  writeFileSync(directory, 'a file in its place');
+  assert.throws(
+    () => openSpool(directory),
+    (error: Error & { code?: string }) => error.code === 'spool.failed' && error.message.includes(directory),
+  );
+});
+
 test('the file and its folder are for their owner alone', (t) => {
   const directory = join(temporaryFolder(t), 'state');
   const { spool } = openSpool(directory);
@@ -250,13 +259,12 @@ function fateOf(
   return fate;
 }
 
-test('one flipped bit anywhere in the file: no crash, nothing wrong, nothing lost in silence', (t) => {
+test('one flipped bit anywhere in the file: no crash, nothing wrong, nothing lost in silence, at most one upload a gap', (t) => {
   const pendingUploads = 24;
   const source = temporaryFolder(t);
   const bytes = filledFile(source, pendingUploads);
   const root = temporaryFolder(t);
-  const flips = Number(process.env.SVC_TEST_SPOOL_FLIPS ?? 60);
-  let worst = 0;
+  const flips = Number(process.env.SVC_TEST_SPOOL_FLIPS ?? 40);
   let gapsAtAll = 0;
   for (let n = 0; n < flips; n += 1) {
     // The header and the first table roots are few bytes with much weight; every fourth flip goes there.
@@ -269,10 +277,10 @@ test('one flipped bit anywhere in the file: no crash, nothing wrong, nothing los
     writeFileSync(join(directory, 'spool-1.sqlite'), damaged);
     const fate = fateOf(directory, pendingUploads);
     assert.equal(fate.lost + fate.wrong, 0, `bit ${n % 8} at ${offset}: ${JSON.stringify(fate)}`);
-    worst = Math.max(worst, fate.gaps);
+    assert.ok(fate.gaps <= 1, `bit ${n % 8} at ${offset}: ${fate.gaps} uploads became gaps`);
     gapsAtAll += fate.gaps;
   }
-  t.diagnostic(`${flips} flips, ${gapsAtAll} uploads became gaps, at most ${worst} at once`);
+  t.diagnostic(`${flips} flips, ${gapsAtAll} uploads became gaps`);
   assert.ok(gapsAtAll > 0, 'some flip must hit an upload, or this test shows nothing');
 });
 

@@ -47,12 +47,11 @@ export function createSpool(options: SpoolOptions): Spool {
   /** Runs one step on an open and sound file: reopens it after a disk error, mends it when it turns out damaged. */
   function withStore<T>(step: (store: SpoolStore) => T): T {
     for (let attempt = 1; ; attempt += 1) {
-      const path = currentSpoolFile(directory).path;
       try {
         return step(store ?? openStore());
       } catch (error) {
         if (breaksHandle(error) || isDamage(error)) closeStore();
-        if (!isDamage(error) || attempt > 1) throw spoolError(error, path);
+        if (!isDamage(error) || attempt > 1) throw spoolError(error, directory);
         mend();
       }
     }
@@ -67,13 +66,13 @@ export function createSpool(options: SpoolOptions): Spool {
         const spoolId = randomUUID();
         opened.create({ format: spoolFormat, spoolId, nextSequence: 1, covered: [], lastReceipt: null });
       }
-      if (!opened.isSound()) throw new CodedError('spool.damaged', `The spool ${path} is damaged.`);
+      if (!opened.isSound()) throw new CodedError('spool.damaged', `The spool in ${directory} is damaged.`);
       const read = opened.readState();
-      if (!read) throw new CodedError('spool.damaged', `The spool ${path} has lost its state.`);
+      if (!read) throw new CodedError('spool.damaged', `The spool in ${directory} has lost its state.`);
       if (read.format > spoolFormat) {
         throw new CodedError(
           'spool.newer',
-          `The spool ${path} was made by a newer sensor. Install that one.`,
+          `The spool in ${directory} was made by a newer sensor. Install that one.`,
         );
       }
       state = read;

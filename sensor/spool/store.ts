@@ -61,11 +61,6 @@ export function openSpoolStore(path: string, bytesMax: number): SpoolStore {
   return storeOf(db);
 }
 
-/** Opens a damaged file for reading what is left of it. */
-export function openDamagedStore(path: string): SpoolStore {
-  return storeOf(new DatabaseSync(path, { readOnly: true }));
-}
-
 function storeOf(db: DatabaseSync): SpoolStore {
   const statements = new Map<string, StatementSync>();
   // Prepared at first use: a damaged file may refuse some statements and still answer others.

@@ -30,11 +30,15 @@ export function uploadRow(
   );
   const kind = minutes.length > 0 ? 'minutes' : 'gaps';
   const covers = JSON.stringify([...refusedMinutes(minutes), ...gaps]);
+  const { position, madeAtMs } = identity;
   return {
-    ...identity,
+    position,
+    spoolId,
+    sequence,
+    madeAtMs,
     kind,
     covers,
-    coversSha256: digestOf(spoolId, String(sequence), kind, covers),
+    coversSha256: digestOf(kind, covers),
     payload,
     sha256: digestOf(spoolId, String(sequence), payload),
   };
@@ -62,7 +66,7 @@ export function payloadIsIntact(row: UploadRow): boolean {
 
 /** The gaps that stand for an upload, or null when even they are damaged. Minutes carry the reason `refused`. */
 export function coversOf(row: UploadRow): TelemetryGap[] | null {
-  if (!digestMatches(row.coversSha256, row.spoolId, String(row.sequence), row.kind, row.covers)) return null;
+  if (!digestMatches(row.coversSha256, row.kind, row.covers)) return null;
   return JSON.parse(row.covers) as TelemetryGap[];
 }
 

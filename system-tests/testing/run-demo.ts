@@ -46,15 +46,15 @@ export type ProgramName = 'sensor' | 'monitor' | 'operations';
 export interface RunningDemo {
   dataDir: string;
   file: DemoFile;
-  world: WorldFacts;
   /** Wall time at which everything was ready. */
   readyAtMs: number;
   /** The process number of a program, or of its PostgreSQL server; null while it is between two lives. */
   pidOf(program: ProgramName, what?: 'program' | 'postgres'): number | null;
+  /** The lab's truth ledger; throws in a demo without a lab. */
   readTruth(): TruthRow[];
   /** Rows of a statement in a program's database. */
   query<T extends object>(program: 'monitor' | 'operations', sql: string, values?: unknown[]): Promise<T[]>;
-  /** Guests by the lab's control socket. */
+  /** Guests by the lab's control socket; throws in a demo without a lab. */
   listGuests(): Promise<LabGuest[]>;
   /** As `until`, and fails at once when the demo itself has ended. */
   until: typeof until;
@@ -64,13 +64,13 @@ export interface RunningDemo {
   output(): string;
 }
 
-/** Starts the demo on an empty data directory and waits until it says that it is ready. */
-export async function runDemo(environment: Record<string, string> = {}): Promise<RunningDemo> {
+/** Starts the demo on an empty data directory, with these options, and waits until it says that it is ready. */
+export async function runDemo(...options: string[]): Promise<RunningDemo> {
   const dataDir = mkdtempSync(join(tmpdir(), 'svc-system-'));
   const [operationsPort, monitorPort] = await findFreePorts();
   const child = spawn(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo'],
+    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo', ...options],
     {
       cwd: root,
       env: {
@@ -78,7 +78,6 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
         SVC_DATA_DIR: dataDir,
         SVC_OPERATIONS_PORT: String(operationsPort),
         SVC_MONITOR_PORT: String(monitorPort),
-        ...environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     },
@@ -104,19 +103,18 @@ export async function runDemo(environment: Record<string, string> = {}): Promise
     throw error;
   }
   const file = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as DemoFile;
-  const world = JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
+  const readWorld = () => JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
   return {
     dataDir,
     file,
-    world,
     readyAtMs: Date.now(),
     pidOf: (program, what = 'program') => {
       return what === 'program' ? findProgram(dataDir, program) : readPostmaster(dataDir, program);
     },
-    readTruth: () => readTruth(world.truth_ledger),
+    readTruth: () => readTruth(readWorld().truth_ledger),
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {
-      const body = await getOverSocket(world.control_socket, '/guests');
+      const body = await getOverSocket(readWorld().control_socket, '/guests');
       return (JSON.parse(body) as { guests: LabGuest[] }).guests;
     },
     until: (what, patienceMs, look) => {

@@ -1,6 +1,6 @@
 /**
  * The reference of the customer API as page content, drawn from its OpenAPI document alone: what is described is what
- * is validated and served. The same content stands on the public page and inside the portal and the console.
+ * is validated and served. It is content without a frame, so that any shell can stand around it.
  */
 import { buildOpenApi, errorKinds } from '#contracts/customer-api/index.ts';
 import { badge, type Content, codeBlock, type Html, html, section, table } from '#service-kit/pages/index.ts';
@@ -28,7 +28,7 @@ interface Parameter {
 }
 
 /** Everything that the page says about the API, with anchors that links and `doc_url` lead to. */
-export interface ApiReference {
+interface ApiReference {
   content: Html;
   /** For a table of contents. */
   anchors: { id: string; label: string }[];

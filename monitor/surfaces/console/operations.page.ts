@@ -2,9 +2,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type ConnectionView, OperationsError } from '#monitor/connection/index.ts';
+import type { FeedState } from '#monitor/delivery/index.ts';
+import type { ImportState } from '#monitor/inventory/index.ts';
 import { requireOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { type Html, isConfirmed, pageHeader, section, type Tone, toast } from '#service-kit/pages/index.ts';
+import {
+  formatAge,
+  type Html,
+  isConfirmed,
+  pageHeader,
+  section,
+  type Tone,
+  toast,
+} from '#service-kit/pages/index.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -140,7 +150,7 @@ async function showOperations(
   const content = [
     pageHeader({
       title: 'Operations',
-      state: stateOf(view, [inventory.lastError, telemetry?.lastError ?? null]),
+      state: stateOf(view, inventory, telemetry, nowMs),
     }),
     section(
       {
@@ -186,7 +196,6 @@ async function showOperations(
     reply,
     {
       title: 'Operations',
-      isNarrow: true,
       status: shown.fault ? 422 : 200,
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
@@ -196,11 +205,18 @@ async function showOperations(
 
 function stateOf(
   view: ConnectionView | null,
-  errors: readonly (string | null)[],
+  inventory: ImportState,
+  telemetry: FeedState | null,
+  nowMs: number,
 ): { tone: Tone; text: string } {
   if (!view) return { tone: 'neutral', text: 'Not connected yet.' };
   if (!view.isEnabled) return { tone: 'warn', text: 'Disabled: nothing is imported and nothing delivered.' };
-  const fault = view.checkError ?? errors.find((error) => error !== null);
+  const fault = view.checkError ?? inventory.lastError ?? telemetry?.lastError;
   if (fault) return { tone: 'bad', text: fault };
-  return { tone: 'good', text: 'Connected.' };
+  const minute = telemetry?.latestAcknowledgedMinute ?? null;
+  if (minute === null) return { tone: 'neutral', text: 'Connected. No minute has been delivered yet.' };
+  return {
+    tone: 'good',
+    text: `Connected. The newest minute there ended ${formatAge((minute + 60) * 1000, nowMs)}.`,
+  };
 }

@@ -39,7 +39,7 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
   assert.equal((await operator.post('/operations/connection', { ...typed, token: '' })).status, 303);
   assert.equal((await operator.post('/operations/test')).status, 303);
   const page = await operator.get('/operations');
-  assert.match(page.text, /Connected\./);
+  assert.match(page.text, /Connected\. No minute has been delivered yet/);
   assert.ok(!page.text.includes(operations.token));
 
   operations.intercept = (_request, response) => {

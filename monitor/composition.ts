@@ -43,17 +43,25 @@ export interface Monitor {
   loops: Part[];
 }
 
-/** Wires the monitor, over another database where one is given. */
-export function composeMonitor(config: MonitorConfig, otherDatabase?: Database): Monitor {
+export interface CompositionOptions {
+  /** Another database than the one of the settings. */
+  database?: Database;
+  /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
+  mayJoin?: boolean;
+}
+
+/** Wires the monitor. */
+export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
   const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
   const database =
-    otherDatabase ??
+    options.database ??
     createDatabase({
       program: 'monitor',
       urlSetting: 'SVC_MONITOR_DATABASE_URL',
       url: config.databaseUrl,
       programDir: config.programDir,
       migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+      mayJoin: options.mayJoin ?? false,
       reporter,
     });
   const db = () => database.db;

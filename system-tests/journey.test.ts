@@ -12,8 +12,8 @@ import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 
 /** Names that the lab's clients speak or look up, as registrable domains. */
 const spokenNames = ['example.com', 'example.edu', 'example.net', 'example.org'];
-/** The resolver is asked by address; nobody speaks a name for it. */
-const namelessPeers = ['198.51.100.53', '2001:db8:51::53'];
+/** What the resolver is asked in; nobody speaks a name for it. */
+const spokenProtocols = ['DNS'];
 
 interface ApplicationView {
   name: string;
@@ -30,15 +30,12 @@ describe('the journey of a server', needsRoot, () => {
     demo = await runDemo();
     customer = await signIn(demo.file.operations_url, demo.file.customer);
   });
-  after(async () => {
-    // The demo's own words help when something above failed.
-    if (demo) assert.equal(await demo.stop(), 0, demo.output());
-  });
+  after(() => demo?.stop());
   const call = <T>(method: string, path: string, body?: object) => {
     return callApi<T>(demo.file, demo.file.full_key, method, path, body);
   };
 
-  test('API-2.1.1: one call deploys a server, which becomes a guest with real addresses', async () => {
+  test('API-4.b: one call deploys a server, which becomes a guest with real addresses', async () => {
     const body = { plan: 'kvm-1', image: 'debian-13', name: 'journey' };
     const answer = await call<ServerView>('POST', '/servers', body);
     assert.equal(answer.status, 201, JSON.stringify(answer.body));
@@ -77,7 +74,7 @@ describe('the journey of a server', needsRoot, () => {
     const { applications } = await customer.getJson<{ applications: ApplicationView[] }>(path);
     const names = new Set(applications.map((entry) => entry.name));
     for (const name of spokenNames) assert.ok(names.has(name), `${name} is missing in ${[...names]}`);
-    const strange = [...names].filter((name) => ![...spokenNames, ...namelessPeers].includes(name));
+    const strange = [...names].filter((name) => ![...spokenNames, ...spokenProtocols].includes(name));
     assert.deepEqual(strange, []);
     const kinds = new Set(
       applications.map((entry) => `${entry.name} ${entry.transport} ${entry.server_port}`),
@@ -110,7 +107,7 @@ describe('the journey of a server', needsRoot, () => {
     const operator = await signIn(demo.file.monitor_url, demo.file.monitor_operator);
     const visits = [
       {
-        url: `${demo.file.operations_url}/client/servers/${server.id}/protect`,
+        url: `${demo.file.operations_url}/client/servers/${server.id}/protect?range=15m`,
         visitor: customer,
         shows: 'example.com',
       },
@@ -138,5 +135,13 @@ describe('the journey of a server', needsRoot, () => {
       return (await demo.listGuests()).every((entry) => entry.name !== `vm-${server.id}`);
     });
     await demo.until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
+  });
+
+  test('Ctrl-C ends everything within thirty seconds and leaves nothing on the machine', async () => {
+    const startedMs = performance.now();
+    const said = demo.output();
+    assert.equal(await demo.stop(), 0, said);
+    assert.ok(performance.now() - startedMs < 30_000);
+    assert.deepEqual(demo.leftovers(), []);
   });
 });

@@ -126,43 +126,6 @@ export const TelemetryReceipts = Type.Object({
 });
 export type TelemetryReceipts = Static<typeof TelemetryReceipts>;
 
-/** Live telemetry (NET-2.5): ten-second buckets, no applications, expected and DDoS rates always null. */
-export const LivePoint = Type.Object(
-  {
-    timestamp: Timestamp,
-    inbound_bps: Rate,
-    outbound_bps: Rate,
-    pps: Rate,
-    expected_bps: Type.Null(),
-    expected_pps: Type.Null(),
-    ddos_bps: Type.Null(),
-    ddos_pps: Type.Null(),
-    coverage: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
-    observed_seconds: Type.Number({ exclusiveMinimum: 0, maximum: 10 }),
-  },
-  { additionalProperties: false },
-);
-export const LiveRequest = Type.Object(
-  {
-    contract_version: Type.Literal(1),
-    source_site_id: Id,
-    cluster_ids: Type.Array(Id, { maxItems: 100 }),
-    targets: Type.Array(
-      Type.Object(
-        {
-          id: Id,
-          address: Type.String(),
-          assigned_at: Timestamp,
-          series: Type.Array(LivePoint, { maxItems: 30 }),
-        },
-        { additionalProperties: false },
-      ),
-      { maxItems: 10 },
-    ),
-  },
-  { additionalProperties: false },
-);
-
 /** Permission of an admin project → what discovery then advertises. */
 export const projectPermissions = {
   vm_inventory_read: { vm_inventory: true, vm_inventory_version: 1 },

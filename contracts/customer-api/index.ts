@@ -6,5 +6,5 @@
  */
 export { commonErrors, type Endpoint, type EndpointId, endpoints } from './endpoints.ts';
 export { type ErrorKind, errorKinds } from './errors.ts';
-export { buildOpenApi, listEndpoints, scopeOf } from './openapi.ts';
+export { buildOpenApi, listEndpoints } from './openapi.ts';
 export * as schemas from './schemas.ts';

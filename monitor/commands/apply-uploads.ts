@@ -4,7 +4,7 @@ import { composeMonitor } from '../composition.ts';
 import { readConfig } from '../config.ts';
 
 export async function applyUploads(environment: NodeJS.ProcessEnv, isOnce: boolean): Promise<number> {
-  const monitor = composeMonitor(readConfig(environment));
+  const monitor = composeMonitor(readConfig(environment), { mayJoin: true });
   const { database, inbox, reporter } = monitor;
   if (!isOnce) return runUntilSignal([database, inbox.worker], reporter, () => reporter.info('ready'));
   const stop = await startParts([database], reporter);

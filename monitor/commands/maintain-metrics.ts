@@ -4,7 +4,7 @@ import { composeMonitor } from '../composition.ts';
 import { readConfig } from '../config.ts';
 
 export async function maintainMetrics(environment: NodeJS.ProcessEnv): Promise<number> {
-  const { database, retention, reporter } = composeMonitor(readConfig(environment));
+  const { database, retention, reporter } = composeMonitor(readConfig(environment), { mayJoin: true });
   const stop = await startParts([database], reporter);
   try {
     const counts = await retention.runOnce();

@@ -2,15 +2,16 @@
 import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
 import { composeMonitor } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import type { TickResult } from '../delivery/index.ts';
+import type { FeedState, TickResult } from '../delivery/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const { database, delivery, reporter } = composeMonitor(readConfig(environment));
+  const { database, delivery, reporter } = composeMonitor(readConfig(environment), { mayJoin: true });
   if (isLoop) return runUntilSignal([database, delivery.loop], reporter, () => reporter.info('ready'));
   const stop = await startParts([database], reporter);
   try {
     const result = await delivery.runOnce();
-    process.stdout.write(`${describeTick(result)}\n`);
+    const state = await delivery.telemetryState();
+    process.stdout.write(`${describeTick(result)}\n${describeState(state)}\n`);
     return typeof result !== 'string' && result.error !== null ? 1 : 0;
   } finally {
     await delivery.loop.stop();
@@ -20,7 +21,8 @@ export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolea
 
 /** A tick's outcome for people. */
 export function describeTick(result: TickResult | 'held' | 'idle'): string {
-  if (result === 'held') return 'Another process is delivering right now; nothing was done.';
+  if (result === 'held')
+    return 'Another process delivers already (serve, or the loop); this one did nothing.';
   if (result === 'idle') return 'No connection to operations is enabled; nothing was sent.';
   const { counts, error } = result;
   const lines = [
@@ -31,4 +33,21 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
   ];
   if (error !== null) lines.push(`Error         ${error}`);
   return lines.join('\n');
+}
+
+/** The feed's state, whoever ran it last (NET-2.9). */
+export function describeState(state: FeedState | null): string {
+  if (!state) return 'This feed has never run.';
+  const time = (ms: number | null) => (ms === null ? 'never' : formatTime(ms));
+  const minute = state.latestAcknowledgedMinute;
+  return [
+    `Last run      ${time(state.lastRunAtMs)}`,
+    `Last receipt  ${time(state.lastReceiptAtMs)}`,
+    `Newest minute ${minute === null ? 'none acknowledged yet' : formatTime(minute * 1000)}`,
+    `Last error    ${state.lastError ?? 'none'}`,
+  ].join('\n');
+}
+
+function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -31,7 +31,7 @@ export interface RetentionDeps {
 }
 
 const intervalMs = 3_600_000;
-const leaseSeconds = 600;
+const leaseSeconds = 120;
 /** Cursors that nothing visited for this long (NET-2.9). */
 const cursorsKeptMs = 2 * 86_400_000;
 

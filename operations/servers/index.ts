@@ -22,7 +22,6 @@ export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.
 export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';
 export {
-  guestName,
   type PowerCommand,
   type Server,
   type ServerAction,

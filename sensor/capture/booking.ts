@@ -7,7 +7,9 @@
  */
 import { Field, Flag, type FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
-import type { Listing } from './listing.ts';
+import type { BookedCounters, Listing } from './listing.ts';
+
+const nothing: BookedCounters = { up: 0, down: 0, upPackets: 0, downPackets: 0 };
 
 export interface BookingOptions {
   flows: FlowTable;
@@ -27,16 +29,21 @@ export class Booking {
     this.#options = options;
   }
 
-  /** Books what the flow moved since the last time and sets its counters to zero. */
-  book(base: number): void {
+  /**
+   * Books what the flow moved since the last time and sets its counters to zero. A listing needs the counters of the
+   * whole connection, so there they stay, and what was booked is remembered unless this `isLast`.
+   */
+  book(base: number, isLast: boolean): void {
     const { flows, listing, ledger, keepsOwners, usageRowsMax, onTruncated } = this.#options;
     const { words, sums } = flows;
     const flags = words[base + Field.flags]!;
     const sum = (base + Field.bytes) >> 1;
-    const up = sums[sum]!;
-    const down = sums[sum + 1]!;
-    const upPackets = words[base + Field.packets]!;
-    const downPackets = words[base + Field.packets + 1]!;
+    const before = listing?.takeBooked(base) ?? nothing;
+    const up = sums[sum]! - before.up;
+    const down = sums[sum + 1]! - before.down;
+    const upPackets = words[base + Field.packets]! - before.upPackets;
+    const downPackets = words[base + Field.packets + 1]! - before.downPackets;
+    if (listing && !isLast) listing.noteBooked(base, words, sums);
     const packets = upPackets + downPackets;
     if (packets === 0) return;
     const version = (words[base + Field.meta]! >> 8) & 0xff;

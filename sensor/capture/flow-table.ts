@@ -1,7 +1,7 @@
 /**
  * Conversations between two sockets: who is the client, what it is called, and what it moved since the last flush.
  *
- * `locate` runs once per packet, so a flow is a fixed record of 160 bytes in one buffer behind an index of
+ * `locate` runs once per packet, so a flow is a fixed record of 144 bytes in one buffer behind an index of
  * (hash, record) pairs. Under pressure the flows that matter least make room: TCP attempts that nobody answered have
  * an eighth of the table to themselves, then closed flows, then single UDP packets, then idle ones. A flow that makes
  * room is flushed first, so no byte is lost; a packet that finds no room is for the caller to count.
@@ -10,7 +10,7 @@ import { mixHash } from './keyed-table.ts';
 import { type Packet, Protocol } from './packet.ts';
 
 /** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
-export const flowWords = 40;
+export const flowWords = 36;
 /** Positions of values in a record, in words. */
 export const Field = {
   lower: 0,
@@ -34,8 +34,7 @@ export const Field = {
   /** Two words for each side. */
   mac: 30,
   initialSequence: 34,
-  outerName: 35,
-  serial: 36,
+  serial: 35,
 } as const;
 
 /** Bits of `Field.flags`. */

@@ -3,12 +3,12 @@
  * enough to carry a name.
  *
  * Every fragment counts when it arrives. One that comes before the first (which alone has the ports) is held as a
- * count, until the ports are known or the entry makes room. Sixty-four datagrams at a time, 8 KiB each.
+ * count, until the ports are known or the entry makes room. Thirty-two datagrams at a time, 8 KiB each.
  */
 import { decodeTransport } from './decode-ip.ts';
 import { Packet, Protocol } from './packet.ts';
 
-const entriesMax = 64;
+const entriesMax = 32;
 const entryBytes = 8192;
 const mapBytes = entryBytes / 64;
 const keyWords = 10;

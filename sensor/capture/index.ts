@@ -71,7 +71,7 @@ export interface Capture {
   closeAll(nowMs: number): MinuteReport[];
 }
 
-/** Makes a capture. It holds its tables from the start (about 10 MiB) and starts nothing. */
+/** Makes a capture. It holds its tables from the start (about 7 MiB, at most 8 MiB) and starts nothing. */
 export function createCapture(options: CaptureOptions): Capture {
   return new MinuteCapture(options);
 }

@@ -63,6 +63,14 @@ export interface ListedConversation {
   bytesBToA: number;
 }
 
+/** Counters of a connection up to where they were booked. */
+export interface BookedCounters {
+  up: number;
+  down: number;
+  upPackets: number;
+  downPackets: number;
+}
+
 interface SeenName {
   evidence: number;
   name: number;
@@ -75,6 +83,7 @@ export class Listing {
   readonly answers: ListedAnswer[] = [];
   readonly #names: NameTable;
   readonly #seen = new Map<number, SeenName[]>();
+  readonly #booked = new Map<number, BookedCounters>();
   readonly #conversations: KeyedTable;
   /** Serial numbers of the flows, so that they are listed in the order in which they began. */
   readonly #order: number[] = [];
@@ -104,6 +113,25 @@ export class Listing {
     if (!seen) this.#seen.set(base, [{ evidence, name }]);
     else if (!seen.some((entry) => entry.evidence === evidence && entry.name === name))
       seen.push({ evidence, name });
+  }
+
+  /** Remembers how far the flow's counters are booked. */
+  noteBooked(base: number, words: Int32Array, sums: Float64Array): void {
+    const sum = (base + Field.bytes) >> 1;
+    this.#booked.set(base, {
+      up: sums[sum]!,
+      down: sums[sum + 1]!,
+      upPackets: words[base + Field.packets]!,
+      downPackets: words[base + Field.packets + 1]!,
+    });
+  }
+
+  /** How far they were booked, which is then forgotten. */
+  takeBooked(base: number): BookedCounters | null {
+    const booked = this.#booked.get(base);
+    if (!booked) return null;
+    this.#booked.delete(base);
+    return booked;
   }
 
   /** Lists a flow that is over, with its counters since its start. */
@@ -238,7 +266,8 @@ function listEnd(
   const port = side === 0 ? ports >>> 16 : ports & 0xffff;
   return {
     ip: formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!),
-    port: portProtocols.has(protocol) ? port : null,
+    // Fragments whose first never came have no ports.
+    port: portProtocols.has(protocol) && ports !== 0 ? port : null,
   };
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { MinuteReport } from '#sensor/capture/index.ts';
 import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import {
@@ -281,17 +284,56 @@ test('the VLAN that the kernel took off the frame is part of the segment', () =>
   assert.equal(hostOf(report!, '192.0.2.1').deviceKey, 'br0.12|02:00:00:00:00:01');
 });
 
-test('months of new names and flows stay within the tables', () => {
+test('months of new names and flows stay within the tables, and an old flow keeps its name', () => {
   const capture = testCapture({ flowsMax: 256 });
+  const old = { ...outbound, fromPort: 999 };
+  const hello = clientHello({ host: 'www.lasting.example' });
+  offer(capture, ethernet(tcp(old, Tcp.ack, 1, hello)), 0);
   let truncated = 0;
+  const names = new Set<string | undefined>();
   for (let i = 0; i < 30_000; i += 1) {
     const ends = { ...outbound, fromPort: 1024 + (i % 60_000) };
     offer(capture, ethernet(tcp(ends, Tcp.ack, 1, clientHello({ host: `h${i}.example-${i}.com` }))), i);
-    if (i % 60 === 59)
-      for (const report of capture.closeMinutes((testMinute + i) * 1000))
-        truncated += report.totals.detailTruncated;
+    if (i % 60 !== 59) continue;
+    offer(capture, ethernet(tcp(old, Tcp.ack, 1 + hello.length, ascii('still here'))), i);
+    for (const report of capture.closeMinutes((testMinute + i) * 1000)) {
+      truncated += report.totals.detailTruncated;
+      names.add(report.usage.find((row) => row.packets === 1 && row.name === 'lasting.example')?.name);
+      assert.ok(
+        report.usage.every((row) => row.name === 'lasting.example' || row.name.startsWith('example-')),
+      );
+    }
   }
   assert.equal(truncated, 0);
+  assert.ok(names.has('lasting.example'));
+});
+
+test('NET-8.6: four full captures fit into 32 MiB', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const settledBytes = async () => {
+    for (let i = 0; i < 5; i += 1) {
+      collect();
+      await setImmediate();
+    }
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = await settledBytes();
+  const capture = testCapture({ flowsMax: 32_768 });
+  const frame = ethernet(
+    tcp(outbound, Tcp.ack, 1, clientHello({ host: 'unfinished.example' }).subarray(0, 60)),
+  );
+  for (let i = 0; i < 40_000; i += 1) {
+    // The server's address and the client's port.
+    frame.set([i >> 8, i & 255, 40 + (i >> 10), i & 255], 32);
+    offer(capture, frame);
+    if (i % 8 !== 0) continue;
+    const named = clientHello({ host: `h${i}.example-${i}.com` });
+    offer(capture, ethernet(tcp({ ...outbound, fromPort: 1024 + i }, Tcp.ack, 1, named)));
+  }
+  const used = (await settledBytes()) - before;
+  assert.equal(capture.closeMinutes(endMs)[0]!.usage.length, 4096);
+  assert.ok(used <= 8 * 1024 * 1024, `${used} bytes`);
 });
 
 test('fragments count on the flow of their datagram', () => {

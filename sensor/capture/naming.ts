@@ -181,7 +181,7 @@ export class Naming {
     const isRequest = evidence === Evidence.host || evidence === Evidence.connect;
     const isNextRequest = isRequest && (current === Evidence.host || current === Evidence.connect);
     if (isNextRequest && names.domain(words[base + Field.name]! - 1) !== names.domain(id)) {
-      if (!listing) this.#options.flush(base);
+      this.#options.flush(base);
     } else if (!isFirst && !isStronger) return;
     words[base + Field.name] = id + 1;
     words[base + Field.evidence] = evidence;

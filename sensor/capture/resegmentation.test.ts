@@ -101,6 +101,32 @@ test('NET-2.2.3: three hosts on one connection are three entries, whatever the c
   );
 });
 
+test('each of several hosts on one connection gets the bytes that follow it, the entries show the connection', () => {
+  const requests = ['a.example.com', 'b.example.org'].map((host) =>
+    ascii(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+  );
+  const packets = [
+    tcp(ends, Tcp.ack, 1, requests[0]),
+    tcp(ends, Tcp.ack, 1 + requests[0]!.length, requests[1]),
+  ];
+  const { flows, usage } = readAll(packets.map((packet) => ethernet(packet)));
+  const both = packets[0]!.length + packets[1]!.length;
+  assert.deepEqual(
+    usage.map((row) => [row.name, row.clientBytes, row.packets]),
+    [
+      ['example.com', packets[0]!.length, 1],
+      ['example.org', packets[1]!.length, 1],
+    ],
+  );
+  assert.deepEqual(
+    flows.map((flow) => [flow.host, flow.clientBytes, flow.clientPackets]),
+    [
+      ['a.example.com', both, 2],
+      ['b.example.org', both, 2],
+    ],
+  );
+});
+
 test('NET-2.4.2: bytes and packets are the sum of what was sent, whatever the cutting', () => {
   const data = clientHello({ host: 'www.example.com', before: 1300 });
   fc.assert(

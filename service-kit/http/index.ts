@@ -5,7 +5,7 @@
  * Successful calls are not logged (a line costs more than the call); failures and slow calls are.
  */
 
-export { type ErrorBody, errorBody, HttpError } from './errors.ts';
+export { HttpError } from './errors.ts';
 export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
 export { sourceBucket } from './source.ts';

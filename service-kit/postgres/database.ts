@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   /** Folder of the program's migrations. */
   migrations: string;
   connectionsMax?: number;
+  /** Use the embedded server that another process of this program runs already, instead of failing; for commands. */
+  mayJoin?: boolean;
   reporter: Reporter;
 }
 
@@ -80,8 +82,13 @@ export function createDatabase(options: DatabaseOptions): Database {
           urlSetting: options.urlSetting,
           reporter: options.reporter,
         });
-        await embedded.start();
         url = embedded.url;
+        try {
+          await embedded.start();
+        } catch (error) {
+          embedded = null;
+          if (!options.mayJoin || !hasCode(error, 'postgres.in_use')) throw error;
+        }
       }
       try {
         await prepare(url, options);

@@ -8,4 +8,3 @@
 export { createDatabase, type Database, type DatabaseOptions, type Queryable } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isUniqueViolation } from './failures.ts';
-export { applyMigrations } from './migrations.ts';

@@ -4,7 +4,6 @@ import { registerApiDocs } from './api-docs.routes.ts';
 import { registerHealth } from './health.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
 
-export { type ApiReference, renderApiReference } from './api-reference.ts';
 export { renderErrorPage } from './pages.ts';
 
 export interface PublicDeps extends PublicPagesDeps {

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
+import { type Device, labelDevice } from '#monitor/devices/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
+import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
+
+let world: World;
+let sensor: number;
+
+before(async () => {
+  world = await createWorld();
+  sensor = await addSensor(world);
+});
+after(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  world.operations.vms = [];
+  world.operations.intercept = () => false;
+  await world.database.pool.query(
+    'truncate inventory_vms, inventory_interfaces, vm_tombstones, devices, address_claims, ip_conflicts, device_names, events',
+  );
+});
+
+function vm(id: number, macs: string[], name = `vm-${id}`, clusterId = 7): InventoryVm {
+  return {
+    id,
+    cluster_id: clusterId,
+    node: 'node-1',
+    name,
+    state: 'running',
+    updated_at: new Date().toISOString(),
+    interfaces: macs.map((mac, i) => ({
+      id: id * 10 + i,
+      mac_address: mac,
+      bridge: 'br0',
+      vlan: null,
+      addresses: ['203.0.113.50'],
+    })),
+  };
+}
+
+/** One import; returns the counts. */
+async function importNow(): Promise<Record<string, number>> {
+  await world.inventory.loop.runOnce();
+  return (await world.inventory.state()).lastCounts;
+}
+
+/** Traffic of a device in the minute that began so many minutes ago. */
+const see = (mac: string, ago: number, address = '203.0.113.50', segment = 'br0') =>
+  seeAt(mac, minutesAgo(ago), address, segment);
+const seeAt = (mac: string, minute: number, address = '203.0.113.50', segment = 'br0') =>
+  addMinutes(world, sensor, [{ minute, address, rxBytes: 6, packets: 1, deviceKey: `${segment}|${mac}` }]);
+
+const devices = () => world.devices.list(world.siteId, 100);
+const deviceOf = async (mac: string): Promise<Device> => {
+  const found = (await devices()).find((device) => device.mac === mac);
+  assert.ok(found, mac);
+  return found;
+};
+const macA = '52:54:00:00:00:0a';
+const macB = '52:54:00:00:00:0b';
+
+test('NET-2.1.1: an import names devices by their MAC, on every segment that shows it', async () => {
+  await see(macA, 2);
+  await see(macA, 2, '203.0.113.50', 'uplink0');
+  world.operations.vms = [vm(1, [macA.toUpperCase()], 'web-1'), vm(2, [macB]), vm(3, [])];
+  const counts = await importNow();
+  assert.equal(counts.virtual_machines, 3);
+  assert.equal(counts.devices_matched, 2);
+  assert.deepEqual(
+    (await devices()).map((device) => labelDevice(device).text),
+    ['web-1', 'web-1'],
+  );
+});
+
+test('NET-2.1.1: a MAC that two servers of a site list names nobody', async () => {
+  await see(macA, 2);
+  world.operations.vms = [vm(1, [macA]), vm(2, [macA])];
+  await importNow();
+  assert.equal((await deviceOf(macA)).match, null);
+});
+
+test('NET-2.1.2: a listing that breaks off changes nothing, and the state says so in a fixed sentence', async () => {
+  await see(macA, 2);
+  world.operations.vms = [vm(1, [macA]), vm(2, []), vm(3, []), vm(4, [])];
+  await importNow();
+  const { lastSuccessAtMs } = await world.inventory.state();
+  const before = await fingerprintTables(world.database);
+  world.operations.vms = [vm(2, []), vm(3, []), vm(4, [])];
+  world.operations.intercept = (request, response) => {
+    if (!request.url!.includes('after_id=3')) return false;
+    response.writeHead(500).end('their secret');
+    return true;
+  };
+  await importNow();
+  const state = await world.inventory.state();
+  assert.match(state.lastError!, /^Operations reported an error/);
+  assert.equal(state.lastSuccessAtMs, lastSuccessAtMs);
+  const withoutState = (text: string) => text.replace(/inventory_state .*/, '');
+  assert.equal(withoutState(await fingerprintTables(world.database)), withoutState(before));
+  assert.equal(labelDevice(await deviceOf(macA)).text, 'vm-1');
+});
+
+test('NET-4.7: a server that an import no longer lists is torn down like one with a notice, and nothing is deleted', async () => {
+  await see(macA, 2);
+  world.operations.vms = [vm(1, [macA]), vm(2, [macB])];
+  await importNow();
+  world.operations.vms = [vm(2, [macB])];
+  const counts = await importNow();
+  assert.equal(counts.destroyed_applied, 1);
+  assert.equal(counts.devices_archived, 1);
+  const device = await deviceOf(macA);
+  assert.notEqual(device.archivedAtMs, null);
+  assert.equal(device.match?.vmName, 'vm-1');
+  const [claim] = await world.devices.listClaims([device.id]);
+  assert.notEqual(claim!.releasedAtMs, null);
+  assert.equal((await importNow()).destroyed_applied, 0, 'once');
+});
+
+test('NET-3.3: a notice archives; only traffic that began afterwards brings the device back', async () => {
+  await see(macA, 3);
+  world.operations.vms = [vm(1, [macA])];
+  await importNow();
+  const result = await world.inventory.applyNotice({ cluster_id: 7, virtual_machines: [{ id: 1 }] });
+  assert.deepEqual(result, {
+    destroyed_applied: 1,
+    devices_archived: 1,
+    destroyed_skipped: 0,
+    duplicates: 0,
+  });
+  // Late telemetry of minutes before the archive, also of an address not claimed until then.
+  const { archivedAtMs } = await deviceOf(macA);
+  const archivedMinute = Math.floor(archivedAtMs! / 60_000) * 60;
+  await seeAt(macA, archivedMinute - 60);
+  await seeAt(macA, archivedMinute);
+  await seeAt(macA, archivedMinute - 120, '203.0.113.51');
+  assert.equal((await deviceOf(macA)).archivedAtMs, archivedAtMs);
+  const { id } = await deviceOf(macA);
+  assert.ok((await world.devices.listClaims([id])).every((claim) => claim.releasedAtMs !== null));
+
+  await seeAt(macA, archivedMinute + 60);
+  const back = await deviceOf(macA);
+  assert.equal(back.archivedAtMs, null);
+  assert.equal(labelDevice(back).source, 'randomized', 'the destroyed guest is not blamed');
+  const live = (await world.devices.listClaims([id])).filter((claim) => claim.releasedAtMs === null);
+  assert.deepEqual(
+    live.map((claim) => claim.address),
+    ['203.0.113.50'],
+  );
+
+  const replay = await world.inventory.applyNotice({ cluster_id: 7, virtual_machines: [{ id: 1 }] });
+  assert.equal(replay.duplicates, 1);
+  assert.equal((await deviceOf(macA)).archivedAtMs, null, 'a replay does not archive it again');
+});
+
+test('NET-4.7: a listing that began before the notice does not bring the server back', async () => {
+  world.operations.vms = [vm(1, [macA]), vm(2, []), vm(3, [])];
+  let isNoticed = false;
+  world.operations.intercept = (request, response) => {
+    if (isNoticed || !request.url!.includes('after_id=2')) return false;
+    isNoticed = true;
+    void world.inventory.applyNotice({ cluster_id: 7, virtual_machines: [{ id: 1 }] }).then(() => {
+      const body = { vms: [vm(3, [])], next_after_id: null, as_of: new Date().toISOString() };
+      response.writeHead(200).end(JSON.stringify(body));
+    });
+    return true;
+  };
+  const counts = await importNow();
+  assert.equal(counts.destroyed_skipped, 1);
+  assert.equal(counts.virtual_machines, 2);
+  const { rows } = await world.database.pool.query(
+    'select vm_id from inventory_vms where retired_at is null',
+  );
+  assert.deepEqual(rows.map((row) => row.vm_id).sort(), [2, 3]);
+});
+
+test('NET-2.8: the MACs of a notice clean up a guest that lived between two imports', async () => {
+  await see(macA, 2);
+  const virtual_machines = [{ id: 9, mac_addresses: [macA.toUpperCase(), 'not a mac'] }];
+  const result = await world.inventory.applyNotice({ cluster_id: 7, virtual_machines });
+  assert.equal(result.destroyed_applied, 1);
+  assert.notEqual((await deviceOf(macA)).archivedAtMs, null);
+});
+
+test('NET-4.7: a MAC that another live server carries now keeps its device', async () => {
+  await see(macA, 2);
+  world.operations.vms = [vm(2, [macA], 'successor')];
+  await importNow();
+  const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
+  assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 0);
+  assert.equal((await deviceOf(macA)).archivedAtMs, null);
+});
+
+test('NET-4.7: conflicts that only a destroyed guest held are resolved, and others stay', async () => {
+  for (const ago of [5, 4, 3]) {
+    await see(macA, ago);
+    await see(macB, ago);
+  }
+  const kinds = async () => (await world.events.list(world.siteId, 10)).map((event) => event.kind);
+  assert.deepEqual(await kinds(), ['ip_conflict_opened']);
+  assert.ok((await world.devices.listClaims([(await deviceOf(macB)).id]))[0]!.isInConflict);
+  const notice = (id: number, mac: string) => ({
+    cluster_id: 7,
+    virtual_machines: [{ id, mac_addresses: [mac] }],
+  });
+  await world.inventory.applyNotice(notice(1, macA));
+  assert.deepEqual(await kinds(), ['ip_conflict_resolved', 'ip_conflict_opened']);
+  assert.ok(!(await world.devices.listClaims([(await deviceOf(macB)).id]))[0]!.isInConflict);
+});
+
+test('an address that is handed from one MAC to the next is no conflict', async () => {
+  await see(macA, 5);
+  await see(macA, 4);
+  await see(macB, 4);
+  await see(macB, 3);
+  assert.deepEqual(await world.events.list(world.siteId, 10), []);
+});
+
+test('NET-4.7: notices count while the connection is disabled', async () => {
+  await see(macA, 2);
+  const settings = { baseUrl: world.operations.url, token: null };
+  await world.connection.save(systemActor, { ...settings, isEnabled: false });
+  const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
+  assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 1);
+  await world.connection.save(systemActor, { ...settings, isEnabled: true });
+});
+
+test('NET-2.1.3: an operator names a MAC everywhere, and an empty name restores the automatic one', async () => {
+  await see(macA, 2);
+  await see(macA, 2, '203.0.113.50', 'uplink0');
+  world.operations.vms = [vm(1, [macA], 'web-1')];
+  await importNow();
+  const { id } = await deviceOf(macA);
+  const texts = async () => (await devices()).map((device) => labelDevice(device).text);
+  await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: ' Mail relay ' });
+  assert.deepEqual(await texts(), ['Mail relay', 'Mail relay']);
+  await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: '' });
+  assert.deepEqual(await texts(), ['web-1', 'web-1']);
+  const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
+  await assert.rejects(world.devices.name(viewer, { siteId: world.siteId, deviceId: id, name: 'x' }));
+});

@@ -1,0 +1,85 @@
+/**
+ * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with the same named
+ * statement: same run, one server process each time, real PostgreSQL with every safety on, load from another thread.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import Fastify from 'fastify';
+import { systemClock } from '#common/clock/index.ts';
+import { startParts } from '#common/lifecycle/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createBackground } from '../../background.ts';
+import { readOperationsSettings } from '../../config.ts';
+import { createDemoWorld } from '../../demo-world/index.ts';
+import { createFeatures, createOperationsDatabase, programDir } from '../../features.ts';
+import { createServer } from '../../server.ts';
+import type { LoadOrder, LoadResult } from './testing/worker.ts';
+
+export const name = 'customer-api';
+
+const rounds = 5;
+const connections = 64;
+
+export async function run(report: (line: string) => void): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const settings = readOperationsSettings({
+    SVC_DATA_DIR: folder,
+    SVC_OPERATIONS_PORT: '0',
+    SVC_API_KEY_REQUESTS_PER_MINUTE: '1000000',
+    API_INCLUDED_REQUESTS_PER_MONTH: '1000000',
+  });
+  const database = createOperationsDatabase(settings, silentReporter);
+  const features = await createFeatures(settings, database, silentReporter);
+  const http = await createServer(settings, features, silentReporter);
+  const dir = programDir(settings);
+  const demoWorld = createDemoWorld({ features, reporter: silentReporter, clock: systemClock, dir });
+  const background = createBackground(settings, features, silentReporter);
+  const stop = await startParts([database, ...background, demoWorld, http], silentReporter);
+  const demo = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8'));
+  const [server] = await features.servers.listServers(systemActor, null, { order: 'oldest', limit: 1 });
+  const id = server!.id;
+
+  const bare = Fastify();
+  bare.get<{ Params: { id: string } }>('/servers/:id', (request) =>
+    features.servers.findServer(systemActor, null, Number(request.params.id)),
+  );
+  await bare.listen({ host: '127.0.0.1', port: 0 });
+  const worker = new Worker(new URL('./testing/worker.ts', import.meta.url));
+  const measure = (port: number, path: string, headers: Record<string, string>) =>
+    ask(worker, { port, path, headers, connections, warmUpMs: 500, durationMs: 2_000 });
+
+  const rates = { bare: [] as number[], api: [] as number[] };
+  for (let round = 0; round < rounds; round += 1) {
+    rates.bare.push(await measure((bare.server.address() as AddressInfo).port, `/servers/${id}`, {}));
+    const headers = { authorization: `Bearer ${demo.full_key}` };
+    rates.api.push(await measure(Number(new URL(http.url).port), `/api/v2/servers/${id}`, headers));
+  }
+  await worker.terminate();
+  await bare.close();
+  await stop();
+  await rm(folder, { recursive: true, force: true });
+
+  const ratios = rates.api.map((rate, round) => rate / rates.bare[round]!);
+  report(`bare route, one named statement:     ${Math.round(median(rates.bare))} requests/s`);
+  report(`authenticated and metered GET:       ${Math.round(median(rates.api))} requests/s`);
+  report(`ratio (median of ${rounds} rounds):         ${median(ratios).toFixed(2)}`);
+}
+
+async function ask(worker: Worker, order: LoadOrder): Promise<number> {
+  const answered = new Promise<LoadResult>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+  });
+  worker.postMessage(order);
+  const result = await answered;
+  if (result.failures > 0) throw new Error(`${result.failures} of ${result.answers} answers were not 200`);
+  return result.answers / result.seconds;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}

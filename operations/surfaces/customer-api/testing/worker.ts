@@ -1,0 +1,70 @@
+/**
+ * A small HTTP client on a thread of its own, so that it takes no time of the server it measures: it keeps one request
+ * under way on each of its connections and counts the answers.
+ */
+import { connect } from 'node:net';
+import { parentPort } from 'node:worker_threads';
+
+/** What the measuring side sends. */
+export interface LoadOrder {
+  port: number;
+  path: string;
+  headers: Record<string, string>;
+  connections: number;
+  warmUpMs: number;
+  durationMs: number;
+}
+
+/** What it gets back. */
+export interface LoadResult {
+  answers: number;
+  failures: number;
+  seconds: number;
+}
+
+parentPort?.on('message', async (order: LoadOrder) => parentPort!.postMessage(await measure(order)));
+
+async function measure(order: LoadOrder): Promise<LoadResult> {
+  const lines = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = `GET ${order.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
+  const state = { isCounting: false, isOver: false, answers: 0, failures: 0 };
+  const connections = Array.from({ length: order.connections }, () => talk(order.port, request, state));
+  await new Promise((wake) => setTimeout(wake, order.warmUpMs));
+  state.isCounting = true;
+  const start = performance.now();
+  await new Promise((wake) => setTimeout(wake, order.durationMs));
+  state.isOver = true;
+  const seconds = (performance.now() - start) / 1000;
+  await Promise.all(connections);
+  return { answers: state.answers, failures: state.failures, seconds };
+}
+
+/** Sends the request, waits for the whole answer, and so on until it is over. */
+function talk(
+  port: number,
+  request: string,
+  state: { isCounting: boolean; isOver: boolean; answers: number; failures: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    let received = '';
+    socket.setEncoding('latin1');
+    socket.on('connect', () => socket.write(request));
+    socket.on('error', reject);
+    socket.on('close', () => resolve());
+    socket.on('data', (piece: string) => {
+      received += piece;
+      const end = received.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(received.slice(0, end + 2))?.[1] ?? 0);
+      if (received.length < end + 4 + length) return;
+      if (state.isCounting && !state.isOver) {
+        state.answers += 1;
+        if (!received.startsWith('HTTP/1.1 200 ')) state.failures += 1;
+      }
+      received = '';
+      if (state.isOver) socket.end();
+      else socket.write(request);
+    });
+  });
+}

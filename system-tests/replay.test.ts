@@ -1,0 +1,42 @@
+/**
+ * The demo without root: a simulated hypervisor hands out the recording's guests, and a sensor replays the recording.
+ * What owners are shown then is what nftables counted while it was made, minute for minute.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { TruthRow } from '#lab/index.ts';
+import { callApi, readMinutes, type ServerView, signIn } from './testing/people.ts';
+import { runDemo } from './testing/run-demo.ts';
+
+const truthFile = new URL('../demo/recording.truth.json', import.meta.url);
+const recorded = JSON.parse(readFileSync(truthFile, 'utf8')) as TruthRow[];
+
+test('a server of the demo without root has the recorded traffic, exactly', async (t) => {
+  const demo = await runDemo({ isSimulated: true });
+  t.after(() => demo.stop());
+  const body = { plan: 'kvm-1', image: 'debian-13', name: 'replayed' };
+  const key = demo.file.full_key;
+  const made = await callApi<ServerView>(demo.file, key, 'POST', '/servers', body);
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const customer = await signIn(demo.file.operations_url, demo.file.customer);
+  const addresses = made.body.public_ips.map((ip) => ip.address);
+  const shown = await demo.until('two whole minutes of each address are shown', 360_000, async () => {
+    const whole = (await readMinutes(customer, made.body.id)).filter((row) => row.coverage === 1);
+    return addresses.every((one) => whole.filter((row) => row.address === one).length >= 2) && whole;
+  });
+  for (const address of addresses) {
+    const rounds = recorded.filter((row) => row.address === address);
+    assert.ok(rounds.length >= 2, `${address} is not in the recording`);
+    const rows = shown.filter((row) => row.address === address);
+    const first = rounds.findIndex((row) => row.rx_bytes === rows[0]!.inbound_bytes);
+    assert.ok(first >= 0, `${address} never had ${rows[0]!.inbound_bytes} bytes`);
+    const startMs = Date.parse(rows[0]!.timestamp);
+    for (const row of rows) {
+      // The recording comes round again and again.
+      const step = (Date.parse(row.timestamp) - startMs) / 60_000;
+      const round = rounds[(first + step) % rounds.length]!;
+      assert.deepEqual([row.inbound_bytes, row.outbound_bytes], [round.rx_bytes, round.tx_bytes]);
+    }
+  }
+});

@@ -28,12 +28,16 @@ async function startMonitor(statuses: number[]) {
   });
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { received, url, stop: () => new Promise((done) => server.close(done)) };
+  const stop = async () => {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  };
+  return { received, url, stop, [Symbol.asyncDispose]: stop };
 }
 
 test('NET-2.8: a destroyed server is told to the monitor, signed, again and again until it is acknowledged', async () => {
   await using world = await createWorld();
-  const monitor = await startMonitor([503, 401, 200]);
+  await using monitor = await startMonitor([503, 401, 200]);
   const clock = createTestClock(1_790_000_000_000);
   const secret = 'shared secret';
   const sender = createJobRunner({
@@ -78,7 +82,6 @@ test('NET-2.8: a destroyed server is told to the monitor, signed, again and agai
     'select attempts, acknowledged_at is not null as done, last_error from destroy_notices',
   );
   assert.deepEqual(rows, [{ attempts: 3, done: true, last_error: null }]);
-  await monitor.stop();
 });
 
 test('NET-2.8: a notice waits while there is no monitor, and says why it waits', async () => {

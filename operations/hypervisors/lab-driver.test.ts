@@ -50,6 +50,7 @@ test('every call is the lab’s documented one, and no secret goes along', async
     response.end(request.method === 'DELETE' ? '' : JSON.stringify(world));
   });
   await new Promise<void>((ready) => server.listen(socketPath, ready));
+  server.unref();
   const driver = createLabDriver({ socketPath });
   assert.deepEqual(await driver.describeSite(), {
     node: 'lab-1',
@@ -87,6 +88,7 @@ test('a 4xx is final, a 5xx and silence are worth another attempt', async () => 
     response.end(JSON.stringify({ error: { code: 'mac_taken', message: 'Another guest has it.' } }));
   });
   await new Promise<void>((ready) => server.listen(socketPath, ready));
+  server.unref();
   const driver = createLabDriver({ socketPath });
   const attempt = () => driver.ensureGuest(guest, async () => {});
   await assert.rejects(attempt(), (error) => isPermanentRefusal(error) && /mac|Another/.test(String(error)));

@@ -154,7 +154,8 @@ function factsSection({ project }: ProjectPageOptions): Html {
     { title: 'Permissions' },
     definitionList([
       ...Object.entries(permissionHints).map(([name, hint]) => ({
-        term: name,
+        // Words, which break where a line ends.
+        term: name.replaceAll('_', ' '),
         value: project.permissions.some((each) => each === name) ? `Yes. ${hint}` : 'No',
       })),
       { term: 'Clusters', value: project.clusterIds === null ? 'all' : project.clusterIds.join(', ') },

@@ -30,10 +30,7 @@ describe('the journey of a server', needsRoot, () => {
     demo = await runDemo();
     customer = await signIn(demo.file.operations_url, demo.file.customer);
   });
-  after(async () => {
-    // The demo's own words help when something above failed.
-    if (demo) assert.equal(await demo.stop(), 0, demo.output());
-  });
+  after(() => demo?.stop());
   const call = <T>(method: string, path: string, body?: object) => {
     return callApi<T>(demo.file, demo.file.full_key, method, path, body);
   };
@@ -138,5 +135,13 @@ describe('the journey of a server', needsRoot, () => {
       return (await demo.listGuests()).every((entry) => entry.name !== `vm-${server.id}`);
     });
     await demo.until('the device is archived', 60_000, async () => (await archivedAt())?.archived_at ?? null);
+  });
+
+  test('Ctrl-C ends everything within thirty seconds and leaves nothing on the machine', async () => {
+    const startedMs = performance.now();
+    const said = demo.output();
+    assert.equal(await demo.stop(), 0, said);
+    assert.ok(performance.now() - startedMs < 30_000);
+    assert.deepEqual(demo.leftovers(), []);
   });
 });

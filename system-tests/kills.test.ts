@@ -5,7 +5,12 @@ import { needsRoot } from './testing/needs-root.ts';
 
 test('killed programs neither lose, nor double, nor invent a byte of any minute', needsRoot, async (t) => {
   const seed = Date.now() % 1_000_000;
-  const result = await proveKills({ n: 6, seed, report: () => {} });
+  const lines: string[] = [];
+  const result = await proveKills({ n: 6, seed, report: (line) => lines.push(line) }).catch(
+    (error: unknown) => {
+      throw new Error(lines.join('\n'), { cause: error });
+    },
+  );
   t.diagnostic(`seed ${seed}: ${result.equal} minutes equal, ${result.gaps} named as gaps`);
   assert.deepEqual(result.faults, [], `seed ${seed}`);
   assert.ok(result.equal > 0);

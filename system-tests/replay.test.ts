@@ -13,7 +13,7 @@ const truthFile = new URL('../demo/recording.truth.json', import.meta.url);
 const recorded = JSON.parse(readFileSync(truthFile, 'utf8')) as TruthRow[];
 
 test('a server of the demo without root has the recorded traffic, exactly', async (t) => {
-  const demo = await runDemo('--simulated');
+  const demo = await runDemo({ isSimulated: true });
   t.after(() => demo.stop());
   const body = { plan: 'kvm-1', image: 'debian-13', name: 'replayed' };
   const key = demo.file.full_key;

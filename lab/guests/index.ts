@@ -5,13 +5,8 @@
  * guest is removed, so a crash in between leaves nothing that the next start would not put right.
  */
 import { CodedError } from '#common/errors/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
-import type { Family } from '../traffic/exchanges.ts';
-import type { GuestProcessInput } from '../traffic/guest-process.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
-import type { CertificateFiles } from '../traffic/web-service.ts';
-import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
-import { type SupervisedProcess, superviseProcess } from '../world/supervise-process.ts';
+import { nameGuestLink } from '../world/name-world.ts';
 import {
   defineGuest,
   type GuestDefinition,
@@ -20,7 +15,7 @@ import {
   type Power,
 } from './guest-definition.ts';
 import { readGuestFile, writeGuestFile } from './guest-file.ts';
-import { plugGuest, unplugGuest } from './plug-guest.ts';
+import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
 
 export interface Guest extends GuestDefinition {
   /** Its link on the bridge, in the hypervisor's namespace. */
@@ -44,52 +39,45 @@ export interface Guests {
   remove(name: string): Promise<void>;
 }
 
-export interface GuestsDeps {
-  names: WorldNames;
-  reporter: Reporter;
-  outboundPerSecond: number;
-  certificate: () => CertificateFiles;
+export interface GuestsDeps extends Omit<GuestPowerDeps, 'changed'> {
   /** Called with the guests that are on, whenever they change. */
   changed: (running: readonly GuestDefinition[]) => void;
 }
 
 export function createGuests(deps: GuestsDeps): Guests {
+  const { names } = deps;
   const definitions = new Map<string, GuestDefinition>();
-  const processes = new Map<string, SupervisedProcess>();
-  let queue: Promise<unknown> = Promise.resolve();
-
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = queue.then(work);
-    queue = result.catch(() => {});
-    return result;
-  };
-  const save = () => writeGuestFile(deps.names.guestsFile, [...definitions.values()]);
-  const running = () => [...definitions.values()].filter((guest) => processes.has(guest.name));
-
-  const switchOn = async (guest: GuestDefinition): Promise<void> => {
-    if (processes.has(guest.name)) return;
-    await plugGuest(deps.names, guest);
-    const process = superviseGuest(deps, guest);
-    processes.set(guest.name, process);
-    try {
-      await process.start();
-    } catch (error) {
-      await switchOff(guest);
-      throw error;
-    }
-    deps.changed(running());
-  };
-  const switchOff = async (guest: GuestDefinition): Promise<void> => {
-    const process = processes.get(guest.name);
-    processes.delete(guest.name);
-    deps.changed(running());
-    await process?.stop();
-    await unplugGuest(deps.names, guest);
-  };
+  const inTurn = createTurns();
+  const machines = createGuestPower({
+    ...deps,
+    changed: (running) => deps.changed([...definitions.values()].filter((guest) => running.has(guest.name))),
+  });
+  const save = () => writeGuestFile(names.guestsFile, [...definitions.values()]);
   const setPower = async (guest: GuestDefinition, power: Power): Promise<void> => {
     guest.power = power;
     save();
-    await (power === 'on' ? switchOn(guest) : switchOff(guest));
+    await (power === 'on' ? machines.switchOn(guest) : machines.switchOff(guest));
+  };
+  const put = async (input: GuestInput): Promise<boolean> => {
+    const wanted = defineGuest(input);
+    const existing = definitions.get(wanted.name);
+    if (existing) {
+      refuseDifference(existing, wanted);
+      // A guest that an earlier call could not switch on is tried again.
+      await setPower(existing, input.power ?? existing.power);
+      return false;
+    }
+    refuseTaken(definitions.values(), wanted);
+    definitions.set(wanted.name, wanted);
+    await setPower(wanted, wanted.power);
+    return true;
+  };
+  const remove = async (name: string): Promise<void> => {
+    const guest = definitions.get(name);
+    if (!guest) return;
+    await machines.switchOff(guest);
+    definitions.delete(name);
+    save();
   };
   const find = (name: string): GuestDefinition => {
     const guest = definitions.get(name);
@@ -99,65 +87,38 @@ export function createGuests(deps: GuestsDeps): Guests {
   const show = (guest: GuestDefinition): Guest => ({
     ...guest,
     interface: nameGuestLink(guest.name),
-    namespace: deps.names.guestNamespacePrefix + guest.name,
-    talk: processes.get(guest.name)?.counts() ?? null,
+    namespace: names.guestNamespacePrefix + guest.name,
+    talk: machines.counts(guest.name),
   });
 
   return {
     start: () =>
       inTurn(async () => {
-        for (const guest of readGuestFile(deps.names.guestsFile)) definitions.set(guest.name, guest);
-        for (const guest of definitions.values()) if (guest.power === 'on') await switchOn(guest);
+        for (const guest of readGuestFile(names.guestsFile)) definitions.set(guest.name, guest);
+        for (const guest of definitions.values()) if (guest.power === 'on') await machines.switchOn(guest);
       }),
-    stop: () =>
-      inTurn(async () => {
-        deps.changed([]);
-        await Promise.all([...processes.values()].map((process) => process.stop()));
-        processes.clear();
-      }),
+    stop: () => inTurn(() => machines.stopAll()),
     list: () => [...definitions.values()].map(show).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     get: (name) => show(find(name)),
-    put: (input) =>
-      inTurn(async () => {
-        const wanted = defineGuest(input);
-        const existing = definitions.get(wanted.name);
-        if (existing) {
-          refuseDifference(existing, wanted);
-          // A guest that an earlier call could not switch on is tried again.
-          await setPower(existing, input.power ?? existing.power);
-          return false;
-        }
-        refuseTaken(definitions.values(), wanted);
-        definitions.set(wanted.name, wanted);
-        await setPower(wanted, wanted.power);
-        return true;
-      }),
+    put: (input) => inTurn(() => put(input)),
     setPower: (name, power) => inTurn(() => setPower(find(name), power)),
     restart: (name) =>
       inTurn(async () => {
         await setPower(find(name), 'off');
         await setPower(find(name), 'on');
       }),
-    remove: (name) =>
-      inTurn(async () => {
-        const guest = definitions.get(name);
-        if (!guest) return;
-        await switchOff(guest);
-        definitions.delete(name);
-        save();
-      }),
+    remove: (name) => inTurn(() => remove(name)),
   };
 }
 
-function superviseGuest(deps: GuestsDeps, guest: GuestDefinition): SupervisedProcess {
-  const families = guest.addresses.map((entry): Family => (entry.address.includes(':') ? 6 : 4));
-  const input: GuestProcessInput = {
-    families: [...new Set(families)],
-    outboundPerSecond: deps.outboundPerSecond,
-    ...deps.certificate(),
+/** Lets works run one after another, whatever becomes of each. */
+function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
   };
-  const namespace = deps.names.guestNamespacePrefix + guest.name;
-  return superviseProcess({ namespace, file: 'traffic/guest-process.ts', input, reporter: deps.reporter });
 }
 
 function refuseDifference(existing: GuestDefinition, wanted: GuestDefinition): void {

@@ -47,6 +47,9 @@ export async function proveKills(options: KillProofOptions): Promise<KillProofRe
   try {
     const sensorDeaths = await killAtRandom(demo, options);
     return await judge(demo, options, sensorDeaths);
+  } catch (error) {
+    options.report(demo.output());
+    throw error;
   } finally {
     await demo.stop();
   }

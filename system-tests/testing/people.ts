@@ -56,6 +56,7 @@ export async function callApi<T>(
 
 export interface ServerView {
   id: number;
+  name: string;
   status: string;
   root_password?: string;
   public_ips: { address: string; family: number }[];

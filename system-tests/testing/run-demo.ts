@@ -45,6 +45,8 @@ export type ProgramName = 'sensor' | 'monitor' | 'operations';
 
 export interface RunningDemo {
   dataDir: string;
+  /** Of operations and of the monitor. */
+  ports: Ports;
   file: DemoFile;
   /** Wall time at which everything was ready. */
   readyAtMs: number;
@@ -58,40 +60,42 @@ export interface RunningDemo {
   listGuests(): Promise<LabGuest[]>;
   /** As `until`, and fails at once when the demo itself has ended. */
   until: typeof until;
-  /** Ctrl-C; resolves with the exit code when everything has ended. */
+  /** Ctrl-C; resolves with the exit code when everything has ended. The data goes. */
   stop(): Promise<number | null>;
-  /** What it said so far. */
+  /** `kill -9` of the demo alone, not of its programs. The data stays. */
+  kill(): Promise<void>;
+  /** What of it is still on the machine: processes, namespaces, links. */
+  leftovers(): string[];
+  /** What it said so far, and the last lines of each program's log. */
   output(): string;
 }
 
-/** Starts the demo on an empty data directory, with these options, and waits until it says that it is ready. */
-export async function runDemo(...options: string[]): Promise<RunningDemo> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'svc-system-'));
-  const [operationsPort, monitorPort] = await findFreePorts();
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo', ...options],
-    {
-      cwd: root,
-      env: {
-        ...process.env,
-        SVC_DATA_DIR: dataDir,
-        SVC_OPERATIONS_PORT: String(operationsPort),
-        SVC_MONITOR_PORT: String(monitorPort),
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+/** Of operations and of the monitor. */
+export type Ports = readonly [operations: number, monitor: number];
+
+export interface DemoOptions {
+  /** The simulated hypervisor and the recording, also where there could be a lab. */
+  isSimulated?: boolean;
+  /** A demo that was killed: start again on its data and ports. */
+  after?: RunningDemo;
+}
+
+/** Starts the demo, on an empty data directory or after an earlier one, and waits until it says that it is ready. */
+export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
+  const dataDir = options.after?.dataDir ?? mkdtempSync(join(tmpdir(), 'svc-system-'));
+  const ports = options.after?.ports ?? (await findFreePorts());
+  const child = spawnDemo(dataDir, ports, options.isSimulated === true);
   const said: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece: Buffer) => said.push(piece));
-  const output = () => Buffer.concat(said).toString();
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (piece: Buffer) => said.push(piece));
+  const output = () => Buffer.concat(said).toString() + readLogEnds(dataDir);
   const stop = async () => {
     const code = await endDemo(child);
     rmSync(dataDir, { recursive: true, force: true });
     return code;
   };
   try {
-    const isReady = () => existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(output());
+    const isReady = () =>
+      existsSync(join(dataDir, 'demo.json')) && /Ready in/.test(Buffer.concat(said).toString());
     await until(
       'the demo is ready',
       150_000,
@@ -102,27 +106,74 @@ export async function runDemo(...options: string[]): Promise<RunningDemo> {
     await stop();
     throw error;
   }
-  const file = JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8')) as DemoFile;
-  const readWorld = () => JSON.parse(readFileSync(join(dataDir, 'lab', 'world.json'), 'utf8')) as WorldFacts;
+  const file = readJson<DemoFile>(join(dataDir, 'demo.json'));
+  const world = options.isSimulated ? null : readJson<WorldFacts>(join(dataDir, 'lab', 'world.json'));
   return {
     dataDir,
+    ports,
     file,
     readyAtMs: Date.now(),
     pidOf: (program, what = 'program') => {
       return what === 'program' ? findProgram(dataDir, program) : readPostmaster(dataDir, program);
     },
-    readTruth: () => readTruth(readWorld().truth_ledger),
+    readTruth: () => readTruth(world!.truth_ledger),
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {
-      const body = await getOverSocket(readWorld().control_socket, '/guests');
+      const body = await getOverSocket(world!.control_socket, '/guests');
       return (JSON.parse(body) as { guests: LabGuest[] }).guests;
     },
     until: (what, patienceMs, look) => {
       return until(what, patienceMs, look, () => hasEnded(child) && `the demo ended:\n${output()}`);
     },
     stop,
+    async kill() {
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+    leftovers: () => findLeftovers(dataDir, world),
     output,
   };
+}
+
+function spawnDemo(
+  dataDir: string,
+  [operationsPort, monitorPort]: Ports,
+  isSimulated: boolean,
+): ChildProcess {
+  const args = ['--disable-warning=ExperimentalWarning', join(root, 'svc.ts'), 'demo'];
+  return spawn(process.execPath, isSimulated ? [...args, '--simulated'] : args, {
+    cwd: root,
+    env: {
+      ...process.env,
+      SVC_DATA_DIR: dataDir,
+      SVC_OPERATIONS_PORT: String(operationsPort),
+      SVC_MONITOR_PORT: String(monitorPort),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function findLeftovers(dataDir: string, world: WorldFacts | null): string[] {
+  const found = findProcesses(dataDir).map(({ pid, argv }) => `process ${pid}: ${argv.join(' ')}`);
+  if (!world) return found;
+  for (const folder of ['/run/netns', '/sys/class/net']) {
+    if (!existsSync(folder)) continue;
+    found.push(
+      ...readdirSync(folder).filter((name) => /^svcm?-/.test(name) && name.includes(`-${world.world}`)),
+    );
+  }
+  return found;
+}
+
+function readLogEnds(dataDir: string): string {
+  const folder = join(dataDir, 'logs');
+  if (!existsSync(folder)) return '';
+  const ends = readdirSync(folder).map((name) => {
+    const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n');
+    return `\n--- ${name}\n${lines.slice(-12).join('\n')}\n`;
+  });
+  return ends.join('');
 }
 
 function hasEnded(child: ChildProcess): boolean {
@@ -137,7 +188,7 @@ async function endDemo(child: ChildProcess): Promise<number | null> {
   return code;
 }
 
-async function findFreePorts(): Promise<[number, number]> {
+async function findFreePorts(): Promise<Ports> {
   const servers = [createServer(), createServer()];
   const ports: number[] = [];
   for (const server of servers) {
@@ -146,24 +197,36 @@ async function findFreePorts(): Promise<[number, number]> {
     ports.push((server.address() as { port: number }).port);
   }
   for (const server of servers) server.close();
-  return ports as [number, number];
+  return [ports[0]!, ports[1]!];
 }
 
-/** The newest process with this data directory that runs `svc.ts PROGRAM`. */
+/** The process with this data directory that runs `svc.ts PROGRAM`. */
 function findProgram(dataDir: string, program: ProgramName): number | null {
+  const found = findProcesses(dataDir).find(({ argv }) => {
+    const at = argv.findIndex((argument) => argument.endsWith('/svc.ts'));
+    return at > 0 && argv[at + 1] === program && argv[0] !== 'ip';
+  });
+  return found?.pid ?? null;
+}
+
+/** Every process that was started with this data directory in its environment. */
+function findProcesses(dataDir: string): { pid: number; argv: string[] }[] {
+  const found: { pid: number; argv: string[] }[] = [];
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
     try {
-      const argv = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0');
-      const at = argv.findIndex((argument) => argument.endsWith('/svc.ts'));
-      if (at < 0 || argv[at + 1] !== program || argv[0] === 'ip') continue;
       const environment = readFileSync(`/proc/${entry}/environ`, 'utf8').split('\0');
-      if (environment.includes(`SVC_DATA_DIR=${dataDir}`)) return Number(entry);
+      if (!environment.includes(`SVC_DATA_DIR=${dataDir}`)) continue;
+      found.push({ pid: Number(entry), argv: readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0') });
     } catch {
-      // It ended while we looked.
+      // It ended while we looked, or is somebody else's.
     }
   }
-  return null;
+  return found;
+}
+
+function readJson<T>(file: string): T {
+  return JSON.parse(readFileSync(file, 'utf8')) as T;
 }
 
 function readPostmaster(dataDir: string, program: ProgramName): number | null {

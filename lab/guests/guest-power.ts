@@ -1,0 +1,76 @@
+/** Switches guests on and off: their place in the network and the process that talks inside. */
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Family } from '../traffic/exchanges.ts';
+import type { GuestProcessInput } from '../traffic/guest-process.ts';
+import type { TalkCounts } from '../traffic/talk.ts';
+import type { CertificateFiles } from '../traffic/web-service.ts';
+import type { WorldNames } from '../world/name-world.ts';
+import { type SupervisedProcess, superviseProcess } from '../world/supervise-process.ts';
+import type { GuestDefinition } from './guest-definition.ts';
+import { plugGuest, unplugGuest } from './plug-guest.ts';
+
+export interface GuestPowerDeps {
+  names: WorldNames;
+  reporter: Reporter;
+  outboundPerSecond: number;
+  certificate: () => CertificateFiles;
+  /** Called with the names of the guests that are on, whenever they change. */
+  changed: (running: ReadonlySet<string>) => void;
+}
+
+export interface GuestPower {
+  /** Nothing happens when the guest is on already. A guest that can't be switched on is off afterwards. */
+  switchOn(guest: GuestDefinition): Promise<void>;
+  /** Also clears what a guest left that nobody remembers to be on. */
+  switchOff(guest: GuestDefinition): Promise<void>;
+  /** Ends all guests' processes and leaves their namespaces to whoever removes the world. */
+  stopAll(): Promise<void>;
+  counts(name: string): TalkCounts | null;
+}
+
+/** Calls must come one after another. */
+export function createGuestPower(deps: GuestPowerDeps): GuestPower {
+  const processes = new Map<string, SupervisedProcess>();
+  const tell = () => deps.changed(new Set(processes.keys()));
+  const power: GuestPower = {
+    async switchOn(guest) {
+      if (processes.has(guest.name)) return;
+      await plugGuest(deps.names, guest);
+      const process = superviseGuest(deps, guest);
+      processes.set(guest.name, process);
+      try {
+        await process.start();
+      } catch (error) {
+        await power.switchOff(guest);
+        throw error;
+      }
+      tell();
+    },
+    async switchOff(guest) {
+      const process = processes.get(guest.name);
+      processes.delete(guest.name);
+      tell();
+      await process?.stop();
+      await unplugGuest(deps.names, guest);
+    },
+    async stopAll() {
+      const ending = [...processes.values()];
+      processes.clear();
+      tell();
+      await Promise.all(ending.map((process) => process.stop()));
+    },
+    counts: (name) => processes.get(name)?.counts() ?? null,
+  };
+  return power;
+}
+
+function superviseGuest(deps: GuestPowerDeps, guest: GuestDefinition): SupervisedProcess {
+  const families = guest.addresses.map((entry): Family => (entry.address.includes(':') ? 6 : 4));
+  const input: GuestProcessInput = {
+    families: [...new Set(families)],
+    outboundPerSecond: deps.outboundPerSecond,
+    ...deps.certificate(),
+  };
+  const namespace = deps.names.guestNamespacePrefix + guest.name;
+  return superviseProcess({ namespace, file: 'traffic/guest-process.ts', input, reporter: deps.reporter });
+}

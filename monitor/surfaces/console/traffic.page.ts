@@ -3,7 +3,6 @@ import { Type } from 'typebox';
 import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
-  type ChartArea,
   type ChartData,
   chart,
   chartJson,
@@ -48,7 +47,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, nowMs, '1h');
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
-      const [read, top, sensors, newest] = await Promise.all([
+      const [{ traffic, data, gaps }, top, sensors, newest] = await Promise.all([
         readChart(deps, site.id, range),
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, 50),
         deps.sensors.list(site.id),
@@ -61,8 +60,8 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
           actions: rangePicker({ url: request.url, range }),
         }),
         refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
-          newestStats(read.traffic, range),
-          trafficChart(request.url, site.id, read.data),
+          newestStats(traffic, range),
+          trafficChart(request.url, site.id, data),
           section(
             {
               title: 'Addresses',
@@ -78,7 +77,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
               title: 'Gaps',
               description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
             },
-            gapTable(read.gaps.slice(0, 50)),
+            gapTable(gaps),
           ),
         ]),
       ];
@@ -111,12 +110,16 @@ async function readChart(
   deps: ConsoleDeps,
   siteId: number,
   range: Range,
-): Promise<{ traffic: SiteTraffic; gaps: GapRow[]; data: ChartData }> {
-  const [traffic, gaps] = await Promise.all([
-    deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds),
-    deps.traffic.listGaps(siteId, range.fromMs, range.toMs, 500),
-  ]);
+): Promise<{ traffic: SiteTraffic; data: ChartData; gaps: GapRow[] }> {
+  const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
+  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, 50);
   const data: ChartData = {
+    areas: gaps.map((gap) => ({
+      fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
+      toMs: Math.min((gap.toMinute + 60) * 1000, range.toMs),
+      label: 'gap',
+      tone: 'warn',
+    })),
     timesMs: traffic.timesMs,
     stepMs: range.stepSeconds * 1000,
     range,
@@ -124,22 +127,8 @@ async function readChart(
       { label: 'In', role: 'in', values: traffic.inBps },
       { label: 'Out', role: 'out', values: traffic.outBps },
     ],
-    areas: gapAreas(gaps),
   };
-  return { traffic, gaps, data };
-}
-
-/** The gaps as areas, those of several captures as one: a line that falls in them may be a minute cut short. */
-function gapAreas(gaps: readonly GapRow[]): ChartArea[] {
-  const areas: { fromMs: number; toMs: number }[] = [];
-  for (const gap of gaps.toSorted((a, b) => a.fromMinute - b.fromMinute)) {
-    const fromMs = gap.fromMinute * 1000;
-    const toMs = gap.toMinute * 1000 + 60_000;
-    const last = areas.at(-1);
-    if (last && fromMs <= last.toMs) last.toMs = Math.max(last.toMs, toMs);
-    else areas.push({ fromMs, toMs });
-  }
-  return areas.map((area) => ({ ...area, label: 'Not wholly collected', tone: 'warn' }));
+  return { traffic, data, gaps };
 }
 
 function trafficChart(url: string, siteId: number, data: ChartData) {

@@ -218,6 +218,28 @@ test('what is not there is a page that says so to people and JSON to programs', 
   assert.match(answer.headers.get('content-type')!, /json/);
 });
 
+test('NET-2.2.8: programs read and set a site’s local prefixes under a session, at most 128 of them', async () => {
+  await using server = await startMonitorServer();
+  const path = `${server.url}/api/v1/sites/${server.siteId}/application-settings`;
+  assert.equal((await fetch(path)).status, 401);
+  const put = async (role: 'operator' | 'viewer', body: unknown, token?: string) => {
+    const { cookie, csrfToken } = await server.signIn(role);
+    const headers = { cookie, 'content-type': 'application/json', 'x-csrf-token': token ?? csrfToken };
+    return fetch(path, { method: 'PUT', headers, body: JSON.stringify(body) });
+  };
+  const saved = await put('operator', { local_cidrs: ['192.0.2.0/24', '2001:DB8::/48'] });
+  const expected = { site_id: server.siteId, local_cidrs: ['192.0.2.0/24', '2001:db8::/48'] };
+  assert.deepEqual(await saved.json(), expected);
+  const many = Array.from({ length: 129 }, (_, i) => `10.${i}.0.0/16`);
+  assert.equal((await put('operator', { local_cidrs: many })).status, 422);
+  assert.equal((await put('operator', { local_cidrs: ['lan'] })).status, 422);
+  assert.equal((await put('operator', { local_cidrs: [], more: 1 })).status, 422);
+  assert.equal((await put('operator', { local_cidrs: [] }, 'forged')).status, 403);
+  assert.equal((await put('viewer', { local_cidrs: [] })).status, 403);
+  const { cookie } = await server.signIn('viewer');
+  assert.deepEqual(await (await fetch(path, { headers: { cookie } })).json(), expected);
+});
+
 test('health tells that the process lives and that its database answers, to everybody and nothing more', async () => {
   await using server = await startMonitorServer();
   const read = async (path: string) => (await fetch(`${server.url}${path}`)).json();

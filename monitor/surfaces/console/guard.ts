@@ -23,6 +23,9 @@ export function guardConsole(deps: { operators: Operators; sessions: Sessions })
     const session = await deps.sessions.read(request.headers.cookie);
     const operator = session ? await deps.operators.find(session.personId) : null;
     if (!session || !operator) {
+      if (request.url.startsWith('/api/')) {
+        throw new HttpError(401, { code: 'unauthenticated', message: 'Sign in first.' });
+      }
       const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
       return reply.redirect(`/sign-in${next}`, 303);
     }

@@ -19,6 +19,7 @@ import type { Traffic } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
 import { registerDevicesPages } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
@@ -55,6 +56,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerOverviewPage(scope, deps);
     registerTrafficPage(scope, deps);
     registerApplicationsPage(scope, deps);
+    registerApplicationSettings(scope, deps);
     registerDevicesPages(scope, deps);
     registerSensorsPage(scope, deps);
     registerEventsPage(scope, deps);

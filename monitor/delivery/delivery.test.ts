@@ -222,6 +222,22 @@ test('NET-4.3: one allocation that always fails starves nobody', async () => {
   }
 });
 
+test('NET-4.3: an allocation whose failure ends the tick costs its own turn alone', async () => {
+  const addresses = ['203.0.113.26', '203.0.113.27'];
+  world.operations.targets = addresses.map((address) => target(address));
+  for (const address of addresses) {
+    await addMinutes(world, sensor, [{ minute: minutesAgo(2), address, rxBytes: 6, packets: 1 }]);
+  }
+  // A refused token ends a tick: the next call would be refused as well.
+  world.operations.intercept = (_request, response, path, body) => {
+    if (path !== '/protect/telemetry/' || !body.includes(addresses[0]!)) return false;
+    response.writeHead(401).end();
+    return true;
+  };
+  assert.equal((await tick()).counts.accepted, 0);
+  assert.equal((await tick()).counts.accepted, 1, 'the other one is first in line now');
+});
+
 test('NET-4.3: an unmatched or conflicting receipt acknowledges nothing', async () => {
   const address = '203.0.113.20';
   world.operations.targets = [target(address)];

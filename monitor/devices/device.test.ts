@@ -43,6 +43,11 @@ test('NET-2.1.4: a locally administered MAC is randomized, is no name and has no
   }
 });
 
+test('NET-2.1.4: a locally administered prefix is never looked up, even where the table has it', async () => {
+  assert.equal(await findManufacturer('02:60:8c:00:00:01'), null);
+  assert.equal(await findManufacturer('aa:00:04:00:00:01'), null);
+});
+
 test('NET-2.1.5: the bundled table names the maker by the longest prefix that it sold', async () => {
   assert.match((await findManufacturer('00:1b:21:00:00:01'))!, /^Intel/);
   // A 24-bit block whose owner the table calls the registry itself, with 28-bit blocks of others inside.

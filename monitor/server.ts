@@ -1,7 +1,7 @@
 /** The monitor's HTTP server: health, sensor API, destroy notices, console. */
 import { systemClock } from '#common/clock/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
-import { registerAssets } from '#service-kit/pages/index.ts';
+import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
@@ -24,6 +24,8 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
       await registerSensorApi(app, monitor);
       await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);
+      // The gallery is for whoever builds pages; production does not have it.
+      if (config.isDemoWorld) registerGallery(app);
       await registerConsole(app, { ...monitor, monitorUrl: () => config.publicUrl });
     },
   });

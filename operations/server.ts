@@ -7,7 +7,7 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
-import { registerAssets } from '#service-kit/pages/index.ts';
+import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
 
@@ -24,6 +24,8 @@ export function createServer(
     errorPage: renderErrorPage,
     async routes(app) {
       registerAssets(app);
+      // The gallery is for whoever builds pages; production does not have it.
+      if (settings.demoWorld) registerGallery(app);
       await registerPublic(app, {
         ...features,
         isDatabaseReady: async () => void (await features.database.pool.query('select 1')),

@@ -39,7 +39,10 @@ export const sensorSettings = {
     'SVC_SENSOR_ENROLMENT_TOKEN',
     'One-time token, used once while this sensor has no credential.',
   ),
-  node: textSetting('SVC_SENSOR_NODE', hostname(), "The hypervisor node's name in operations."),
+  node: optionalTextSetting(
+    'SVC_SENSOR_NODE',
+    "The hypervisor node's name in operations; unset means the host's name.",
+  ),
   spoolMiB: integerSetting(
     'SVC_SENSOR_SPOOL_MIB',
     160,
@@ -94,7 +97,7 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
     captures,
     replayFile: values.replayFile,
     enrolmentToken: values.enrolmentToken,
-    node: values.node,
+    node: values.node ?? hostname(),
     spoolBytesMax: values.spoolMiB * 1024 * 1024,
     logFormat: values.logFormat,
     logLevel: values.logLevel,

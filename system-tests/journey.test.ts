@@ -35,7 +35,7 @@ describe('the journey of a server', needsRoot, () => {
     return callApi<T>(demo.file, demo.file.full_key, method, path, body);
   };
 
-  test('API-2.1.1: one call deploys a server, which becomes a guest with real addresses', async () => {
+  test('API-4.b: one call deploys a server, which becomes a guest with real addresses', async () => {
     const body = { plan: 'kvm-1', image: 'debian-13', name: 'journey' };
     const answer = await call<ServerView>('POST', '/servers', body);
     assert.equal(answer.status, 201, JSON.stringify(answer.body));

@@ -83,6 +83,32 @@ test('NET-2.2.5: each direction has its owner, and internal traffic belongs to t
   assert.equal((await list(world, 'all')).bytes, 1100 + 7 + 11);
 });
 
+test('NET-2.2.5: over time each minute counts at its owner too, and what has no line of its own is in the rest', async () => {
+  await using world = await createMonitorWorld();
+  const spool = createSpool();
+  const other = usageRow({ name: 'example.org', clientBytes: 1, serverBytes: 2 });
+  await world.apply(
+    spool.upload([uplink([usageRow(), other]), bridge([usageRow(), other])]),
+    spool.upload([bridge([usageRow({ serverBytes: 50 })], testMinute + 60)]),
+  );
+  const steps = await world.applications.listSteps({
+    siteId: world.siteId,
+    view: 'outbound',
+    fromMs: testMinute * 1000,
+    toMs: testMinute * 1000 + 120_000,
+    stepSeconds: 60,
+    names: ['example.net'],
+  });
+  assert.deepEqual(
+    steps.toSorted((a, b) => a.timeMs - b.timeMs || b.bytes - a.bytes),
+    [
+      { timeMs: testMinute * 1000, name: 'example.net', bytes: 1100 },
+      { timeMs: testMinute * 1000, name: null, bytes: 3 },
+      { timeMs: testMinute * 1000 + 60_000, name: 'example.net', bytes: 150 },
+    ],
+  );
+});
+
 test('NET-2.4.4: an address has its own Internet applications, with when it last sent itself', async () => {
   await using world = await createMonitorWorld();
   const asClient = usageRow({

@@ -8,12 +8,12 @@
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addMinutes } from './add-minutes.ts';
-import { type ApplicationView, listApplications } from './list-applications.ts';
+import { type ApplicationView, listApplicationSteps, listApplications } from './list-applications.ts';
 import * as store from './store.ts';
 
 export { describeService } from './catalog.ts';
 export { type ApplicationView, applicationViews } from './list-applications.ts';
-export type { AddressApplication, ApplicationRow, ApplicationUse } from './store.ts';
+export type { AddressApplication, ApplicationRow, ApplicationStep, ApplicationUse } from './store.ts';
 
 export interface Applications {
   /** Makes the partitions; outside the transaction that adds to them. */
@@ -44,6 +44,15 @@ export interface Applications {
     toMs: number,
     limit: number,
   ): Promise<store.ApplicationUse>;
+  /** Bytes over time of some applications of the list, and under a null name of all others; steps without any are left out. */
+  listSteps(range: {
+    siteId: number;
+    view: ApplicationView;
+    fromMs: number;
+    toMs: number;
+    stepSeconds: number;
+    names: readonly string[];
+  }): Promise<store.ApplicationStep[]>;
 }
 
 export function createApplications(deps: { db: () => Queryable }): Applications {
@@ -54,6 +63,7 @@ export function createApplications(deps: { db: () => Queryable }): Applications 
     addMinutes,
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       store.readAddressApplications(db(), { siteId, address, fromMinute, toMinute }),
+    listSteps: (range) => listApplicationSteps(db(), range),
     list: (siteId, view, fromMs, toMs, limit) =>
       listApplications(db(), { siteId, view, fromMs, toMs, limit }),
   };

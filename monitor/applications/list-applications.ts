@@ -1,5 +1,5 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type ApplicationUse, sumApplications } from './store.ts';
+import { type ApplicationStep, type ApplicationUse, sumApplicationSteps, sumApplications } from './store.ts';
 
 /** The console's views (NET-2.2.1); the first is the default. */
 export const applicationViews = {
@@ -18,4 +18,20 @@ export function listApplications(
 ): Promise<ApplicationUse> {
   const { scope, direction } = applicationViews[options.view];
   return sumApplications(db, { ...options, scope, direction });
+}
+
+/** Bytes over time of these names and of the rest, counted as in the list. */
+export function listApplicationSteps(
+  db: Queryable,
+  options: {
+    siteId: number;
+    view: ApplicationView;
+    fromMs: number;
+    toMs: number;
+    stepSeconds: number;
+    names: readonly string[];
+  },
+): Promise<ApplicationStep[]> {
+  const { scope, direction } = applicationViews[options.view];
+  return sumApplicationSteps(db, { ...options, scope, direction });
 }

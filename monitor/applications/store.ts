@@ -170,27 +170,27 @@ export interface ApplicationUse {
   attributedBytes: number;
 }
 
+export interface ViewRange {
+  siteId: number;
+  /** Null: every scope and direction. */
+  scope: string | null;
+  direction: string | null;
+  fromMs: number;
+  toMs: number;
+}
+
+const inView = (range: ViewRange) => sql`site_id = ${range.siteId}
+    and minute >= to_timestamp(${range.fromMs / 1000}) and minute < to_timestamp(${range.toMs / 1000})
+    and (${range.scope}::text is null or (scope = ${range.scope} and direction = ${range.direction}))`;
+
 /**
- * One vantage owns each site-minute, scope and direction: the uplink for Internet traffic when it saw bytes, the bridges
- * for internal traffic; the other stands in only where the owner is idle or absent. What the other saw beside it keeps
- * its names and no bytes.
+ * The facts of a view as `judged`, each with whether its vantage owns its site-minute, scope and direction: the uplink
+ * for Internet traffic when it saw bytes, the bridges for internal traffic; the other stands in only where the owner is
+ * idle or absent. What the other saw beside it keeps its names and no bytes.
  */
-export async function sumApplications(
-  db: Queryable,
-  options: {
-    siteId: number;
-    scope: string | null;
-    direction: string | null;
-    fromMs: number;
-    toMs: number;
-    limit: number;
-  },
-): Promise<ApplicationUse> {
-  const inRange = sql`site_id = ${options.siteId}
-    and minute >= to_timestamp(${options.fromMs / 1000}) and minute < to_timestamp(${options.toMs / 1000})
-    and (${options.scope}::text is null or (scope = ${options.scope} and direction = ${options.direction}))`;
-  const { rows } = await sql<ApplicationRow & { total: number; allBytes: number; attributedBytes: number }>`
-    with f as materialized (select * from application_facts where ${inRange}),
+const judgedFacts = (
+  range: ViewRange,
+) => sql`f as materialized (select * from application_facts where ${inView(range)}),
     owners as (
       select minute, scope, direction, case
         when scope = 'internal' then case when bool_or(vantage = 'bridge' and bytes > 0) then 'bridge' else 'uplink' end
@@ -198,7 +198,16 @@ export async function sumApplications(
       from (select minute, scope, direction, vantage, sum(inbound_bytes + outbound_bytes) as bytes
         from f group by minute, scope, direction, vantage) seen
       group by minute, scope, direction),
-    judged as (select f.*, o.vantage = f.vantage as owns from f join owners o using (minute, scope, direction)),
+    judged as (select f.*, o.vantage = f.vantage as owns from f join owners o using (minute, scope, direction))`;
+
+/** A range's applications by bytes, largest first, with the busiest pair of each. */
+export async function sumApplications(
+  db: Queryable,
+  options: ViewRange & { limit: number },
+): Promise<ApplicationUse> {
+  const inRange = inView(options);
+  const { rows } = await sql<ApplicationRow & { total: number; allBytes: number; attributedBytes: number }>`
+    with ${judgedFacts(options)},
     named as (
       select name, protocol, server_port, (array_agg(evidence order by ${evidenceStrength} desc))[1] as evidence,
         bool_or(is_attributed) as is_attributed, max(vantage) filter (where owns) as owner,
@@ -233,4 +242,26 @@ export async function sumApplications(
     bytes: first?.allBytes ?? 0,
     attributedBytes: first?.attributedBytes ?? 0,
   };
+}
+
+export interface ApplicationStep {
+  timeMs: number;
+  /** Null: all that are not among the names asked for. */
+  name: string | null;
+  bytes: number;
+}
+
+/** Bytes of these names in steps, both directions together, at the owning vantage; the rest under null. */
+export async function sumApplicationSteps(
+  db: Queryable,
+  range: ViewRange & { stepSeconds: number; names: readonly string[] },
+): Promise<ApplicationStep[]> {
+  const step = range.stepSeconds;
+  const { rows } = await sql<ApplicationStep>`
+    with ${judgedFacts(range)}
+    select floor(extract(epoch from minute) / ${step}) * ${step * 1000}::float8 as "timeMs",
+      case when name = any(${[...range.names]}::text[]) then name end as name,
+      sum(inbound_bytes + outbound_bytes)::float8 as bytes
+    from judged where owns group by 1, 2`.execute(db);
+  return rows;
 }

@@ -163,7 +163,8 @@ async function readBounded(response: Response): Promise<string> {
 }
 
 function faultOf(status: number, text: string): OperationsError {
-  if (status >= 300 && status < 400) return new OperationsError('redirected');
+  if (status < 300) return new OperationsError('malformed');
+  if (status < 400) return new OperationsError('redirected');
   if (status === 401) return new OperationsError('unauthorized');
   if (status === 403) return new OperationsError('permission_missing', namedPermission(text));
   if (status >= 400 && status < 500 && status !== 408 && status !== 429)

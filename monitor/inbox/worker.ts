@@ -15,6 +15,8 @@ import { findDueShares, findNext, pruneUploads } from './store.ts';
 
 const shares = 4;
 const pollMs = 1_000;
+/** Uploads of a share in one go; then sites' minutes are brought up to date, so that a backlog does not hide them. */
+const batchMax = 50;
 const pruneMs = 3_600_000;
 
 export interface InboxWorker extends Part {
@@ -33,7 +35,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
   async function applyShare(share: number): Promise<number> {
     const name = `inbox ${share}`;
     let applied = 0;
-    while (!stopping.signal.aborted) {
+    while (!stopping.signal.aborted && applied < batchMax) {
       const term = await takeLease(deps.db(), name, holder, ttlSeconds);
       if (term === null) return applied;
       const next = await findNext(deps.db(), share, shares);
@@ -71,8 +73,9 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
     let prunedAtMs = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       nap = new AbortController();
+      let applied = 0;
       try {
-        await tick();
+        applied = await tick();
         if (deps.clock.monotonicMs() - prunedAtMs > pruneMs) {
           await pruneUploads(deps.db());
           prunedAtMs = deps.clock.monotonicMs();
@@ -84,7 +87,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
         if (text !== lastError) deps.reporter.error('inbox failed', { error: text });
         lastError = text;
       }
-      await deps.clock.wait(pollMs, AbortSignal.any([nap.signal, stopping.signal]));
+      if (applied === 0) await deps.clock.wait(pollMs, AbortSignal.any([nap.signal, stopping.signal]));
     }
     for (let share = 0; share < shares; share += 1) {
       await releaseLease(deps.db(), `inbox ${share}`, holder).catch(() => {});

@@ -103,3 +103,27 @@ test('a pool of the same prefix is made once for each cluster', async () => {
   );
   assert.equal(held.rows[0].pools, 1);
 });
+
+test('guests that stand already are handed out first, whole, with their MAC, and again after their server is gone', async () => {
+  const guest = { name: 'a', mac: '52:54:00:5e:00:11', addresses: ['203.0.113.77', '2001:db8:113::77'] };
+  await using replayed = await createWorld({
+    hypervisor: (usual) => ({ ...usual, preparedGuests: [guest] }),
+  });
+  const { tenant } = await replayed.createCustomer('Replayed');
+  const first = await replayed.deploy(tenant, 'first');
+  const second = await replayed.deploy(tenant, 'second');
+  const inventory = async () =>
+    (await replayed.servers.listInventory({ afterId: 0, limit: 10 })).vms.map(({ id, interfaces }) => ({
+      id,
+      mac: interfaces[0]!.macAddress,
+      addresses: interfaces[0]!.addresses,
+    }));
+  const [one, two] = await inventory();
+  assert.deepEqual(one, { id: first.serverId, mac: guest.mac, addresses: guest.addresses });
+  assert.deepEqual([two?.id, two?.addresses.includes('203.0.113.77')], [second.serverId, false]);
+  await replayed.servers.destroyServer(systemActor, tenant.id, first.serverId);
+  await replayed.jobs.drain();
+  const third = await replayed.deploy(tenant, 'third');
+  const again = (await inventory()).find((vm) => vm.id === third.serverId);
+  assert.deepEqual([again?.mac, again?.addresses], [guest.mac, guest.addresses]);
+});

@@ -33,7 +33,7 @@ export interface Traffic {
   nowMs: number;
 }
 
-/** Longest range of exact minutes: 7 days of one address are 10,080 rows. */
+/** Longest range of exact minutes: 7 days of one address are 10,080 rows. An hour more, because ranges end on whole steps. */
 const minutesRangeDaysMax = 7;
 
 export async function readTraffic(
@@ -63,6 +63,25 @@ export async function readTraffic(
   };
 }
 
+/** The chart's steps alone, for whoever asks for them again and again. */
+export async function readSteps(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+  range: TrafficRange,
+): Promise<store.StepRow[]> {
+  return store.listSteps(db, scopeOf(actor, subject), range);
+}
+
+/** The applications of the last 24 hours alone. */
+export async function readApplications(
+  db: Queryable,
+  actor: Actor,
+  subject: TrafficSubject,
+): Promise<store.ApplicationRow[]> {
+  return store.listApplications(db, scopeOf(actor, subject));
+}
+
 /** The newest minute of each of these servers that the actor reaches; a server without any is absent. */
 export async function readLatest(
   db: Queryable,
@@ -81,13 +100,18 @@ export async function readMinutes(
   subject: TrafficSubject,
   range: { fromMs: number; toMs: number },
 ): Promise<store.MinuteRow[]> {
-  if (range.toMs - range.fromMs > (minutesRangeDaysMax * 24 + 1) * 3_600_000) {
+  if (!hasExactMinutes(range)) {
     throw new CodedError(
       'protect_traffic.range_too_long',
       `Exact minutes are given for at most ${minutesRangeDaysMax} days at a time. Choose a shorter range.`,
     );
   }
   return store.listMinutes(db, scopeOf(actor, subject), range);
+}
+
+/** False for a range that is too long for `readMinutes`. */
+export function hasExactMinutes(range: { fromMs: number; toMs: number }): boolean {
+  return range.toMs - range.fromMs <= (minutesRangeDaysMax * 24 + 1) * 3_600_000;
 }
 
 function scopeOf(actor: Actor, subject: TrafficSubject): store.SeriesScope {

@@ -8,6 +8,7 @@
 
 import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
+import { beginAgain, noteMac, noteState } from './flow-record.ts';
 import { Field, Flag, FlowTable, flowWords } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
@@ -17,20 +18,10 @@ import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import type { NameTable } from './name-table.ts';
 import { Naming } from './naming.ts';
 import { Packet, Protocol, Verdict } from './packet.ts';
+import { emptyTotals, type Totals } from './totals.ts';
 import { openTunnel } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
-
-/** Counters of the open minute, or of the whole file. */
-export interface Totals {
-  packets: number;
-  ipPackets: number;
-  ipBytes: number;
-  nonIpPackets: number;
-  parserDropped: number;
-  kernelDropped: number;
-  detailTruncated: number;
-}
 
 /** Sizes of an engine's tables. */
 export interface EngineSizes {
@@ -233,60 +224,19 @@ export class Engine {
       this.#judgeSides(base);
       this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
     }
-    if (this.#keepsOwners && p.macAt >= 0) this.#noteMac(p, base, side);
-    if (p.protocol === Protocol.tcp) {
-      // A handshake may start the flow anew and a request may rename it, which books what came before.
-      this.#inspect(p, base, side, 0, 0);
-      this.#add(words, sums, base, side, bytes, packets);
-      this.#noteState(p, base, side);
-    } else {
-      // What is found in a tunnel may need room, so this flow is complete before anybody looks inside.
-      this.#add(words, sums, base, side, bytes, packets);
-      this.#noteState(p, base, side);
-      this.#inspect(p, base, side, 0, 0);
-    }
     this.#side = side;
-    return base;
-  }
-
-  #add(
-    words: Int32Array,
-    sums: Float64Array,
-    base: number,
-    side: number,
-    bytes: number,
-    packets: number,
-  ): void {
+    if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
+    // A handshake may start the flow anew and a request may rename it, which books what came before.
+    if (p.protocol === Protocol.tcp) this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
     words[base + Field.lastSent + side] = this.offsetMs;
     words[base + Field.lastSeen] = this.now;
-  }
-
-  /** What the packet changes in the life of its flow. */
-  #noteState(p: Packet, base: number, side: number): void {
-    const words = this.flows.words;
-    const before = words[base + Field.flags]!;
-    let flags = before | (Flag.sent << side);
-    if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
-    if (p.protocol === Protocol.tcp && p.tcpFlags > 0) {
-      if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
-      if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-      if (p.dataEnd > p.dataAt) flags &= ~Flag.unanswered;
-    }
-    if (flags !== before) words[base + Field.flags] = flags;
-  }
-
-  #noteMac(p: Packet, base: number, side: number): void {
-    const words = this.flows.words;
-    const at = base + Field.mac + side * 2;
-    const high = p.view.getUint16(p.macAt) | (p.vlan << 16);
-    const low = p.view.getInt32(p.macAt + 2);
-    if (words[at] === high && words[at + 1] === low) return;
-    if (words[at] === 0 && words[at + 1] === 0) {
-      words[at] = high;
-      words[at + 1] = low;
-    } else words[base + Field.flags]! |= Flag.macConflict << side;
+    noteState(words, base, side, p);
+    // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
+    // fragments is looked at when it is whole.
+    if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
+    return base;
   }
 
   #inspect(p: Packet, base: number, side: number, tunnel: number, depth: number): void {
@@ -321,7 +271,7 @@ export class Engine {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#naming.onNewFlow(base, p, side, this.now, false);
     }
-    this.#noteState(p, base, side);
+    noteState(flows.words, base, side, p);
     this.#inspect(p, base, side, path, depth + 1);
   }
 
@@ -338,7 +288,7 @@ export class Engine {
     return this.#local.isLocal(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
   }
 
-  /** No flow had room: the addresses still get their bytes, and the row goes under the remote address. */
+  /** No flow had room: the addresses still get their bytes, the rest is counted as truncated. */
   #countWithoutFlow(p: Packet, bytes: number, packets: number): void {
     const words = this.#scratch;
     words[0] = p.source0;
@@ -360,12 +310,7 @@ export class Engine {
   #restart(base: number): void {
     this.#onRemove(base);
     const { words, sums } = this.flows;
-    const kept = Flag.alive | Flag.lowerIsLocal | Flag.higherIsLocal | Flag.inner;
-    words[base + Field.flags]! &= kept;
-    words[base + Field.name] = words[base + Field.evidence] = 0;
-    words.fill(0, base + Field.stream, base + Field.mac);
-    words.fill(0, base + Field.packets, base + Field.lastSeen);
-    sums[(base + Field.bytes) >> 1] = sums[((base + Field.bytes) >> 1) + 1] = 0;
+    beginAgain(words, sums, base);
   }
 
   #onRemove(base: number): void {
@@ -377,17 +322,4 @@ export class Engine {
   #onTruncated(packets: number): void {
     this.totals.detailTruncated += packets;
   }
-}
-
-/** Counters at zero. */
-export function emptyTotals(): Totals {
-  return {
-    packets: 0,
-    ipPackets: 0,
-    ipBytes: 0,
-    nonIpPackets: 0,
-    parserDropped: 0,
-    kernelDropped: 0,
-    detailTruncated: 0,
-  };
 }

@@ -266,7 +266,8 @@ function listEnd(
   const port = side === 0 ? ports >>> 16 : ports & 0xffff;
   return {
     ip: formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!),
-    port: portProtocols.has(protocol) ? port : null,
+    // Fragments whose first never came have no ports.
+    port: portProtocols.has(protocol) && ports !== 0 ? port : null,
   };
 }
 

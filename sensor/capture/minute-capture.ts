@@ -4,10 +4,11 @@
  * The frame's own time decides its minute. A frame of a later minute closes the open one; one that comes late counts
  * in the open minute, unless it is more than a minute late: then the clock was set back, and the minute it says opens.
  */
-import { Engine, emptyTotals } from './engine.ts';
+import { Engine } from './engine.ts';
 import type { Capture, CaptureOptions, LocalScope } from './index.ts';
 import type { MinuteReport } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
+import { emptyTotals } from './totals.ts';
 
 const minuteSeconds = 60;
 /** Silent minutes between two frames that are still reported one by one; a longer jump is a clock that was set. */
@@ -23,7 +24,7 @@ const sizes = {
 };
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;
-const namesMax = 16_384;
+const namesMax = 12_288;
 
 export class MinuteCapture implements Capture {
   readonly #options: CaptureOptions;

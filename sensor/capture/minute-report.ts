@@ -30,9 +30,9 @@ export interface MinuteReport {
   /** How much of the minute this capture listened, milliseconds, at most 60,000. */
   observedMs: number;
   totals: CaptureTotals;
-  /** Exact counters of addresses; complete for local ones, whatever else overflows. */
+  /** Exact counters of addresses; complete for local ones, whatever else overflows. At most 4,096 remote ones. */
   hosts: HostCounters[];
-  /** At most 4,096 rows (NET-8.6). Bytes that found no row are in `totals.detailTruncated`. */
+  /** The 4,096 largest rows at most (NET-8.6). Packets that found no row are in `totals.detailTruncated`. */
   usage: UsageRow[];
 }
 

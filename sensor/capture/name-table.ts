@@ -28,7 +28,7 @@ export class NameTable {
     this.#namesMax = namesMax;
     this.#seed = seed;
     this.#registrableDomain = registrableDomain;
-    this.#arena = new Uint8Array(namesMax * 32);
+    this.#arena = new Uint8Array(namesMax * 36);
     this.#starts = new Int32Array(namesMax + 1);
     this.#index = new Int32Array(1 << Math.ceil(Math.log2(namesMax * 2)));
   }

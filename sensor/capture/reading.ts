@@ -2,12 +2,13 @@
  * Reads a whole capture file through the same engine: no minutes, nothing evicted as long as the file is of a
  * sensible size, and a list of everything that was found.
  */
-import { Engine, type Totals } from './engine.ts';
+import { Engine } from './engine.ts';
 import type { CaptureOptions } from './index.ts';
 import { type ListedAnswer, type ListedConversation, type ListedFlow, Listing } from './listing.ts';
 import { randomKey } from './minute-capture.ts';
 import type { HostCounters, UsageRow } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
+import type { Totals } from './totals.ts';
 
 export interface ReadingOptions {
   registrableDomain(host: string): string | null;

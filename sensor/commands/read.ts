@@ -11,6 +11,8 @@ import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/pac
 import { type FileFacts, renderJson } from './read-json.ts';
 import { renderTables } from './read-tables.ts';
 
+const packetsOfPipeMax = 1 << 20;
+
 export interface ReadOptions {
   json?: boolean;
   local?: string[];
@@ -46,8 +48,8 @@ export function readFrames(
   const reading = createReading({
     registrableDomain: (host) => getDomain(host, { allowPrivateDomains: false }),
     local,
-    // The smallest record of a packet is 16 bytes of header and an IP header.
-    packetsMax: Math.ceil(file.size / 36),
+    // The smallest record of a packet is 16 bytes of header and an IP header; a pipe does not tell its size.
+    packetsMax: file.size > 0 ? Math.ceil(file.size / 36) : packetsOfPipeMax,
   });
   const facts: FileFacts = { linkType: file.linkTypes[0] ?? null, firstAt: null, lastAt: null };
   const unsupported = new Map<number, number>();

@@ -10,6 +10,9 @@ test(`kill -9, ${kills} times at random: every minute is the truth or an exact g
 });
 
 test('the same proof notices a sensor that keeps its numbers in memory', async () => {
-  const offences = await runKills(6, 7, 'numbers_kept_in_memory', () => {});
-  assert.notEqual(offences.length, 0);
+  // Where a kill falls is chance; what may not happen is that the fault passes every run.
+  for (const seed of [7, 8, 9, 10, 11]) {
+    if ((await runKills(8, seed, 'numbers_kept_in_memory', () => {})).length > 0) return;
+  }
+  assert.fail('five runs of kills did not notice the planted fault');
 });

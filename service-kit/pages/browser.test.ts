@@ -57,6 +57,8 @@ async function open(
     ...options,
   });
   const page = await context.newPage();
+  // A busy machine may be slow; it is no failure of the pages.
+  page.setDefaultTimeout(120_000);
   const complaints: string[] = [];
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));

@@ -12,6 +12,9 @@ import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   badge,
+  type ChartData,
+  chart,
+  chartJson,
   code,
   formatBytes,
   formatCount,
@@ -19,6 +22,7 @@ import {
   html,
   notice,
   pageHeader,
+  type Range,
   rangePicker,
   readRange,
   refreshing,
@@ -38,6 +42,9 @@ const Query = Type.Object({
   view: Type.Optional(Type.String()),
 });
 const rowsMax = 100;
+const gapsMax = 100;
+/** Applications with a line of their own; the palette has eight colours. */
+const linesMax = 5;
 
 const evidenceWords: Readonly<Record<string, string>> = {
   ip_protocol: 'IP protocol',
@@ -57,14 +64,16 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, nowMs, '1h');
       const view = readView(request.query.view);
-      const [use, collection] = await Promise.all([
+      const [use, collection, gaps] = await Promise.all([
         deps.applications.list(site.id, view, range.fromMs, range.toMs, rowsMax),
         deps.traffic.readCollection(site.id, range.fromMs, range.toMs),
+        deps.traffic.listGaps(site.id, range.fromMs, range.toMs, gapsMax),
       ]);
+      const data = await readChart(deps, site.id, view, range, chartNames(use));
       const content = [
         pageHeader({
           title: 'Applications',
-          state: collectionState(collection),
+          state: collectionState(collection, gaps.length),
           actions: rangePicker({ url: request.url, range }),
         }),
         tabs(
@@ -78,6 +87,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
         refreshing({ id: 'applications', url: request.url, everySeconds: 60 }, [
           collectionNotices(collection),
           attributionStats(use, collection),
+          applicationChart(request.url, site.id, data, use),
           applicationTable(use, nowMs),
         ]),
       ];
@@ -89,17 +99,79 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       );
     },
   );
+
+  app.get(
+    '/sites/:siteId/applications.json',
+    { schema: { params: SiteParams, querystring: Query } },
+    async (request) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const range = readRange(request.query, Date.now(), '1h');
+      const view = readView(request.query.view);
+      const use = await deps.applications.list(site.id, view, range.fromMs, range.toMs, rowsMax);
+      return chartJson('bit/s', await readChart(deps, site.id, view, range, chartNames(use)));
+    },
+  );
+}
+
+/** The largest names; services of one name share a line. */
+function chartNames(use: ApplicationUse): string[] {
+  const names = use.rows.filter((row) => row.inboundBytes !== null).map((row) => row.name);
+  return [...new Set(names)].slice(0, linesMax);
+}
+
+async function readChart(
+  deps: ConsoleDeps,
+  siteId: number,
+  view: ApplicationView,
+  range: Range,
+  names: readonly string[],
+): Promise<ChartData> {
+  const { fromMs, toMs, stepSeconds } = range;
+  const [traffic, steps] = await Promise.all([
+    deps.traffic.readSiteTraffic(siteId, fromMs, toMs, stepSeconds),
+    deps.applications.listSteps({ siteId, view, fromMs, toMs, stepSeconds, names }),
+  ]);
+  const bytes = new Map(steps.map((step) => [`${step.timeMs} ${step.name ?? ''}`, step.bytes]));
+  const hasRest = steps.some((step) => step.name === null);
+  const line = (label: string, name: string) => ({
+    label,
+    values: traffic.timesMs.map((timeMs, i) => {
+      const seconds = traffic.minutes[i]! * 60;
+      return seconds === 0 ? null : ((bytes.get(`${timeMs} ${name}`) ?? 0) * 8) / seconds;
+    }),
+  });
+  const series = names.map((name) => line(name, name));
+  if (hasRest) series.push(line('all others', ''));
+  return { timesMs: traffic.timesMs, stepMs: stepSeconds * 1000, series };
+}
+
+function applicationChart(url: string, siteId: number, data: ChartData, use: ApplicationUse) {
+  if (use.rows.length === 0) return '';
+  const query = url.split('?')[1];
+  return chart({
+    id: 'site-applications',
+    title: 'Largest applications',
+    unit: 'bit/s',
+    data,
+    dataUrl: `/sites/${siteId}/applications.json${query ? `?${query}` : ''}`,
+    refreshSeconds: 60,
+    source: 'both directions together, each minute at one vantage; gaps are not filled',
+  });
 }
 
 function readView(text: string | undefined): ApplicationView {
   return text !== undefined && Object.hasOwn(applicationViews, text) ? (text as ApplicationView) : 'outbound';
 }
 
-function collectionState(collection: Collection) {
+function collectionState(collection: Collection, gaps: number) {
   if (collection.captureMinutes === 0)
     return { tone: 'neutral', text: 'Nothing was collected in this range.' } as const;
   if (collection.parserDropped > 0)
     return { tone: 'warn', text: 'Partial: packets were lost before they could be named.' } as const;
+  if (gaps > 0) {
+    const count = gaps >= gapsMax ? `${gapsMax} or more` : formatCount(gaps);
+    return { tone: 'warn', text: `Partial: ${count} ${gaps === 1 ? 'gap' : 'gaps'} in this range.` } as const;
+  }
   return { tone: 'good', text: 'Every packet that reached a capture was counted.' } as const;
 }
 

@@ -115,6 +115,10 @@ test("a gap is null in the chart's data and empty in its CSV, never 0", async ()
   const json = JSON.parse(text) as { unit: string; series: { label: string; values: (number | null)[] }[] };
   assert.equal(json.unit, 'bit/s');
   assert.deepEqual(json.series[0]!.values, [null, null, 1_000_000]);
+  const used = await visitor.get(`/sites/${server.siteId}/applications.json?${query}`);
+  assert.deepEqual((JSON.parse(used.text) as typeof json).series, [
+    { label: 'example.net', role: 'line', isExpected: false, values: [null, null, (1100 * 8) / 60] },
+  ]);
   const csv = (await visitor.get(`/sites/${server.siteId}/traffic.csv?${query}`)).text.split('\r\n');
   assert.match(csv[1]!, /^[^,]+,,,,,0$/);
   assert.match(csv[3]!, /^[^,]+,1000000,100000,[\d.]+,1,1$/);

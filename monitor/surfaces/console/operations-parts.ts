@@ -247,7 +247,7 @@ export function noticePanel(
     viewer.canChange &&
       (status === null
         ? actionButton({ ...create, label: 'Create signing secret', kind: 'primary' })
-        : drawer(
+        : html`<div class="actions">${drawer(
             {
               id: 'new-secret',
               open: 'Create a new secret',
@@ -261,6 +261,6 @@ export function noticePanel(
                 'Notices that are signed with the present secret are refused at once, until operations has the new one.',
               submit: 'Create new secret',
             }),
-          )),
+          )}</div>`),
   ];
 }

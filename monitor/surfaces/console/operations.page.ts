@@ -2,9 +2,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type ConnectionView, OperationsError } from '#monitor/connection/index.ts';
+import type { FeedState } from '#monitor/delivery/index.ts';
+import type { ImportState } from '#monitor/inventory/index.ts';
 import { requireOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
-import { type Html, isConfirmed, pageHeader, section, type Tone, toast } from '#service-kit/pages/index.ts';
+import {
+  formatAge,
+  type Html,
+  isConfirmed,
+  pageHeader,
+  section,
+  type Tone,
+  toast,
+} from '#service-kit/pages/index.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -65,14 +75,21 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
 
   app.post(
     '/operations/clusters',
-    { schema: { body: Type.Object({ cluster_id: Type.Integer({ minimum: 1 }), site_id: Type.String() }) } },
+    {
+      schema: {
+        body: Type.Object({
+          cluster_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
+          site_id: Type.String({ pattern: '^[0-9]{0,15}$' }),
+        }),
+      },
+    },
     (request, reply) =>
       attempt(deps, request, reply, 'mapped', async () => {
-        const { cluster_id: clusterId, site_id } = request.body;
+        const { cluster_id, site_id } = request.body;
         const siteId = site_id === '' ? null : Number(site_id);
         if (siteId !== null && !(await deps.sites.find(siteId)))
           throw new ShownFault('There is no such site.');
-        await deps.sites.mapCluster(viewerOf(request).actor, clusterId, siteId);
+        await deps.sites.mapCluster(viewerOf(request).actor, Number(cluster_id), siteId);
       }),
   );
 
@@ -133,7 +150,7 @@ async function showOperations(
   const content = [
     pageHeader({
       title: 'Operations',
-      state: stateOf(view, [inventory.lastError, telemetry?.lastError ?? null]),
+      state: stateOf(view, inventory, telemetry, nowMs),
     }),
     section(
       {
@@ -179,7 +196,6 @@ async function showOperations(
     reply,
     {
       title: 'Operations',
-      isNarrow: true,
       status: shown.fault ? 422 : 200,
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
@@ -189,11 +205,18 @@ async function showOperations(
 
 function stateOf(
   view: ConnectionView | null,
-  errors: readonly (string | null)[],
+  inventory: ImportState,
+  telemetry: FeedState | null,
+  nowMs: number,
 ): { tone: Tone; text: string } {
   if (!view) return { tone: 'neutral', text: 'Not connected yet.' };
   if (!view.isEnabled) return { tone: 'warn', text: 'Disabled: nothing is imported and nothing delivered.' };
-  const fault = view.checkError ?? errors.find((error) => error !== null);
+  const fault = view.checkError ?? inventory.lastError ?? telemetry?.lastError;
   if (fault) return { tone: 'bad', text: fault };
-  return { tone: 'good', text: 'Connected.' };
+  const minute = telemetry?.latestAcknowledgedMinute ?? null;
+  if (minute === null) return { tone: 'neutral', text: 'Connected. No minute has been delivered yet.' };
+  return {
+    tone: 'good',
+    text: `Connected. The newest minute there ended ${formatAge((minute + 60) * 1000, nowMs)}.`,
+  };
 }

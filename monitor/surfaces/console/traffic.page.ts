@@ -47,9 +47,8 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, nowMs, '1h');
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
-      const [read, gaps, top, sensors, newest] = await Promise.all([
+      const [{ traffic, data, gaps }, top, sensors, newest] = await Promise.all([
         readChart(deps, site.id, range),
-        deps.traffic.listGaps(site.id, range.fromMs, range.toMs, 50),
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, 50),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
@@ -61,8 +60,8 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
           actions: rangePicker({ url: request.url, range }),
         }),
         refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
-          newestStats(read.traffic, range),
-          trafficChart(request.url, site.id, read.data),
+          newestStats(traffic, range),
+          trafficChart(request.url, site.id, data),
           section(
             {
               title: 'Addresses',
@@ -111,9 +110,16 @@ async function readChart(
   deps: ConsoleDeps,
   siteId: number,
   range: Range,
-): Promise<{ traffic: SiteTraffic; data: ChartData }> {
+): Promise<{ traffic: SiteTraffic; data: ChartData; gaps: GapRow[] }> {
   const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
+  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, 50);
   const data: ChartData = {
+    areas: gaps.map((gap) => ({
+      fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
+      toMs: Math.min((gap.toMinute + 60) * 1000, range.toMs),
+      label: 'gap',
+      tone: 'warn',
+    })),
     timesMs: traffic.timesMs,
     stepMs: range.stepSeconds * 1000,
     range,
@@ -122,7 +128,7 @@ async function readChart(
       { label: 'Out', role: 'out', values: traffic.outBps },
     ],
   };
-  return { traffic, data };
+  return { traffic, data, gaps };
 }
 
 function trafficChart(url: string, siteId: number, data: ChartData) {

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
+import { noticePath, signNotice, verifyNotice } from '#contracts/destroy-notice/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import { createHttpServer, type HttpServer, parseStrictJson } from '#service-kit/http/index.ts';
@@ -186,6 +186,13 @@ test('NET-2.8: only plain decimal seconds are a timestamp', async () => {
 test('NET-5.4: exactly five minutes either way are accepted, and each second beyond is refused', async () => {
   const body = notice([]);
   for (let offset = -305; offset <= 305; offset += 1) {
+    const { 'x-operations-timestamp': stamp, 'x-operations-signature': signature } = signed(
+      body,
+      String(nowSeconds + offset),
+    );
+    const isFresh = verifyNotice(secret, stamp, signature, Buffer.from(body), nowSeconds);
+    assert.equal(isFresh, Math.abs(offset) <= 300, `offset ${offset}`);
+    if (Math.abs(offset) < 298) continue;
     const { status } = await send(body, signed(body, String(nowSeconds + offset)));
     assert.equal(status, Math.abs(offset) <= 300 ? 200 : 401, `offset ${offset}`);
   }

@@ -2,7 +2,13 @@
  * The Protect page. It says first how fresh it is, then draws, then lists: minutes with their exact bytes, and the
  * applications of the last 24 hours. What was not observed is a gap and reads "unknown", never 0.
  */
-import type { ApplicationRow, MinuteRow, Traffic } from '#operations/protect-traffic/index.ts';
+import {
+  type ApplicationRow,
+  hasExactMinutes,
+  type MinuteRow,
+  type StepRow,
+  type Traffic,
+} from '#operations/protect-traffic/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
   age,
@@ -11,7 +17,6 @@ import {
   chart,
   chartJson,
   code,
-  formatAge,
   formatBitRate,
   formatBytes,
   formatCount,
@@ -62,12 +67,13 @@ export function protectPage(options: ProtectPageOptions): Html {
       id: 'traffic',
       title: 'Traffic',
       unit: 'bit/s',
-      data: chartData(traffic, range),
+      data: chartData(traffic.steps, range),
       dataUrl: withQuery(url.replace(path, `${path}/chart.json`), {}),
       refreshSeconds: 15,
-      source: sourceOf(traffic, range),
+      // No age here: the data is fetched again and again, this sentence is not.
+      source: `${stepOf(range)}, observed at the hypervisor`,
       emptyText: 'Nothing was observed in this range.',
-      csvHref: url.replace(path, `${path}/minutes.csv`),
+      csvHref: hasExactMinutes(range) ? url.replace(path, `${path}/minutes.csv`) : undefined,
     }),
     refreshing({ id: 'protect-tables', url, everySeconds: 15 }, [
       latestStats(options),
@@ -79,11 +85,11 @@ export function protectPage(options: ProtectPageOptions): Html {
 }
 
 /** What the chart asks for again and again. */
-export function trafficChartJson(traffic: Traffic, range: Range): Record<string, unknown> {
-  return chartJson('bit/s', chartData(traffic, range));
+export function trafficChartJson(steps: readonly StepRow[], range: Range): Record<string, unknown> {
+  return chartJson('bit/s', chartData(steps, range));
 }
 
-function chartData({ steps }: Traffic, range: Range): ChartData {
+function chartData(steps: readonly StepRow[], range: Range): ChartData {
   const hasExpected = steps.some((step) => step.expectedBps !== null);
   const attack = steps.some((step) => (step.ddosBps ?? 0) > 0);
   return {
@@ -129,10 +135,8 @@ function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
   return { tone: 'good', text: html`Observed up to the minute ${minute}, which ended ${age(endMs, nowMs)}.` };
 }
 
-function sourceOf(traffic: Traffic, range: Range): string {
-  const step = range.stepSeconds === 60 ? 'each minute' : `means of ${range.stepSeconds / 60} minutes`;
-  if (traffic.latestReceivedMs === null) return step;
-  return `${step}, observed at the hypervisor, received ${formatAge(traffic.latestReceivedMs, traffic.nowMs)}`;
+function stepOf(range: Range): string {
+  return range.stepSeconds === 60 ? 'each minute' : `means of ${range.stepSeconds / 60} minutes`;
 }
 
 /** The newest minute over all addresses, and the sums of the range. */
@@ -145,7 +149,11 @@ function latestStats({ minutes, traffic }: ProtectPageOptions): Html {
   };
   const shown = (value: number | undefined, format: (value: number) => string) =>
     value === undefined ? undefined : format(value);
-  const source = newest === undefined ? undefined : `minute ${formatTime(newest).slice(11)}`;
+  const received = traffic.latestReceivedMs;
+  const source =
+    newest === undefined
+      ? undefined
+      : html`minute ${formatTime(newest).slice(11)}${received !== null && html`, received ${age(received, traffic.nowMs)}`}`;
   const observed = `${formatCount(traffic.steps.reduce((total, step) => total + step.minutes, 0))} minutes observed`;
   return stats(
     stat({ label: 'In', value: shown(sum(latest.map((row) => row.inboundBps)), formatBitRate), source }),
@@ -227,12 +235,13 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
       : {}),
     address: address ?? undefined,
   };
+  const isExact = hasExactMinutes(range);
   return section(
     {
       title: 'Minutes',
       id: 'minutes',
       description:
-        'Bytes of IP packets, counted exactly. The newest 60 minutes of the range; the files have all.',
+        'Bytes of IP packets, counted exactly; below 100 % coverage part of the minute was not seen, and nothing is estimated. The newest 60 minutes of the range; the files have all.',
     },
     table<MinuteRow>({
       caption: 'Minutes',
@@ -260,8 +269,8 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
         },
       ],
       rows: minutes,
-      csvHref: withQuery(`${path}/minutes.csv`, query),
-      jsonHref: withQuery(`${path}/minutes.json`, query),
+      csvHref: isExact ? withQuery(`${path}/minutes.csv`, query) : undefined,
+      jsonHref: isExact ? withQuery(`${path}/minutes.json`, query) : undefined,
       empty: {
         title: 'No minutes in this range',
         text: 'Every whole minute in which something was observed is listed here. A minute that is missing was not observed.',

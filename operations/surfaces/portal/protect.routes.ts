@@ -53,8 +53,8 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
 
   app.get(`${path}/chart.json`, { schema }, async (request, reply) => {
     const { visitor, subject, range } = await readAsk(deps, request);
-    const traffic = await deps.protectTraffic.read(visitor.actor, subject, range);
-    return reply.header('cache-control', 'no-store').send(trafficChartJson(traffic, range));
+    const steps = await deps.protectTraffic.readSteps(visitor.actor, subject, range);
+    return reply.header('cache-control', 'no-store').send(trafficChartJson(steps, range));
   });
 
   app.get(`${path}/minutes.json`, { schema }, async (request, reply) => {
@@ -73,8 +73,8 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
   });
 
   app.get(`${path}/applications.json`, { schema }, async (request, reply) => {
-    const { visitor, server, subject, range } = await readAsk(deps, request);
-    const { applications } = await deps.protectTraffic.read(visitor.actor, subject, range);
+    const { visitor, server, subject } = await readAsk(deps, request);
+    const applications = await deps.protectTraffic.readApplications(visitor.actor, subject);
     return reply.header('cache-control', 'no-store').send({
       server_id: server.id,
       applications: applications.map((each) => ({
@@ -89,8 +89,8 @@ export function registerProtect(app: App, deps: ProtectDeps): void {
   });
 
   app.get(`${path}/applications.csv`, { schema }, async (request, reply) => {
-    const { visitor, server, subject, range } = await readAsk(deps, request);
-    const { applications } = await deps.protectTraffic.read(visitor.actor, subject, range);
+    const { visitor, server, subject } = await readAsk(deps, request);
+    const applications = await deps.protectTraffic.readApplications(visitor.actor, subject);
     return sendCsv(reply, `server-${server.id}-applications.csv`, applicationsCsv(applications));
   });
 }

@@ -67,7 +67,6 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
   const columns: Column<Server>[] = [
     { key: 'name', header: 'Name', cell: (server) => link(`/client/servers/${server.id}`, server.name) },
     { key: 'status', header: 'Status', cell: statusBadge },
-    { key: 'addresses', header: 'Addresses', kind: 'code', cell: addressesOf },
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
     {
@@ -78,6 +77,7 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
           label: `Traffic of ${server.name}`,
         }),
     },
+    { key: 'addresses', header: 'Addresses', kind: 'code', cell: addressesOf },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     { key: 'image', header: 'Image', cell: (server) => server.imageName },
     { key: 'location', header: 'Location', cell: (server) => server.locationName },

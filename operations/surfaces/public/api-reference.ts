@@ -2,7 +2,7 @@
  * The reference of the customer API as page content, drawn from its OpenAPI document alone: what is described is what
  * is validated and served. It is content without a frame, so that any shell can stand around it.
  */
-import { buildOpenApi, errorKinds } from '#contracts/customer-api/index.ts';
+import { buildOpenApi, commonErrors, errorKinds } from '#contracts/customer-api/index.ts';
 import { badge, type Content, codeBlock, type Html, html, section, table } from '#service-kit/pages/index.ts';
 
 type Json = Record<string, unknown>;
@@ -102,11 +102,19 @@ function parameterTable(parameters: Parameter[]): Html {
   });
 }
 
+const everywhere: ReadonlySet<string> = new Set(commonErrors);
+
+/** True for an answer that any call may give: such are listed once, under Errors, not again with every call. */
+function isEverywhere([status, response]: [string, Json]): boolean {
+  const reasons = [...String(response.description).matchAll(/`(\w+)`: /g)].map((match) => match[1]!);
+  return Number(status) >= 400 && reasons.every((reason) => everywhere.has(reason));
+}
+
 function responseTable(operation: Operation): Html {
   return table<[string, Json]>({
     caption: 'Answers',
     captionVisible: true,
-    rows: operation.responses,
+    rows: operation.responses.filter((response) => !isEverywhere(response)),
     columns: [
       { key: 'status', header: 'Status', kind: 'code', cell: ([status]) => status },
       { key: 'body', header: 'Body', cell: ([, response]) => typeOf(bodyOf(response)) },
@@ -129,7 +137,7 @@ function errors(): Html {
       title: 'Errors',
       id: 'errors',
       description: prose(
-        'Every error is one JSON object. Branch on `code`, show `message`, and name `request_id` when you ask us.',
+        'Every error is one JSON object. Branch on code, show message, and name request_id when you ask us. Any call may answer 401, 402 or 403 of its key and account, 429, 500 and 503.',
       ),
     },
     table<(typeof rows)[number]>({

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { systemActor } from '#monitor/operators/index.ts';
+import { createWorld, type World } from '#monitor/testing/world.ts';
+import { createOperationsClient, OperationsError } from './client.ts';
+import { parseBaseUrl } from './connection.ts';
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+});
+after(() => world[Symbol.asyncDispose]());
+beforeEach(() => {
+  world.operations.intercept = () => false;
+});
+
+const client = (timeoutMs = 5_000) =>
+  createOperationsClient({ baseUrl: world.operations.url, token: world.operations.token, timeoutMs });
+
+async function faultOf(call: Promise<unknown>): Promise<OperationsError> {
+  try {
+    await call;
+  } catch (error) {
+    assert.ok(error instanceof OperationsError, String(error));
+    return error;
+  }
+  assert.fail('it succeeded');
+}
+
+test('NET-4.10: whatever operations answers, the error is one of a few fixed sentences', async () => {
+  const secret = 'svcadm_their_secret <script>';
+  const answers: [number, string, string][] = [
+    [301, '', 'redirected'],
+    [307, secret, 'redirected'],
+    [400, secret, 'refused'],
+    [401, secret, 'unauthorized'],
+    [403, `{"error":{"details":{"permission":"${secret}"}}}`, 'permission_missing'],
+    [404, secret, 'refused'],
+    [413, secret, 'refused'],
+    [422, secret, 'refused'],
+    [408, secret, 'failed'],
+    [429, secret, 'failed'],
+    [500, secret.repeat(50_000), 'failed'],
+    [503, '', 'failed'],
+    [204, '', 'malformed'],
+    [200, secret, 'malformed'],
+    [200, '{}', 'malformed'],
+    [200, '{"project":{"id":1,"name":"x"},"capabilities":{"a":false}}', 'malformed'],
+    [200, ' '.repeat(9 * 1024 * 1024), 'malformed'],
+  ];
+  for (const [status, body, fault] of answers) {
+    world.operations.intercept = (_request, response) => {
+      response.writeHead(status, status < 400 && status >= 300 ? { location: '/elsewhere' } : {}).end(body);
+      return true;
+    };
+    const error = await faultOf(client().discover());
+    assert.equal(error.fault, fault, `${status} ${body.slice(0, 20)}`);
+    assert.ok(!error.message.includes('their_secret'));
+    assert.equal(error.permission, null);
+  }
+});
+
+test('NET-5.1: a missing permission is named when it is one that we know', async () => {
+  world.operations.intercept = (_request, response) => {
+    const body = { error: { details: { permission: 'protect_telemetry_ingest' } } };
+    response.writeHead(403).end(JSON.stringify(body));
+    return true;
+  };
+  const error = await faultOf(client().listTargets(null, 10));
+  assert.equal(error.permission, 'protect_telemetry_ingest');
+  assert.match(error.message, /the token stays valid/);
+});
+
+test('an answer that never comes, is cut off, or has no host is told apart and ends in time', async () => {
+  world.operations.intercept = () => true;
+  assert.equal((await faultOf(client(50).discover())).fault, 'timeout');
+  world.operations.intercept = (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{');
+    setImmediate(() => response.destroy());
+    return true;
+  };
+  assert.equal((await faultOf(client().discover())).fault, 'malformed');
+  world.operations.intercept = (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{');
+    return true;
+  };
+  assert.equal((await faultOf(client(50).discover())).fault, 'timeout', 'a slow drip too');
+  const nobody = createOperationsClient({ baseUrl: 'http://127.0.0.1:1', token: world.operations.token });
+  assert.equal((await faultOf(nobody.discover())).fault, 'unreachable');
+});
+
+test('the token goes to the entered host alone: a redirect is not followed', async () => {
+  const asked: string[] = [];
+  world.operations.intercept = (request, response) => {
+    asked.push(request.url!);
+    response.writeHead(302, { location: `${world.operations.url}/stolen` }).end();
+    return true;
+  };
+  await faultOf(client().discover());
+  assert.deepEqual(asked, ['/api/admin/v1/discovery/']);
+});
+
+test('NET-4.l: discovery says what the project may do, and a new token forgets what the old one could', async () => {
+  await world.connection.check();
+  const view = (await world.connection.view())!;
+  assert.equal(view.projectName, 'monitor');
+  assert.equal(view.capabilities.protect_telemetry_ingest, true);
+  assert.equal('token' in view, false, 'the token never comes out');
+  const token = world.operations.token.replace(/.$/, (last) => (last === 'A' ? 'E' : 'A'));
+  await world.connection.save(systemActor, { baseUrl: world.operations.url, token, isEnabled: true });
+  assert.deepEqual((await world.connection.view())!.capabilities, {});
+  await faultOf(world.connection.check());
+  assert.match((await world.connection.view())!.checkError!, /refused the token/);
+  const settings = { baseUrl: world.operations.url, token: world.operations.token, isEnabled: true };
+  await world.connection.save(systemActor, settings);
+});
+
+test('base URLs are canonical; what could carry a secret or a query is refused', () => {
+  assert.equal(parseBaseUrl(' https://Operations.Example:443/ '), 'https://operations.example');
+  assert.equal(parseBaseUrl('http://10.0.0.1:8080/ops//'), 'http://10.0.0.1:8080/ops');
+  for (const bad of ['', 'ftp://x', 'file:///etc', 'https://a:b@x', 'https://x/?a', 'https://x/#a', 'x']) {
+    assert.throws(() => parseBaseUrl(bad), /base URL/, bad);
+  }
+});
+
+test('a viewer may not change the connection', async () => {
+  const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;
+  const settings = { baseUrl: world.operations.url, token: null, isEnabled: false };
+  await assert.rejects(world.connection.save(viewer, settings), /look at everything/);
+  await assert.rejects(world.connection.createNoticeSecret(viewer), /look at everything/);
+});

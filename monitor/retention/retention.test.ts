@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
+import { createWorld, type World } from '#monitor/testing/world.ts';
+import { createRetention } from './index.ts';
+import { keptTables } from './kept.ts';
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function retain() {
+  const retention = createRetention({
+    db: () => world.database.db,
+    delivery: world.createFeed(),
+    inbox: { prune: async () => 0 },
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  const counts = await retention.runOnce();
+  await retention.loop.stop();
+  return counts!;
+}
+
+async function count(table: string, where = 'true'): Promise<number> {
+  const { rows } = await world.database.pool.query(`select count(*)::int as n from ${table} where ${where}`);
+  return rows[0].n;
+}
+
+async function partitions(table: string): Promise<number> {
+  return count('pg_inherits', `inhparent = '${table}'::regclass`);
+}
+
+/** Whole minutes before now at which something three months old expires, by the calendar of the database. */
+async function threeMonthsInMinutes(): Promise<number> {
+  const { rows } = await world.database.pool.query(
+    "select floor(extract(epoch from svc_now() - (svc_now() - interval '3 months')) / 60)::int as n",
+  );
+  return rows[0].n;
+}
+
+test('NET-4.5: expired days go as whole partitions, the boundary by its rows, and nothing that is younger', async () => {
+  const sensor = await addSensor(world);
+  const edge = await threeMonthsInMinutes();
+  const address = '203.0.113.60';
+  const minutes = [edge + 3 * 1440, edge + 30, edge - 30, 60].map((ago) => ({
+    minute: minutesAgo(ago),
+    address,
+    rxBytes: 6,
+    packets: 1,
+    usage: [{ clientBytes: 6 }],
+  }));
+  await addMinutes(world, sensor, minutes);
+  const before = await partitions('host_minutes');
+  const counts = await retain();
+  assert.equal(counts['host_minutes partitions']! >= 1, true);
+  assert.ok((await partitions('host_minutes')) < before);
+  for (const table of ['host_minutes', 'capture_minutes', 'application_facts']) {
+    const kept = await world.database.pool.query(
+      `select extract(epoch from minute)::int as minute from ${table} order by 1`,
+    );
+    assert.deepEqual(
+      kept.rows.map((row) => row.minute),
+      [minutesAgo(edge - 30), minutesAgo(60)],
+      table,
+    );
+  }
+});
+
+test('NET-2.2.7: endpoint pairs are kept 24 hours', async () => {
+  const sensor = await addSensor(world, 'node-2');
+  const address = '203.0.113.61';
+  const of = (ago: number) => ({
+    minute: minutesAgo(ago),
+    address,
+    rxBytes: 6,
+    packets: 1,
+    usage: [{ clientBytes: 6 }],
+  });
+  await addMinutes(world, sensor, [of(23 * 60), of(2)]);
+  for (const hours of [24, 25]) {
+    await world.database.pool.query(
+      `select ensure_fact_partition('endpoint_pairs', date_trunc('hour', svc_now()) - interval '${hours} hours', interval '1 hour')`,
+    );
+  }
+  for (const age of ['24 hours 1 minute', '23 hours 59 minutes']) {
+    await world.database.pool.query(
+      `insert into endpoint_pairs (minute, site_id, capture_id, vantage, scope, direction, client, server, name, protocol,
+         evidence, client_bytes, server_bytes, packets)
+       values (svc_now() - interval '${age}', 1, 1, 'uplink', 'internet', 'outbound', '203.0.113.62', '198.51.100.9', 'x', 6,
+         'none', 1, 1, 1)`,
+    );
+  }
+  await retain();
+  assert.equal(await count('endpoint_pairs', "minute < svc_now() - interval '24 hours'"), 0);
+  assert.equal(await count('endpoint_pairs', "client = '203.0.113.61'"), 2);
+  assert.equal(await count('endpoint_pairs', "client = '203.0.113.62'"), 1);
+});
+
+test('events go after three months, those of attacks after a year', async () => {
+  const add = (kind: string, age: string) =>
+    world.database.pool.query(
+      `insert into events (kind, occurred_at) values ('${kind}', svc_now() - interval '${age}')`,
+    );
+  await add('ip_conflict_opened', '3 months 1 minute');
+  await add('ip_conflict_opened', '2 months');
+  await add('ddos_detected', '11 months');
+  await add('ddos_detected', '1 year 1 minute');
+  await retain();
+  assert.equal(await count('events', "kind = 'ip_conflict_opened'"), 1);
+  assert.equal(await count('events', "kind = 'ddos_detected'"), 1);
+});
+
+test('every table of facts is named, so that none grows for ever', async () => {
+  const { rows } = await world.database.pool.query(
+    `select relname as name from pg_class where relkind = 'p' and relnamespace = 'public'::regnamespace`,
+  );
+  const named = new Set(keptTables.filter((kept) => kept.isPartitioned).map((kept) => kept.table));
+  for (const { name } of rows) assert.ok(named.has(name), `${name} has no retention`);
+});

@@ -114,6 +114,7 @@ describe('the journey of a server', needsRoot, () => {
       { url: `${demo.file.operations_url}/client/`, visitor: customer, shows: 'journey' },
       { url: `${demo.file.monitor_url}/sites/1/traffic`, visitor: operator, shows: 'Demo site' },
       { url: `${demo.file.monitor_url}/sites/1/applications`, visitor: operator, shows: 'example.com' },
+      { url: `${demo.file.monitor_url}/sites/1/devices`, visitor: operator, shows: 'journey' },
     ];
     assert.deepEqual(await photographPages(visits), []);
   });

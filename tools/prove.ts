@@ -48,6 +48,6 @@ const started = Date.now();
 const result = await proof.prove({ n, seed, report: (line) => console.log(line) });
 const minutes = ((Date.now() - started) / 60_000).toFixed(1);
 console.log(
-  `| ${proof.name} | ${result.claim} | ${result.tried} tried, ${result.failures} failed | seed ${seed} | ${commit} | ${minutes} min | ${result.plantedBugsCaught} |`,
+  `| ${proof.name} | ${result.claim} | ${result.tried} tried, ${result.failures} failed | ${seed} | ${commit} | ${minutes} min | ${result.plantedBugsCaught} |`,
 );
 process.exit(result.failures === 0 ? 0 : 1);

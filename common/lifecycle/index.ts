@@ -57,6 +57,7 @@ export async function runUntilSignal(
       });
     }
     if (process.env.SVC_SUPERVISED === '1') {
+      // Open, it keeps the process waiting, so whoever returns below destroys it.
       process.stdin.once('end', () => resolve('end of the supervisor'));
       process.stdin.once('error', () => resolve('end of the supervisor'));
       process.stdin.resume();
@@ -67,13 +68,13 @@ export async function runUntilSignal(
     stopAll = await startParts(parts, reporter);
   } catch (error) {
     sayFatal(error);
+    process.stdin.destroy();
     return 1;
   }
   ready();
   const signal = await signalled;
   reporter.info('stopping', { signal });
   await stopAll();
-  // An open standard input would keep the process waiting.
   process.stdin.destroy();
   reporter.info('stopped');
   return 0;

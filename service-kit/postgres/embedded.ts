@@ -63,12 +63,17 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
     const started = runtime!.spawn('postgres', args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
     await log.close();
     child = started;
+    let hasAnswered = false;
     started.once('exit', (code, signal) => {
       if (child !== started) return;
       child = null;
-      if (!isStopping) void relaunch(code, signal);
+      // One that never answered is the business of whoever waits for it below.
+      if (hasAnswered && !isStopping) void relaunch(code, signal);
     });
     await waitUntilAnswering(started, socketDir, logFile);
+    hasAnswered = true;
+    // It answered and died in the same instant: nobody else has noticed.
+    if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
   }
 
   async function relaunch(code: number | null, signal: string | null): Promise<void> {

@@ -7,12 +7,30 @@ import { join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 
-/** Stops the server that `postmaster.pid` names, when it is alive and serves this folder. */
+/** A killed parent's children wait for init to collect them, which takes a second or two on some machines. */
+const collectedWithinMs = 10_000;
+
+/**
+ * Stops the server that `postmaster.pid` names, when it is alive and serves this folder, and waits until its number is
+ * free: a server that starts while the dead one is still a zombie takes it for a living rival and refuses.
+ */
 export async function stopOrphan(dataDir: string, reporter: Reporter): Promise<void> {
   const lines = (await readFile(join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   const pid = Number(lines[0]);
-  if (!Number.isInteger(pid) || pid <= 1 || !(await isPostmaster(pid))) return;
-  reporter.warn('stopping a postgresql that an earlier run left behind', { pid });
+  if (!Number.isInteger(pid) || pid <= 1) return;
+  if ((await stateOf(pid)) === 'running') {
+    reporter.warn('stopping a postgresql that an earlier run left behind', { pid });
+    await stopRunning(pid);
+  }
+  if (!(await waitFor(async () => (await stateOf(pid)) === 'gone', collectedWithinMs))) {
+    throw new CodedError(
+      'postgres.orphan',
+      `A dead PostgreSQL of an earlier run (process ${pid}) is not collected by its parent. End that process first.`,
+    );
+  }
+}
+
+async function stopRunning(pid: number): Promise<void> {
   for (const [signal, patienceMs] of [
     ['SIGINT', 10_000],
     ['SIGQUIT', 5_000],
@@ -22,11 +40,7 @@ export async function stopOrphan(dataDir: string, reporter: Reporter): Promise<v
     } catch {
       return;
     }
-    const deadline = Date.now() + patienceMs;
-    while (Date.now() < deadline) {
-      if (!(await isPostmaster(pid))) return;
-      await new Promise((wake) => setTimeout(wake, 20));
-    }
+    if (await waitFor(async () => (await stateOf(pid)) !== 'running', patienceMs)) return;
   }
   throw new CodedError(
     'postgres.orphan',
@@ -34,9 +48,19 @@ export async function stopOrphan(dataDir: string, reporter: Reporter): Promise<v
   );
 }
 
-/** False for processes that are gone, are zombies, or are something else that got the number. */
-async function isPostmaster(pid: number): Promise<boolean> {
+async function waitFor(isDone: () => Promise<boolean>, patienceMs: number): Promise<boolean> {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    if (await isDone()) return true;
+    if (Date.now() > deadline) return false;
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+}
+
+/** `gone` also for something else that got the number. */
+async function stateOf(pid: number): Promise<'running' | 'dead' | 'gone'> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   const match = /^\d+ \((.*)\) (.)/s.exec(stat);
-  return match !== null && match[1] === 'postgres' && match[2] !== 'Z' && match[2] !== 'X';
+  if (match?.[1] !== 'postgres') return 'gone';
+  return match[2] === 'Z' || match[2] === 'X' ? 'dead' : 'running';
 }

@@ -106,6 +106,9 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
     await stop();
     throw error;
   }
+  // The demo is ready for people before the sensor has opened its captures; tests count from the first packet.
+  const sensorLog = join(dataDir, 'logs', 'sensor.log');
+  await until('the sensor listens', 60_000, () => readFileSync(sensorLog, 'utf8').includes('sensor runs'));
   const file = readJson<DemoFile>(join(dataDir, 'demo.json'));
   const world = options.isSimulated ? null : readJson<WorldFacts>(join(dataDir, 'lab', 'world.json'));
   return {

@@ -1,9 +1,10 @@
 /** Starts the demo world step by step, saying what it does, and ends with the addresses, the logins and a call. */
 import { createHash } from 'node:crypto';
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { join, relative } from 'node:path';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { makeFolders } from '#common/folders/index.ts';
 import type { DemoSettings } from './config.ts';
 import {
   forgetLostKeys,
@@ -69,7 +70,7 @@ export async function startDemo(
 
 function prepareDataDir(dataDir: string): void {
   try {
-    mkdirSync(join(dataDir, 'demo'), { recursive: true });
+    makeFolders(join(dataDir, 'demo'));
     accessSync(dataDir, constants.W_OK);
     accessSync(join(dataDir, 'demo'), constants.W_OK);
   } catch (error) {

@@ -80,8 +80,12 @@ export async function runUntilSignal(
   return 0;
 }
 
-/** Says on standard error why the program can't go on: the sentence of a `CodedError`, the stack of anything else. */
+/**
+ * Says on standard error why the program can't go on: one sentence for what was foreseen and for what the system
+ * refused, the stack of anything else.
+ */
 export function sayFatal(error: unknown): void {
-  if (error instanceof CodedError) process.stderr.write(`svc: ${error.message}\n`);
-  else process.stderr.write(`svc: ${error instanceof Error ? error.stack : String(error)}\n`);
+  const isSaid = error instanceof CodedError || (error instanceof Error && 'syscall' in error);
+  const text = isSaid ? error.message : error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`svc: ${text}\n`);
 }

@@ -5,8 +5,9 @@
  * finds its own leftovers after a crash.
  */
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, realpathSync } from 'node:fs';
+import { chmodSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolders } from '#common/folders/index.ts';
 
 export interface WorldNames {
   /** Six hex digits. */
@@ -34,9 +35,9 @@ const socketPathBytesMax = 100;
 
 /** Makes the world's folder and derives its names. Throws what `mkdir` throws when the folder can't be made. */
 export function nameWorld(dataDir: string): WorldNames {
-  mkdirSync(dataDir, { recursive: true });
+  makeFolders(dataDir);
   const directory = join(realpathSync(dataDir), 'lab');
-  mkdirSync(directory, { recursive: true });
+  makeFolders(directory);
   chmodSync(directory, 0o700);
   const digest = createHash('sha256').update(directory).digest();
   const world = digest.toString('hex').slice(0, 6);

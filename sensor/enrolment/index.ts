@@ -10,7 +10,6 @@ import {
   closeSync,
   constants,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -19,6 +18,7 @@ import {
 import { join } from 'node:path';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import { makeFolders } from '#common/folders/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
@@ -121,7 +121,7 @@ async function askPatiently(options: EnrolOptions): Promise<MonitorAnswer> {
 
 function requireWritable(stateDirectory: string): void {
   try {
-    mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+    makeFolders(stateDirectory, 0o700);
     accessSync(stateDirectory, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new CodedError(

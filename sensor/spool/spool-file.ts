@@ -9,13 +9,13 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolders } from '#common/folders/index.ts';
 
 const fileShape = /^spool-(\d+)\.sqlite$/;
 const damagedShape = /^damaged-spool-\d+\.sqlite/;
@@ -28,7 +28,7 @@ export interface SpoolFile {
 
 /** The current spool file in the directory, which is made when it is missing (mode 0700). The file may not exist yet. */
 export function currentSpoolFile(directory: string): SpoolFile {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolders(directory, 0o700);
   const generations = readdirSync(directory)
     .map((name) => Number(fileShape.exec(name)?.[1] ?? 0))
     .sort((a, b) => a - b);

@@ -4,9 +4,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, lstat, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import pg from 'pg';
 import { CodedError, describeError } from '#common/errors/index.ts';
+import { makeFolders } from '#common/folders/index.ts';
 import type { PostgresRuntime } from './runtime.ts';
 
 export function serverSettings(socketDir: string): Record<string, string> {
@@ -33,7 +34,7 @@ export function socketFolder(dir: string): string {
 
 export async function makeFolder(dir: string, urlSetting: string): Promise<void> {
   try {
-    await makeFolders(dir);
+    makeFolders(dir);
   } catch (error) {
     throw new CodedError(
       'data_dir.unwritable',
@@ -41,19 +42,6 @@ export async function makeFolder(dir: string, urlSetting: string): Promise<void>
       {},
       error,
     );
-  }
-}
-
-/** Like mkdir -p. Node's own recursion never ends where the kernel answers ENOENT to every mkdir, as below /proc. */
-async function makeFolders(dir: string): Promise<void> {
-  try {
-    await mkdir(dir);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
-    if (code !== 'ENOENT' || dirname(dir) === dir) throw error;
-    await makeFolders(dirname(dir));
-    await mkdir(dir);
   }
 }
 

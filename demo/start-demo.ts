@@ -163,6 +163,7 @@ async function startMonitor(
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
+      SVC_OPS_INVENTORY_SYNC_SECONDS: process.env.SVC_OPS_INVENTORY_SYNC_SECONDS ?? '5',
     },
   });
   return waitFor(steps, monitor, 'monitor', steps.monitorUrl, async () =>

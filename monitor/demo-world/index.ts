@@ -81,7 +81,7 @@ async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['
 }
 
 function newLogin(email: string): Login {
-  return { email, password: randomBytes(12).toString('base64url') };
+  return { email, password: randomBytes(8).toString('hex') };
 }
 
 async function readBefore(path: string): Promise<DemoFile | null> {

@@ -40,7 +40,7 @@ async function seedPerson(
   name: string,
   staffRole: 'operator' | 'support' | null = null,
 ): Promise<{ person: Person; login: Login }> {
-  const password = randomBytes(12).toString('base64url');
+  const password = randomBytes(8).toString('hex');
   const known = await accounts.findPersonByEmail(email);
   if (known !== null) await accounts.setPassword(systemActor, known.id, password);
   const person = known ?? (await accounts.createPerson(systemActor, { email, name, password, staffRole }));

@@ -39,7 +39,8 @@ function begin(linkType: number): void {
   const sinceMs = Date.now();
   const begun = createCapture({ name: spec.name, role: spec.role, linkType, registrableDomain, local });
   begun.listeningSince(sinceMs);
-  observeFrame = (...frame) => begun.observe(...frame);
+  // Handed over as it is: an arrow with rest arguments would make an array for every packet.
+  observeFrame = begun.observe.bind(begun);
   capture = begun;
   say({ kind: 'listening', sinceMs });
 }

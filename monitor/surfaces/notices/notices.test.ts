@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { noticePath, signNotice, verifyNotice } from '#contracts/destroy-notice/index.ts';
@@ -305,6 +306,7 @@ test('NET-4.i: a new secret refuses the old one at once, on every replica, and r
   await clock.advance(6_000);
   clock.stepWall(-6_000);
   assert.equal(await post(first), 401);
-  assert.equal((await other.connection.noticeStatus())!.refusedCount > 0, true);
+  // The count is written after the answer; it is there soon, or the test ends by its time limit.
+  while ((await other.connection.noticeStatus())!.refusedCount === 0) await nextTurn();
   await replica.stop();
 });

@@ -17,4 +17,5 @@ test('folders are made down to the last, which has the mode asked for, and makin
 test('where nothing can be made it fails instead of trying for ever', () => {
   assert.throws(() => makeFolders('/proc/nothing/at/all'), /ENOENT/);
   assert.throws(() => makeFolders('/etc/passwd/folder'), /ENOTDIR/);
+  assert.throws(() => makeFolders('/etc/passwd'), /EEXIST/);
 });

@@ -42,7 +42,10 @@ export function createCollection(options: CollectionOptions): Collection {
       spec,
       clock,
       reporter,
-      onListening: (sinceMs) => collector.listening(spec.name, sinceMs),
+      onListening: (sinceMs) => {
+        collector.listening(spec.name, sinceMs);
+        reporter.info('capture listens', { capture: spec.name });
+      },
       onFailed: () => collector.failed(spec.name),
       onReports: (reports) => {
         for (const { minute, reason } of reports) {

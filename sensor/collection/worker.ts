@@ -108,6 +108,8 @@ try {
   source = openSource(spec.source);
   say({ kind: 'ready' });
   await observe(source);
+  // The kernel hands over a block when it is full or 40 ms old; two looks catch the one that was open at the stop.
+  for (let look = 0; look < 2; look += 1) source.poll(pollMs, observeFrame);
   finish('sensor_down');
 } catch (error) {
   finish('capture_failed');

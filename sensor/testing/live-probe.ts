@@ -124,13 +124,21 @@ function gone(): unknown {
 async function collect(): Promise<unknown> {
   const minutes: TelemetryMinute[] = [];
   const gaps: TelemetryGap[] = [];
+  let noteListening: (phrase: string) => void = () => {};
+  const bothListen = new Promise<void>((resolve) => {
+    let count = 0;
+    noteListening = (phrase) => {
+      if (phrase === 'capture listens') count += 1;
+      if (count === 2) resolve();
+    };
+  });
   const collection = createCollection({
     captures: (['va', 'vb'] as const).map((name) => ({
       name,
       role: name === 'va' ? 'uplink' : 'bridge',
       source: { kind: 'live', interfaceName: name, ringMiB: 2 },
     })),
-    reporter: silentReporter,
+    reporter: { ...silentReporter, info: noteListening },
     onCommitted: () => {},
     spool: {
       append(newMinutes: TelemetryMinute[], newGaps: TelemetryGap[]) {
@@ -149,10 +157,9 @@ async function collect(): Promise<unknown> {
     takesProtocolNames: true,
     ignoredEntries: 0,
   });
-  // The threads begin within a turn or two; what is sent before that is nobody's to count.
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  // What is sent before both threads listen is nobody's to count.
+  await bothListen;
   const sent = sendAll();
-  await new Promise((resolve) => setTimeout(resolve, 500));
   const stoppedAt = Date.now();
   await collection.stop();
   return { sent, minutes, gaps, stopMs: Date.now() - stoppedAt };

@@ -42,7 +42,7 @@ export interface KillProofResult {
   planted: { caught: number; of: number };
 }
 
-/** Runs the proof in a world of its own. Takes some five seconds a kill, and three minutes around them. */
+/** Runs the proof in a world of its own. Takes some nine seconds a kill, and three minutes around them. */
 export async function proveKills(options: KillProofOptions): Promise<KillProofResult> {
   const demo = await runDemo();
   try {
@@ -72,11 +72,11 @@ async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillProofOpt
   return sensorDeaths;
 }
 
-/** Two seconds before each minute's turn until twelve after it, kills come thick; the pauses between never skip a turn. */
+/** From two seconds before a minute's turn until twelve after it kills come thick; no pause skips a turn. */
 function choosePauseMs(nowMs: number, random: number): number {
   const sinceHotMs = (nowMs + 2_000) % 60_000;
-  if (sinceHotMs < 14_000) return 200 + 2_500 * random;
-  return Math.min(3_000 + 9_000 * random, 60_000 - sinceHotMs + 2_000 * random);
+  if (sinceHotMs < 14_000) return 500 + 4_000 * random;
+  return Math.min(8_000 + 16_000 * random, 60_000 - sinceHotMs + 2_000 * random);
 }
 
 /** Kills the victim as soon as it lives; one that is between two lives is waited for. */

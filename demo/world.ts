@@ -30,7 +30,8 @@ export async function whyNoLab(): Promise<string | null> {
   const needed = systemPackages.filter((entry) => ['iproute2', 'nftables', 'openssl'].includes(entry.name));
   if (!(await installSystemPackages(needed)))
     return 'the packages iproute2, nftables and openssl are missing';
-  const probe = spawnSync('unshare', ['--net', 'true']);
+  // The lab enters its namespaces by 'ip netns exec', which needs a mount namespace beside the network's.
+  const probe = spawnSync('unshare', ['--net', '--mount', 'true']);
   return probe.status === 0 ? null : 'this machine does not allow network namespaces';
 }
 

@@ -26,8 +26,8 @@ interface Identity {
   prefix: string[];
 }
 
-export async function prepareRuntime(folder: string): Promise<PostgresRuntime> {
-  const native = findBinaries();
+/** Makes the library names in `folder`; the binaries are the package's, or those of another folder for a test. */
+export async function prepareRuntime(folder: string, native = findBinaries()): Promise<PostgresRuntime> {
   await makeLibraryNames(native, folder);
   const identity = await chooseIdentity();
   const environment = {
@@ -88,7 +88,14 @@ async function chooseIdentity(): Promise<Identity> {
   }
   const user = { uid: Number(entry[2]), gid: Number(entry[3]) };
   const change = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
-  const passing = [...change, '--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'];
+  // initdb asks access(2), which forgets the capabilities of anybody but root unless this bit is set. What is left
+  // after the program has started is the one ambient capability, with or without it.
+  const passing = [
+    ...change,
+    '--securebits=+no_setuid_fixup',
+    '--inh-caps=-all,+dac_read_search',
+    '--ambient-caps=-all,+dac_read_search',
+  ];
   // A container may withhold the capability; then its folders have to be passable by themselves.
   const canPass = spawnSync(passing[0]!, [...passing.slice(1), 'true']).status === 0;
   return { ...user, prefix: canPass ? passing : change };

@@ -40,6 +40,8 @@ export async function startDemo(
   prepareDataDir(settings.dataDir);
   const lock = await takeLock(settings.dataDir);
   await stopLeftovers(settings.dataDir);
+  await requireFreePort(settings.operationsPort, 'SVC_OPERATIONS_PORT');
+  await requireFreePort(settings.monitorPort, 'SVC_MONITOR_PORT');
   forgetLostKeys(settings.dataDir);
   const processes = createProcesses(settings.dataDir);
   const stop = async () => {
@@ -98,6 +100,20 @@ async function takeLock(dataDir: string): Promise<Server> {
   });
   server.unref();
   return server;
+}
+
+/** Asked before anything starts: another program's answer on the port must not be taken for that of ours. */
+async function requireFreePort(port: number, setting: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const what =
+        error.code === 'EADDRINUSE' ? 'is taken by another process' : `can't be used (${error.code})`;
+      fail(new CodedError('demo.port_taken', `Port ${port} ${what}. Stop what holds it, or set ${setting}.`));
+    });
+    server.listen(port, '127.0.0.1', done);
+  });
+  await new Promise((done) => server.close(done));
 }
 
 async function startLab(steps: Steps, isSimulated: boolean): Promise<LabFacts | null> {

@@ -35,6 +35,8 @@ export interface TestClock extends Clock {
   advance(ms: number): Promise<void>;
   /** Steps the wall clock alone, as an administrator or a time daemon would. */
   stepWall(ms: number): void;
+  /** How many waits have not come due: with it a test knows that a loop has done its turn. */
+  waiting(): number;
 }
 
 /** Makes a test clock that starts at `startMs` of wall time. */
@@ -68,6 +70,7 @@ export function createTestClock(startMs: number): TestClock {
     stepWall(ms) {
       wallOffset += ms;
     },
+    waiting: () => waiting.length,
   };
 }
 

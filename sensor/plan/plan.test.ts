@@ -35,8 +35,8 @@ async function follow(t: TestContext, answers: FakeAnswer[], stateDirectory = te
       await clock.advance(1000);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    // The last answer still has to be read.
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    // When the follower waits again it has read the last answer.
+    while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
   };
   return { monitor, plans, until, stateDirectory, follower };
 }

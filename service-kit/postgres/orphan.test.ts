@@ -20,7 +20,7 @@ test('a dead server that its parent has not collected yet is waited for, not tak
   const [line] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(line.toString());
   while (!/\(postgres\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setImmediate(resolve));
   }
   writeFileSync(join(dir, 'postmaster.pid'), `${pid}\n`);
   await stopOrphan(dir, silentReporter);

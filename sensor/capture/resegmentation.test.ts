@@ -81,6 +81,17 @@ test('NET-2.2.3: a request gives the same host however it is cut, in any order',
   );
 });
 
+test('NET-2.2.3: a request out of many small segments, most of them early, gives its host when the rest comes', () => {
+  const data = ascii(
+    'POST /path HTTP/1.1\r\nAccept: */*\r\nHost: Shop.Example.COM:8080\r\nContent-Length: 4\r\n\r\nbody',
+  );
+  const early = [33, 63, 15, 24, 66, 0, 75, 78, 6, 51, 39, 30, 54, 72, 21, 60, 45, 84, 18, 27, 9, 81];
+  const late = [69, 57, 87, 36, 12, 42, 48];
+  const small = (from: number): Cut => ({ from, length: 3 });
+  const cuts = [...early.map(small), { from: 3, length: 84 }, ...late.map(small)];
+  assert.deepEqual(namesOf(connection(data, cuts)), ['shop.example.com']);
+});
+
 test('NET-2.2.3: three hosts on one connection are three entries, whatever the cutting', () => {
   const requests = ['a', 'b', 'c'].map((host) =>
     ascii(

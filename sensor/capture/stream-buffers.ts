@@ -61,26 +61,30 @@ export class StreamBuffers {
     this.#owner[buffer] = -1;
   }
 
-  /** Copies what is not there yet, `ahead` bytes from the start; true when a line feed was among it. */
-  copy(buffer: number, ahead: number, bytes: Uint8Array, from: number, end: number): boolean {
+  /** Copies what is not there yet, `ahead` bytes from the start. */
+  copy(buffer: number, ahead: number, bytes: Uint8Array, from: number, end: number): void {
     const { data } = this;
     const map = this.#map;
     const dataBase = buffer * bufferBytes;
     const mapBase = buffer * mapBytes;
     const stop = Math.min(bufferBytes, ahead + end - from);
-    let hasLine = false;
     for (let at = ahead; at < stop; at += 1) {
       const cell = mapBase + (at >> 3);
       const bit = 1 << (at & 7);
       if ((map[cell]! & bit) !== 0) continue;
       map[cell]! |= bit;
-      const byte = bytes[from + at - ahead]!;
-      data[dataBase + at] = byte;
-      if (byte === 0x0a) hasLine = true;
+      data[dataBase + at] = bytes[from + at - ahead]!;
     }
     if (stop > this.highest[buffer]!) this.highest[buffer] = stop;
     this.#extend(buffer, ahead, stop);
-    return hasLine;
+  }
+
+  /** True when a line feed lies without a gap behind position `since`, whenever it came. */
+  hasLineSince(buffer: number, since: number): boolean {
+    const dataBase = buffer * bufferBytes;
+    const end = dataBase + this.contiguous[buffer]!;
+    for (let at = dataBase + since; at < end; at += 1) if (this.data[at] === 0x0a) return true;
+    return false;
   }
 
   /** Moves what was not read yet to the buffer's start. */

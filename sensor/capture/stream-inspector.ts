@@ -173,17 +173,17 @@ export class StreamInspector {
   ): void {
     const buffer = this.#words[stream + 2]! !== 0 ? this.#words[stream + 2]! - 1 : this.#lend(stream);
     const before = this.#buffers.contiguous[buffer]!;
-    const hasLine = this.#buffers.copy(buffer, ahead, bytes, from, end);
+    this.#buffers.copy(buffer, ahead, bytes, from, end);
     const contiguous = this.#buffers.contiguous[buffer]!;
     if (needs !== 0) this.#buffers.needs[buffer] = needs;
     else if (contiguous > before) {
       this.#buffers.stalled[buffer] = 0;
       const wanted = this.#buffers.needs[buffer]!;
       const isFull = contiguous === bufferBytes;
-      const isAfterGap =
-        ahead > before || this.#buffers.highest[buffer]! > contiguous || contiguous > ahead + (end - from);
       const isEnough =
-        wanted === -1 ? hasLine || isAfterGap : contiguous - this.#buffers.read[buffer]! >= wanted;
+        wanted === -1
+          ? this.#buffers.hasLineSince(buffer, before)
+          : contiguous - this.#buffers.read[buffer]! >= wanted;
       if (isEnough || isFull) {
         this.#readBuffer(base, stream, buffer);
         return;

@@ -4,7 +4,8 @@
  * `openapi.json` and `endpoints.txt` are what stands published; a test compares them, so a change of the wire is a
  * change of a file that somebody reviews. `SVC_UPDATE_SNAPSHOTS=1` writes them anew.
  */
-export { commonErrors, type Endpoint, type EndpointId, endpoints } from './endpoints.ts';
+export { commonErrors, type Endpoint, type ResourceKind } from './endpoint.ts';
+export { type EndpointId, endpoints } from './endpoints.ts';
 export { type ErrorKind, errorKinds } from './errors.ts';
 export { buildOpenApi, listEndpoints } from './openapi.ts';
 export * as schemas from './schemas.ts';

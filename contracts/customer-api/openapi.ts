@@ -4,7 +4,8 @@
  * Named schemas become components; everything is plain data, so the snapshot beside this file can be compared.
  */
 import type { TSchema } from 'typebox';
-import { commonErrors, type Endpoint, endpoints, PathId } from './endpoints.ts';
+import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
+import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 

@@ -1,0 +1,52 @@
+/** What an endpoint says of itself, and what endpoints have in common. */
+import { type TSchema, Type } from 'typebox';
+
+/** Kinds of things that a caller names by id; whose they are is checked for each. */
+export type ResourceKind = 'server' | 'network' | 'action' | 'firewall';
+
+export interface Endpoint {
+  /** Also the operation's id in the document, with the version before it. */
+  id: string;
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Below `/api/v1` and `/api/v2`. */
+  path: string;
+  versions: readonly ('v1' | 'v2')[];
+  summary: string;
+  description: string;
+  /** Kind of resource that each path parameter names: whose it is, is checked. */
+  params: Readonly<Record<string, ResourceKind>>;
+  query?: TSchema;
+  body?: TSchema;
+  /** A body may be left out. */
+  isBodyOptional?: boolean;
+  /** False for what is not about one workspace. */
+  selectsTenant: boolean;
+  responses: Readonly<Record<number, { description: string; schema: TSchema; headers?: readonly string[] }>>;
+  /** Reasons (or codes without one) beyond those of every call. */
+  errors: readonly string[];
+}
+
+/** Errors that any authenticated call may meet. */
+export const commonErrors = [
+  'unauthorized',
+  'hourly_not_eligible',
+  'no_billing_profile',
+  'account_suspended',
+  'account_closed',
+  'key_rate',
+  'auth_rate',
+  'internal_error',
+  'unavailable',
+] as const;
+
+/** An endpoint of both versions. */
+export const both = ['v1', 'v2'] as const;
+/** Reasons of every call with a body. */
+export const bodyErrors = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_fields'];
+/** The 200 of a read. */
+export const ok = (schema: TSchema, description: string) => ({
+  200: { description, schema, headers: ['ETag'] },
+});
+
+/** Path ids are checked by hand, so that what can't be an id is the 404 of one that doesn't exist. */
+export const PathId = Type.Integer({ minimum: 1, description: 'An id from a list or an earlier answer.' });

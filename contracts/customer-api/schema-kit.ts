@@ -1,0 +1,78 @@
+/**
+ * What the bodies of the customer API are made of.
+ *
+ * `snake_case`, UTC RFC 3339, integer ids, money as decimal text with its currency. Every documented field is always
+ * there, `null` when unknown. What these schemas don't name can't leave the server.
+ */
+import { type TSchema, Type } from 'typebox';
+
+/** Always there, `null` when unknown. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+/** One of a closed list of words. */
+export const OneOf = <const V extends readonly string[]>(values: V, description?: string) =>
+  Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
+/** An integer id. */
+export const Id = Type.Integer({ minimum: 1 });
+/** UTC, RFC 3339. */
+export const Moment = Type.String({ format: 'date-time' });
+/** An amount as decimal text; its currency stands beside it. */
+export const Money = Type.String({ pattern: '^-?\\d+\\.\\d{2,4}$', description: 'Decimal text.' });
+
+/** Where a list goes on. */
+export const Pagination = Type.Object(
+  {
+    limit: Type.Integer(),
+    total: Type.Integer(),
+    has_more: Type.Boolean(),
+    next_cursor: Nullable(Type.String()),
+  },
+  { title: 'Pagination' },
+);
+
+/** A workspace by id or slug. */
+export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLength: 64 })], {
+  description: 'A workspace that the key may act on, by id or slug (v2; v1 ignores it).',
+});
+
+/** A body that may only select the workspace. */
+export const SelectionRequest = Type.Object(
+  { tenant: Type.Optional(TenantSelector) },
+  { title: 'SelectionRequest', additionalProperties: false },
+);
+
+/** What people name by slug and programs by id. */
+export const SlugOrId = (what: string) =>
+  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], { description: `${what}, by slug or id.` });
+
+/** Customers' own words on a resource. */
+export const Labels = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
+  Type.String({ maxLength: 255 }),
+  { maxProperties: 32, additionalProperties: false },
+);
+
+/** The one shape of every error. */
+export const ErrorAnswer = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String(),
+      reason: Type.Optional(Type.String()),
+      message: Type.String(),
+      request_id: Type.String(),
+      retryable: Type.Boolean(),
+      doc_url: Type.String(),
+      details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      fields: Type.Optional(
+        Type.Array(
+          Type.Object({
+            path: Type.String(),
+            code: Type.String(),
+            message: Type.String(),
+            allowed: Type.Optional(Type.Array(Type.Unknown())),
+          }),
+        ),
+      ),
+    }),
+  },
+  { title: 'Error' },
+);

@@ -1,0 +1,188 @@
+/** Bodies about servers and their actions. */
+import { type Static, Type } from 'typebox';
+import {
+  Id,
+  Labels,
+  Moment,
+  Money,
+  Nullable,
+  OneOf,
+  Pagination,
+  SlugOrId,
+  TenantSelector,
+} from './schema-kit.ts';
+
+export const provisioningStates = ['queued', 'provisioning', 'ready', 'failed', 'deleting'] as const;
+export const powerStates = ['unknown', 'starting', 'running', 'stopping', 'stopped', 'rebooting'] as const;
+export const serverStatuses = ['queued', 'provisioning', 'failed', 'deleting', ...powerStates] as const;
+export const actionNames = ['start', 'shutdown', 'stop', 'reboot', 'reset'] as const;
+export const actionCommands = ['create', 'destroy', ...actionNames] as const;
+/** Other names that are understood; answers carry the name that they stand for. */
+export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]>> = {
+  power_on: 'start',
+  poweron: 'start',
+  boot: 'start',
+  power_off: 'stop',
+  poweroff: 'stop',
+  power_cycle: 'reset',
+};
+
+export const ServerAction = Type.Object(
+  {
+    id: Id,
+    command: OneOf(actionCommands),
+    server_id: Id,
+    status: OneOf(['queued', 'running', 'success', 'error']),
+    progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
+    changed: Type.Boolean({ description: 'False when the server was in the wanted state already.' }),
+    outcome: Nullable(Type.String({ description: 'Of a shutdown: `stopped`.' })),
+    requested_by_key: Nullable(Type.String()),
+    created_at: Moment,
+    started_at: Nullable(Moment),
+    finished_at: Nullable(Moment),
+    error: Nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+  },
+  { title: 'ServerAction' },
+);
+export type ServerAction = Static<typeof ServerAction>;
+
+const PublicIp = Type.Object({
+  address: Type.String(),
+  family: Type.Integer({ enum: [4, 6] }),
+  prefix_length: Type.Integer(),
+  gateway: Type.String(),
+  primary: Type.Boolean(),
+  reverse_dns: Nullable(Type.String()),
+});
+
+const PrivateNetworkAttachment = Type.Object({
+  network_id: Id,
+  name: Type.String(),
+  cidr: Type.String(),
+  ip: Type.String(),
+  mac_address: Type.String(),
+  state: OneOf(['attaching', 'attached', 'detaching', 'error']),
+  is_last_interface: Type.Boolean(),
+  attached_at: Nullable(Moment),
+});
+
+const serverFields = {
+  id: Id,
+  tenant_id: Id,
+  order_id: Id,
+  name: Type.String(),
+  hostname: Type.String(),
+  status: OneOf(serverStatuses, 'The one state to poll.'),
+  provisioning_state: OneOf(provisioningStates, '`ready` means that the guest is addressable.'),
+  power_state: OneOf(powerStates),
+  locked: Type.Boolean({ description: 'True while `current_action` runs.' }),
+  status_changed_at: Moment,
+  plan: Type.Object({
+    id: Id,
+    slug: Type.String(),
+    name: Type.String(),
+    vcpus: Type.Integer(),
+    memory_mb: Type.Integer(),
+    disk_gb: Type.Integer(),
+  }),
+  location: Type.Object({ id: Id, slug: Type.String(), name: Type.String(), country: Type.String() }),
+  image: Type.Object({ id: Id, slug: Type.String(), name: Type.String(), family: Type.String() }),
+  public_ips: Type.Array(PublicIp),
+  private_networks: Type.Array(PrivateNetworkAttachment),
+  billing: Type.Object({
+    cycle: OneOf(['hourly']),
+    price_hourly: Money,
+    price_monthly_cap: Money,
+    currency: Type.String(),
+    started_at: Nullable(Moment),
+  }),
+  current_action: Nullable(ServerAction),
+  failure: Nullable(
+    Type.Object({
+      code: Type.String(),
+      message: Type.String(),
+      at: Moment,
+      operator_action_required: Type.Boolean(),
+    }),
+  ),
+  labels: Type.Record(Type.String(), Type.String()),
+  created_at: Moment,
+  provisioned_at: Nullable(Moment),
+  updated_at: Moment,
+};
+
+export const Server = Type.Object(serverFields, { title: 'Server' });
+export type Server = Static<typeof Server>;
+
+export const CreatedServer = Type.Object(
+  {
+    ...serverFields,
+    root_password: Type.String({
+      description: 'Only in this answer; it is not stored anywhere that could be asked for it again.',
+    }),
+  },
+  { title: 'CreatedServer' },
+);
+export type CreatedServer = Static<typeof CreatedServer>;
+
+export const ServerList = Type.Object(
+  { servers: Type.Array(Server), pagination: Pagination },
+  { title: 'ServerList' },
+);
+export const ServerActionList = Type.Object(
+  { actions: Type.Array(ServerAction), pagination: Pagination },
+  { title: 'ServerActionList' },
+);
+
+export const CreateServerRequest = Type.Object(
+  {
+    plan: SlugOrId('The plan'),
+    image: SlugOrId('The image'),
+    location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^\\S(.*\\S)?$' })),
+    hostname: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$',
+      }),
+    ),
+    ssh_keys: Type.Optional(
+      Type.Array(Type.String({ minLength: 16, maxLength: 8192 }), {
+        maxItems: 20,
+        description: 'Public keys as text.',
+      }),
+    ),
+    user_data: Type.Optional(Type.String({ maxLength: 65_536 })),
+    labels: Type.Optional(Labels),
+    billing_cycle: Type.Optional(Type.String({ description: '`hourly`, which is also what absence means.' })),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'CreateServerRequest', additionalProperties: false },
+);
+export type CreateServerRequest = Static<typeof CreateServerRequest>;
+
+export const ActionRequest = Type.Object(
+  {
+    action: Type.String({
+      description:
+        '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset).',
+    }),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'ActionRequest', additionalProperties: false },
+);
+export type ActionRequest = Static<typeof ActionRequest>;
+
+export const ListServersQuery = Type.Object(
+  {
+    status: Type.Optional(Type.String({ description: 'One or more of the statuses, separated by commas.' })),
+    name: Type.Optional(Type.String({ maxLength: 64 })),
+    plan: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
+    location: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
+    sort: Type.Optional(OneOf(['created_at', '-created_at'])),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+);
+export type ListServersQuery = Static<typeof ListServersQuery>;

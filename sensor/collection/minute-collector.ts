@@ -7,8 +7,14 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  GapReason,
+  HostInventory,
+  TelemetryGap,
+  TelemetryMinute,
+} from '#contracts/sensor-api/telemetry.ts';
 import { missingBetween, type Spool } from '#sensor/spool/index.ts';
+import { joinParts } from './merge-minutes.ts';
 
 /** How long after a minute's end its reports may take. */
 const latenessMs = 2000;
@@ -19,6 +25,8 @@ export interface MinuteCollectorOptions {
   captures: readonly string[];
   spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore'>;
   reporter: Reporter;
+  /** The host's interfaces and neighbours, to go with the minutes that are committed now. */
+  inventory?(): HostInventory | null;
   /** Called after each commit. */
   onCommitted(): void;
 }
@@ -68,7 +76,8 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   /** Commits one upload; when there is no room its minutes become a gap that is owed. */
   function commit(minutes: TelemetryMinute[], gaps: TelemetryGap[], from: number, to: number): void {
     try {
-      spool.append(minutes, [...owed, ...gaps]);
+      const inventory = minutes.length > 0 ? (options.inventory?.() ?? undefined) : undefined;
+      spool.append(minutes, [...owed, ...gaps], inventory);
       owed = [];
       if (isPaused) reporter.info('collecting again');
       isPaused = false;
@@ -180,10 +189,9 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
         reports.set(minute.capture, { minute, reason });
         return;
       }
-      // The capture began anew within the minute: the longer part stands, and the minute is partial.
-      const longer = earlier.minute.observedMs >= minute.observedMs ? earlier.minute : minute;
-      const partial = { ...longer, observedMs: Math.min(longer.observedMs, 59_999) };
-      reports.set(minute.capture, { minute: partial, reason: earlier.reason ?? reason ?? 'capture_failed' });
+      // The capture began anew within the minute: its parts add, and the minute is partial.
+      const joined = joinParts(earlier.minute, minute);
+      reports.set(minute.capture, { minute: joined, reason: earlier.reason ?? reason ?? 'capture_failed' });
     },
 
     tick(nowMs) {

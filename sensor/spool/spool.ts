@@ -189,7 +189,7 @@ export function createSpool(options: SpoolOptions): Spool {
       closeStore();
     },
 
-    append(minutes, gaps) {
+    append(minutes, gaps, inventory) {
       withStore((store) => {
         const { spoolId, nextSequence } = state;
         const identity = {
@@ -198,7 +198,7 @@ export function createSpool(options: SpoolOptions): Spool {
           sequence: nextSequence,
           madeAtMs: clock.nowMs(),
         };
-        const row = uploadRow(identity, minutes, gaps, options.sensorVersion);
+        const row = uploadRow(identity, minutes, gaps, options.sensorVersion, inventory);
         if (minutes.length > 0) requireRoom(store, row.payload.length);
         let covered = state.covered;
         for (const { minute } of minutes) covered = addRange(covered, minute, minute);

@@ -1,5 +1,5 @@
 /** What the spool holds and tells: uploads that wait, receipts, and its own condition. */
-import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { HostInventory, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 
 /** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
 export interface PendingUpload {
@@ -35,10 +35,10 @@ export interface Spool {
   open(): void;
   close(): void;
   /**
-   * Commits minutes and gaps as one upload; they count as covered from then on. Throws `spool.full` when there is no
+   * Commits minutes and gaps, and the host's interfaces if given, as one upload; they count as covered from then on. Throws `spool.full` when there is no
    * room and `spool.failed` when the disk fails; then nothing is changed.
    */
-  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[]): void;
+  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], inventory?: HostInventory): void;
   /** The first upload in the queue, verified against its digest, or null. */
   oldest(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */

@@ -4,6 +4,7 @@ import {
   decodeUpload,
   decompressUpload,
   encodeUpload,
+  type HostInventory,
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -23,10 +24,18 @@ export function uploadRow(
   minutes: readonly TelemetryMinute[],
   gaps: readonly TelemetryGap[],
   sensorVersion: string,
+  inventory?: HostInventory,
 ): UploadRow {
   const { spoolId, sequence } = identity;
   const payload = compressUpload(
-    encodeUpload({ spoolId, sequence, sensorVersion, minutes: [...minutes], gaps: [...gaps] }),
+    encodeUpload({
+      spoolId,
+      sequence,
+      sensorVersion,
+      minutes: [...minutes],
+      gaps: [...gaps],
+      ...(inventory ? { inventory } : {}),
+    }),
   );
   const kind = minutes.length > 0 ? 'minutes' : 'gaps';
   const covers = JSON.stringify([...refusedMinutes(minutes), ...gaps]);
@@ -56,7 +65,7 @@ export function gapRow(
 /** The same content under another identity. Throws when the payload is damaged. */
 export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadRow {
   const upload = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion);
+  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion, upload.inventory);
 }
 
 /** True when the payload is what was stored. */

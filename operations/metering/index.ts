@@ -11,12 +11,25 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
 import * as store from './store.ts';
+import type { OveragePrice } from './usage.ts';
+
+export { closeMonths, lockOverageMonths, noteCharged, type OverageMonth } from './store.ts';
+export {
+  dueOverage,
+  type MonthUsage,
+  type OveragePrice,
+  overageCount,
+  overageQuanta,
+  projectCount,
+} from './usage.ts';
 
 export interface Metering {
   /** The request's number in its account's month, or null when it could not be recorded. Never rejects. */
   countRequest(tenantId: number, keyId: string): Promise<number | null>;
   /** Free requests of an account per month. */
   readonly includedPerMonth: number;
+  /** What the others cost. */
+  readonly price: OveragePrice;
   /** Counts that could not be recorded since the start. */
   readonly failedCounts: number;
   /** This month's count of an account. */
@@ -28,6 +41,7 @@ export interface MeteringDeps {
   pool: () => pg.Pool;
   reporter: Reporter;
   includedPerMonth: number;
+  price: OveragePrice;
 }
 
 export function createMetering(deps: MeteringDeps): Metering {
@@ -35,6 +49,7 @@ export function createMetering(deps: MeteringDeps): Metering {
   const counter = createCounter((counts) => store.addCounts(deps.pool(), counts));
   return {
     includedPerMonth: deps.includedPerMonth,
+    price: deps.price,
     get failedCounts() {
       return failedCounts;
     },

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
+import type { OveragePrice } from './usage.ts';
 
 // One statement raises the accounts' months, their keys' and their days, so they can't part. Rows are touched in the order
 // of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
@@ -64,22 +65,24 @@ export async function closeMonths(db: Queryable, includedPerMonth: number): Prom
 }
 
 /**
- * Months of any age with requests beyond the free and the charged ones, locked until the transaction ends; rows that
- * another worker holds are left to it.
+ * Months of any age that owe at least one quantum, locked until the transaction ends; rows that another worker holds
+ * are left to it. What is owed is the difference of two sums from the start of the month, as in `dueOverage`.
  */
 export async function lockOverageMonths(
   tx: Queryable,
-  includedPerMonth: number,
-  afterTenantId: number,
-  limit: number,
+  query: { includedPerMonth: number; price: OveragePrice; afterTenantId: number; limit: number },
 ): Promise<OverageMonth[]> {
+  const { rateQuanta, unitRequests } = query.price;
+  const included = sql`coalesce(included_count, ${query.includedPerMonth}::bigint)`;
+  const costOf = (count: typeof included) =>
+    sql`div((${count})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)`;
   const { rows } = await sql<OverageMonth>`
-    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, count,
-      coalesce(included_count, ${includedPerMonth}) as "includedCount", overage_charged_count as "chargedCount"
+    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, count, ${included} as "includedCount",
+      overage_charged_count as "chargedCount"
     from usage_months
-    where tenant_id > ${afterTenantId}
-      and count > coalesce(included_count, ${includedPerMonth}) + overage_charged_count
-    order by tenant_id, month limit ${limit} for update skip locked`.execute(tx);
+    where tenant_id > ${query.afterTenantId} and count > ${included} + overage_charged_count
+      and ${costOf(sql`count - ${included}`)} > ${costOf(sql`overage_charged_count`)}
+    order by tenant_id, month limit ${query.limit} for update skip locked`.execute(tx);
   return rows;
 }
 

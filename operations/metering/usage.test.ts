@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dueOverage, type MonthUsage, overageQuanta, projectCount } from './usage.ts';
+import { dueOverage, overageQuanta } from './usage.ts';
 
 test('API-8.6: charges of any schedule come to the same total, and the mark moves only as far as was paid', () => {
   const usual = { unitRequests: 100_000, rateQuanta: 10_000 };
@@ -25,20 +25,4 @@ test('API-8.6: charges of any schedule come to the same total, and the mark move
     }
   }
   assert.deepEqual(dueOverage(50, 0, { unitRequests: 10, rateQuanta: 0 }), { quanta: 0, chargedCount: 0 });
-});
-
-test('an open month goes on as it began, a closed one is what it was', () => {
-  const month: MonthUsage = {
-    period: '2025-11',
-    isOpen: true,
-    count: 100,
-    includedCount: 5_000,
-    chargedCount: 0,
-    startsAt: new Date('2025-11-01T00:00:00Z'),
-    endsAt: new Date('2025-12-01T00:00:00Z'),
-    asOf: new Date('2025-11-11T00:00:00Z'),
-  };
-  assert.equal(projectCount(month), 300);
-  assert.equal(projectCount({ ...month, asOf: new Date('2025-11-01T00:00:10Z') }), 3_000);
-  assert.equal(projectCount({ ...month, isOpen: false }), 100);
 });

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
-import { decimalSetting, test } from 'node:test';
-import { booleanSetting, databaseUrlSetting, httpUrlSetting, integerSetting, readSettings } from './index.ts';
+import { test } from 'node:test';
+import {
+  booleanSetting,
+  databaseUrlSetting,
+  decimalSetting,
+  httpUrlSetting,
+  integerSetting,
+  readSettings,
+} from './index.ts';
 
 const settings = {
   port: integerSetting('SVC_X_PORT', 8080, { min: 1, max: 65535 }, 'Port.'),

@@ -11,6 +11,13 @@ import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createOrders, type Orders } from '#operations/orders/index.ts';
+import {
+  createPayments,
+  createTestGateway,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
@@ -27,10 +34,14 @@ export interface Features {
   catalog: Catalog;
   hypervisor: HypervisorDriver;
   metering: Metering;
+  orders: Orders;
+  payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   /** Of people in portal and console. */
   sessions: Sessions;
+  /** What the reconciliation of charges works with. */
+  paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
@@ -74,6 +85,9 @@ export async function createFeatures(
   });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
+  const paymentsDeps: PaymentsDeps = { db, gateway: createTestGateway({ db, clock }), reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const serversDeps: ServersDeps = {
     db,
@@ -81,8 +95,8 @@ export async function createFeatures(
     catalog,
     addresses,
     hypervisor,
+    orders,
     reporter,
-    deploysPerHour: settings.deploysPerHour,
     wake: () => wake(),
   };
   return {
@@ -91,7 +105,7 @@ export async function createFeatures(
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     apiKeys: createApiKeys({ db, pool, reporter }),
-    billing: createBilling({ db, pool }),
+    billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
     hypervisor,
     metering: createMetering({
@@ -101,6 +115,9 @@ export async function createFeatures(
       includedPerMonth: settings.includedPerMonth,
       price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
     }),
+    orders,
+    payments,
+    paymentsDeps,
     protectTraffic: createProtectTraffic({
       db,
       addresses,

@@ -10,6 +10,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { changePower, destroyServer } from './change-server.ts';
@@ -19,7 +20,8 @@ import { type PowerCommand, type Server, type ServerAction, statusOf } from './s
 import * as store from './store.ts';
 
 export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
-export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
+export { createOrderLoop } from './complete-orders.ts';
+export type { CreateServerInput, CreateServerResult, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';
 export {
   type PowerCommand,
@@ -37,9 +39,8 @@ export interface ServersDeps {
   catalog: Catalog;
   addresses: Addresses;
   hypervisor: HypervisorDriver;
+  orders: Orders;
   reporter: Reporter;
-  /** Creates that one account may make within an hour. */
-  deploysPerHour: number;
   /** Tells the job runner that there is work. */
   wake: () => void;
 }

@@ -63,7 +63,7 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     vcpus: facts.vcpus,
     memoryMb: facts.memoryMb,
     diskGb: facts.diskGb,
-    rootPassword: await store.findRootPassword(deps.db(), facts.orderId),
+    rootPassword: await deps.orders.findRootPassword(facts.orderId),
     sshKeys: facts.sshKeys,
     userData: facts.userData,
   };

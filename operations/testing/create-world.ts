@@ -70,6 +70,7 @@ export async function createWorld(options: WorldOptions = {}) {
     pool,
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
+    price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
   const serversDeps = {

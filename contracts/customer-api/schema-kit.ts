@@ -5,6 +5,7 @@
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
 import { type TSchema, Type } from 'typebox';
+import { errorKinds } from './errors.ts';
 
 /** Always there, `null` when unknown. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -55,7 +56,7 @@ export const Labels = Type.Record(
 export const ErrorAnswer = Type.Object(
   {
     error: Type.Object({
-      code: Type.String(),
+      code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),
       reason: Type.Optional(Type.String()),
       message: Type.String(),
       request_id: Type.String(),

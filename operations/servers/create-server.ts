@@ -7,6 +7,7 @@ import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { assignAddresses } from '#operations/addresses/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
+import { emit } from '#operations/events/index.ts';
 import type { DeployBudget, StoredOrder } from '#operations/orders/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -102,6 +103,7 @@ async function queueServer(
   const serverId = await insertServer(deps, tx, input, choice, order.id);
   await store.insertAction(tx, { serverId, command: 'create', ...requestedBy });
   await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+  await emit(tx, { type: 'server.created', serverId });
   return serverId;
 }
 

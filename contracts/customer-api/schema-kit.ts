@@ -5,6 +5,7 @@
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
 import { type TSchema, Type } from 'typebox';
+import type { ResourceKind } from './endpoint.ts';
 import { errorKinds } from './errors.ts';
 
 /** Always there, `null` when unknown. */
@@ -14,6 +15,9 @@ export const OneOf = <const V extends readonly string[]>(values: V, description?
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
 /** An integer id. */
 export const Id = Type.Integer({ minimum: 1 });
+/** In a request: the id of a thing whose owner is checked. */
+export const IdOf = (resource: ResourceKind, description?: string) =>
+  Type.Integer({ minimum: 1, 'x-resource': resource, ...(description ? { description } : {}) });
 /** UTC, RFC 3339. */
 export const Moment = Type.String({ format: 'date-time' });
 /** An amount as decimal text; its currency stands beside it. */
@@ -33,6 +37,7 @@ export const Pagination = Type.Object(
 /** A workspace by id or slug. */
 export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLength: 64 })], {
   description: 'A workspace that the key may act on, by id or slug (v2; v1 ignores it).',
+  'x-resource': 'tenant',
 });
 
 /** A body that may only select the workspace. */
@@ -43,7 +48,10 @@ export const SelectionRequest = Type.Object(
 
 /** What people name by slug and programs by id. */
 export const SlugOrId = (what: string) =>
-  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], { description: `${what}, by slug or id.` });
+  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], {
+    description: `${what}, by slug or id.`,
+    'x-resource': 'catalog',
+  });
 
 /** Customers' own words on a resource. */
 export const Labels = Type.Record(

@@ -44,7 +44,7 @@ test('every query and body field that names a thing says what kind of thing, so 
     walk(endpoint.query, '', `${endpoint.id} query`);
     walk(endpoint.body, '', `${endpoint.id} body`);
   }
-  assert.deepEqual(unmarked, [], 'use IdOf(kind), or mark the schema with x-resource');
+  assert.deepEqual(unmarked, [], 'mark the schema with x-resource and its ResourceKind');
   const naming = (endpoints as readonly Endpoint[]).filter(
     (endpoint) => Object.keys(endpoint.params).length === 0 && !endpoint.selectsTenant,
   );

@@ -5,7 +5,6 @@
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
 import { type TSchema, Type } from 'typebox';
-import type { ResourceKind } from './endpoint.ts';
 import { errorKinds } from './errors.ts';
 
 /** Always there, `null` when unknown. */
@@ -15,9 +14,6 @@ export const OneOf = <const V extends readonly string[]>(values: V, description?
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
 /** An integer id. */
 export const Id = Type.Integer({ minimum: 1 });
-/** In a request: the id of a thing whose owner is checked. */
-export const IdOf = (resource: ResourceKind, description?: string) =>
-  Type.Integer({ minimum: 1, 'x-resource': resource, ...(description ? { description } : {}) });
 /** UTC, RFC 3339. */
 export const Moment = Type.String({ format: 'date-time' });
 /** An amount as decimal text; its currency stands beside it. */

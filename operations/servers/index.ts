@@ -9,7 +9,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { changePower, destroyServer } from './change-server.ts';
@@ -21,6 +21,7 @@ import * as store from './store.ts';
 export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
 export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';
+export { createPowerObserver, observePower } from './observe-power.ts';
 export {
   type PowerCommand,
   type Server,
@@ -36,10 +37,12 @@ export interface ServersDeps {
   pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
-  hypervisor: HypervisorDriver;
+  hypervisors: Hypervisors;
   reporter: Reporter;
   /** Creates that one account may make within an hour. */
   deploysPerHour: number;
+  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
+  bootSecondsMax?: number;
   /** Tells the job runner that there is work. */
   wake: () => void;
 }

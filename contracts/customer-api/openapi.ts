@@ -7,6 +7,7 @@ import type { TSchema } from 'typebox';
 import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
+import { describeWebhooks } from './openapi-webhooks.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -23,6 +24,7 @@ export function buildOpenApi(): Json {
     }
   }
   refer(ErrorAnswer, schemas);
+  const webhooks = describeWebhooks((schema) => refer(schema, schemas));
   return {
     openapi: '3.1.0',
     info: {
@@ -38,6 +40,7 @@ export function buildOpenApi(): Json {
       { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
     ],
     paths,
+    webhooks,
     components: {
       securitySchemes: {
         key: {

@@ -14,6 +14,7 @@ import {
 } from '#operations/billing/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
@@ -95,6 +96,7 @@ export async function createServer(
       const serverId = await insertServer(deps, tx, input, choice, orderId);
       await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
       await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+      await emit(tx, { type: 'server.created', serverId });
       return { serverId, orderId, rootPassword, deploys };
     });
   deps.wake();

@@ -1,10 +1,12 @@
 /** What the handlers of servers' jobs have in common. */
 import { CodedError } from '#common/errors/index.ts';
 import { findNodeOfServer, type Node } from '#operations/clusters/index.ts';
+import { emit } from '#operations/events/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ServersDeps } from './index.ts';
+import * as store from './store.ts';
 
 /** The hypervisor of a server's node. A deleted server's is the node that it last had. */
 export async function hypervisorOf(
@@ -27,6 +29,16 @@ export async function finish(
       throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
     await effects(tx);
   });
+}
+
+/** Ends the server's unfinished action, and tells whoever subscribed to that. */
+export async function endAction(
+  tx: Queryable,
+  serverId: number,
+  result: Parameters<typeof store.finishAction>[2],
+): Promise<void> {
+  const actionId = await store.finishAction(tx, serverId, result);
+  if (actionId !== null) await emit(tx, { type: 'action.finished', serverId, actionId });
 }
 
 /** Ends this job and asks for the same later, so that nobody waits meanwhile. */

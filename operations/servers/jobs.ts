@@ -10,10 +10,11 @@ import { describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { type GuestDefinition, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './index.ts';
-import { askAgain, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { failPower, runPower } from './run-power.ts';
 import { guestName } from './server.ts';
 import * as store from './store.ts';
@@ -72,7 +73,8 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   try {
     await finish(deps, job, async (tx) => {
       await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
-      await store.finishAction(tx, serverId, {});
+      await emit(tx, { type: 'server.provisioned', serverId });
+      await endAction(tx, serverId, {});
     });
   } catch (error) {
     if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
@@ -130,7 +132,8 @@ async function failProvisioning(
     if (server === null || !['queued', 'provisioning'].includes(server.provisioningState)) return;
     const failure = { code, message: failures[code] };
     await store.updateState(tx, serverId, { provisioningState: 'failed', failure, failureDetail: error });
-    await store.finishAction(tx, serverId, { error: failure });
+    await emit(tx, { type: 'server.provisioning_failed', serverId });
+    await endAction(tx, serverId, { error: failure });
   });
 }
 
@@ -146,7 +149,8 @@ async function destroy(deps: ServersDeps, job: Job): Promise<void> {
     await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });
-    await store.finishAction(tx, serverId, {});
+    await emit(tx, { type: 'server.destroyed', serverId });
+    await endAction(tx, serverId, {});
     await enqueueDestroyNotice(tx, { clusterId: server.clusterId, serverId, macAddresses });
   });
 }

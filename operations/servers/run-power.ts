@@ -1,8 +1,9 @@
 /** Carries a power command out at the hypervisor, and says honestly what came of a request to halt. */
+import { emit } from '#operations/events/index.ts';
 import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './index.ts';
-import { askAgain, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import {
   guestName,
   type PowerCommand,
@@ -81,7 +82,8 @@ async function conclude(
   const serverId = serverIdOf(job);
   await finish(deps, job, async (tx) => {
     await store.updateState(tx, serverId, { powerState: result.powerState });
-    await store.finishAction(tx, serverId, {
+    await emit(tx, { type: 'server.power_changed', serverId });
+    await endAction(tx, serverId, {
       outcome: result.outcome,
       ...(result.error === undefined ? {} : { error: result.error }),
     });
@@ -94,6 +96,6 @@ export async function failPower(deps: ServersDeps, serverId: number, error: stri
   await inTransaction(deps, async (tx) => {
     await store.updateState(tx, serverId, { powerState: 'unknown' });
     const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };
-    await store.finishAction(tx, serverId, { error: fault });
+    await endAction(tx, serverId, { error: fault });
   });
 }

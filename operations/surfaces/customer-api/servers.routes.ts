@@ -3,6 +3,7 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Call, Handler } from './call.ts';
+import { addDeployBudget } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction, showServer } from './views.ts';
@@ -60,12 +61,7 @@ export function serverHandlers(servers: Servers): ServerHandlers {
         labels: wanted.labels,
         billingCycle: wanted.billing_cycle,
       });
-      const { limit, used, resetSeconds } = created.deploys;
-      reply.header('ratelimit-policy', `${reply.getHeader('ratelimit-policy')}, "deploy";q=${limit};w=3600`);
-      reply.header(
-        'ratelimit',
-        `${reply.getHeader('ratelimit')}, "deploy";r=${limit - used};t=${resetSeconds}`,
-      );
+      addDeployBudget(reply, created.deploys);
       reply.header('location', `/api/${call.version}/servers/${created.serverId}`).code(201);
       const server = await servers.findServer(call.actor, call.tenant.id, created.serverId);
       if (server === null) throw notFound();

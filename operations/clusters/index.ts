@@ -11,7 +11,7 @@ import { addNode, changeNode, createCluster, removeNode } from './change-node.ts
 import type { Node } from './node.ts';
 import * as store from './store.ts';
 
-export { chooseNode, fits, freeRoom, type Node, type Room } from './node.ts';
+export type { Node, Room } from './node.ts';
 export { placeGuest } from './place-guest.ts';
 export {
   ensureNode,

@@ -30,7 +30,7 @@ export function freeRoom(node: Pick<Node, 'capacity' | 'used'>): Room {
   return { vcpus: left('vcpus'), memoryMb: left('memoryMb'), diskGb: left('diskGb') };
 }
 
-export function fits(room: Room, free: Room): boolean {
+function fits(room: Room, free: Room): boolean {
   return room.vcpus <= free.vcpus && room.memoryMb <= free.memoryMb && room.diskGb <= free.diskGb;
 }
 

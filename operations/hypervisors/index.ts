@@ -30,7 +30,6 @@ export {
   type PreparedGuest,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';
-export { createLibvirtDriver } from './libvirt/driver.ts';
 export { readPreparedGuests } from './read-prepared-guests.ts';
 export { createSimulatedDriver } from './simulated-driver.ts';
 

@@ -22,7 +22,7 @@ export type { PowerWish } from './change-server.ts';
 export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
 export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';
-export { createPowerObserver, observePower } from './observe-power.ts';
+export { createPowerObserver } from './observe-power.ts';
 export {
   type PowerCommand,
   type Server,

@@ -5,7 +5,12 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createOrderLoop, createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import {
+  createOrderLoop,
+  createPowerObserver,
+  createServerHoursLoop,
+  serverJobs,
+} from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -41,6 +46,7 @@ export function createBackground(
     createServerHoursLoop(loop),
     createOrderLoop({ ...features.serversDeps, clock: systemClock }),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
+    createPowerObserver({ ...loop, ...features }),
     createTrafficRetention(loop),
   ];
 }

@@ -9,7 +9,8 @@ import { type AdminProjects, createAdminProjects } from '#operations/admin-proje
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
-import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createOrders, type Orders } from '#operations/orders/index.ts';
 import {
@@ -32,7 +33,8 @@ export interface Features {
   apiKeys: ApiKeys;
   billing: Billing;
   catalog: Catalog;
-  hypervisor: HypervisorDriver;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
   metering: Metering;
   orders: Orders;
   payments: Payments;
@@ -76,8 +78,7 @@ export async function createFeatures(
   const clock = systemClock;
   const db = () => database.db;
   const pool = () => database.pool;
-  const hypervisor = await createHypervisor({
-    driver: settings.hypervisor,
+  const hypervisors = await createHypervisors({
     labSocket: settings.labSocket,
     simulatedGuestsFile: settings.simulatedGuests,
     db,
@@ -94,7 +95,7 @@ export async function createFeatures(
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
     orders,
     reporter,
     wake: () => wake(),
@@ -107,7 +108,8 @@ export async function createFeatures(
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
-    hypervisor,
+    clusters: createClusters({ db, hypervisors }),
+    hypervisors,
     metering: createMetering({
       db,
       pool,

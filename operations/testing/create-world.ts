@@ -16,7 +16,8 @@ import {
   ensureLocation,
   ensurePlan,
 } from '#operations/catalog/index.ts';
-import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
@@ -73,6 +74,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
+  const hypervisors = singleDriver(hypervisor);
   const metering = createMetering({
     db,
     pool,
@@ -86,7 +88,7 @@ export async function createWorld(options: WorldOptions = {}) {
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
     orders,
     reporter,
     wake: () => jobs?.wake(),
@@ -110,6 +112,7 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
+    clusters: createClusters({ db, hypervisors }),
     servers,
     protectTraffic,
     sessions,
@@ -251,6 +254,9 @@ export async function createWorld(options: WorldOptions = {}) {
 async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
   const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
   const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
+  const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
+  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
+  await ensureNode(db, { ...node, ...capacity });
   for (const pool of [
     {
       prefix: '203.0.113.0/24',

@@ -3,7 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createAddresses } from '#operations/addresses/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
-import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway } from '#operations/payments/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
@@ -18,7 +18,9 @@ const deps = {
   pool: () => pool,
   catalog: createCatalog({ db }),
   addresses: createAddresses({ db }),
-  hypervisor: createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
+  hypervisors: singleDriver(
+    createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
+  ),
   reporter: silentReporter,
   orders: createOrders({ db, payments, deploysPerHour: 100 }),
   wake: () => {},

@@ -89,7 +89,8 @@ function tcpSegments(peer: string): number {
       .split('\n')
       .filter((line) => line.startsWith('Tcp:'))
       .map((line) => line.split(' '));
-    return sum + Number(values![names!.indexOf('OutSegs')]);
+    const read = (name: string) => Number(values![names!.indexOf(name)]);
+    return sum + read('OutSegs') + read('RetransSegs');
   }, 0);
 }
 

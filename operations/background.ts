@@ -3,6 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { networkJobs } from '#operations/networks/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
@@ -22,7 +23,10 @@ export function createBackground(
   const db = () => features.database.db;
   const shared = { db, clock: systemClock, reporter, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({ ...shared, handlers: serverJobs(features.serversDeps) }),
+    createJobRunner({
+      ...shared,
+      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+    }),
   );
   features.onWork(() => {
     for (const worker of workers) worker.wake();

@@ -11,6 +11,7 @@ import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
@@ -27,12 +28,14 @@ export interface Features {
   catalog: Catalog;
   hypervisor: HypervisorDriver;
   metering: Metering;
+  networks: Networks;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   /** Of people in portal and console. */
   sessions: Sessions;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
+  networksDeps: NetworksDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
   onWork: (listener: () => void) => void;
 }
@@ -75,11 +78,21 @@ export async function createFeatures(
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
   let wake = () => {};
+  const networksDeps: NetworksDeps = {
+    db,
+    catalog,
+    hypervisor,
+    reporter,
+    networksMax: settings.networksMax,
+    wake: () => wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps: ServersDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisor,
     reporter,
     deploysPerHour: settings.deploysPerHour,
@@ -100,6 +113,7 @@ export async function createFeatures(
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    networks,
     servers: createServers(serversDeps),
     sessions: createSessions({
       db,
@@ -108,6 +122,7 @@ export async function createFeatures(
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     }),
     serversDeps,
+    networksDeps,
     onWork: (listener) => {
       wake = listener;
     },

@@ -100,7 +100,9 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     responses[status] = {
       description: response.description,
       headers: referHeaders(['X-Request-Id', ...quotaHeaders, ...rateHeaders, ...(response.headers ?? [])]),
-      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+      ...(response.schema
+        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        : {}),
     };
   }
   if (endpoint.method === 'GET')

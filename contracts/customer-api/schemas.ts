@@ -1,4 +1,5 @@
 /** Every body of the customer API, by the name of its schema. */
+export * from './network-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
 export * from './tenant-schemas.ts';

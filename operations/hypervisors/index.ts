@@ -15,11 +15,13 @@ import { createSimulatedDriver } from './simulated-driver.ts';
 export {
   type GuestAddress,
   type GuestDefinition,
+  guestName,
   type HypervisorDriver,
   type HypervisorNetwork,
   type HypervisorSite,
   isPermanentRefusal,
   type PreparedGuest,
+  type PrivateInterface,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';
 export { readPreparedGuests } from './read-prepared-guests.ts';

@@ -13,6 +13,7 @@ import {
   lockAccess,
 } from '#operations/billing/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
+import { joinNetwork } from '#operations/networks/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
@@ -33,6 +34,12 @@ export interface CreateServerInput {
   userData?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   billingCycle?: string | undefined;
+  /** One existing private network of the same account and location, joined from the first boot on. */
+  networkId?: number | undefined;
+  /** Its address there; absent: the lowest free one. */
+  networkIp?: string | undefined;
+  /** False: a server that is reached through its private network only. */
+  publicIp?: boolean | undefined;
 }
 
 export interface CreateServerResult {
@@ -65,7 +72,7 @@ interface Choice {
 
 /**
  * Throws `servers.invalid` (details.fields), `servers.not_eligible` (details.refusal), `servers.deploy_rate`
- * (details.deploys), `servers.capacity` and `accounts.forbidden`. Nothing is ordered when it throws.
+ * (details.deploys), `servers.capacity`, `accounts.forbidden`, and for the network what `joinNetwork` throws. Nothing is ordered when it throws.
  */
 export async function createServer(
   deps: ServersDeps,
@@ -126,13 +133,22 @@ async function insertServer(
         userData: input.userData ?? null,
         hourlyQuanta: plan.hourlyQuanta,
         monthlyCapQuanta: plan.monthlyCapQuanta,
+        hasPublicIp: input.publicIp ?? true,
       });
     } else {
       await store.moveServer(tx, id, cluster.id);
     }
-    const mac = await tryCluster(deps, tx, input.tenantId, id, cluster);
-    if (mac === null) continue;
-    await store.insertInterface(tx, id, mac);
+    if (input.publicIp ?? true) {
+      const mac = await tryCluster(deps, tx, input.tenantId, id, cluster);
+      if (mac === null) continue;
+      await store.insertInterface(tx, id, mac);
+    }
+    if (input.networkId !== undefined)
+      await joinNetwork(
+        tx,
+        { serverId: id, tenantId: input.tenantId, locationId: cluster.locationId },
+        { networkId: input.networkId, ip: input.networkIp },
+      );
     return id;
   }
   throw new CodedError(
@@ -185,7 +201,7 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = [];
+  const faults: FieldFault[] = networkFaults(input);
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;
@@ -211,11 +227,21 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     );
   }
   if (faults.length > 0 || !plan || !image || !location) {
-    throw new CodedError('servers.invalid', 'Some fields name nothing that can be ordered.', {
+    throw new CodedError('servers.invalid', 'Some fields are not as they must be; see `fields`.', {
       fields: faults,
     });
   }
   return { plan, image, clusters: await catalog.listClusters(location.id) };
+}
+
+function networkFaults(input: CreateServerInput): FieldFault[] {
+  if (input.networkId !== undefined) return [];
+  const faults: FieldFault[] = [];
+  const required = 'names the network without which nothing would lead to the server';
+  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
+  if (input.networkIp !== undefined)
+    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
+  return faults;
 }
 
 function pick<T extends { id: number; slug: string }>(

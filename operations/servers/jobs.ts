@@ -8,11 +8,12 @@
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
-import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { deleteCardsOf, markAttached } from '#operations/networks/index.ts';
 import { finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { ServersDeps } from './index.ts';
-import { guestName, type PowerCommand, powerCourse } from './server.ts';
+import { type PowerCommand, powerCourse } from './server.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
@@ -56,8 +57,9 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   const addresses = await deps.addresses.listAllocationsOfServers([serverId]);
   const guest = {
     name: guestName(serverId),
-    mac: facts.macAddress!,
+    mac: facts.macAddress,
     addresses,
+    privateInterfaces: await deps.networks.listInterfaces(serverId),
     hostname: facts.hostname,
     imageSlug: facts.imageSlug,
     vcpus: facts.vcpus,
@@ -77,6 +79,7 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   try {
     await finish(deps, job, async (tx) => {
       await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
+      await markAttached(tx, serverId);
       await store.finishAction(tx, serverId, {});
     });
   } catch (error) {
@@ -134,11 +137,14 @@ async function failPower(deps: ServersDeps, serverId: number, error: string): Pr
 async function destroy(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   await store.noteProgress(deps.db(), serverId, 10);
+  // Its cards leave their networks before the guest goes, so that nothing of it is left on a segment.
+  await deps.networks.unplugAll(serverId);
   await deps.hypervisor.ensureGone(guestName(serverId));
   await finish(deps, job, async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
+    await deleteCardsOf(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });
     await store.finishAction(tx, serverId, {});

@@ -1,4 +1,5 @@
 /** A virtual server as its owner sees it, and the rules of its states. */
+import type { Attachment } from '#operations/networks/index.ts';
 
 export type ProvisioningState = 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting' | 'deleted';
 export type PowerState = 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
@@ -53,6 +54,9 @@ export interface Server {
   locationName: string;
   country: string;
   addresses: ServerAddress[];
+  /** False for a server that is reached through private networks only. */
+  hasPublicIp: boolean;
+  privateNetworks: Attachment[];
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
 }
@@ -91,11 +95,6 @@ export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState
     reboot: { via: 'rebooting', to: 'running', outcome: null },
     reset: { via: 'rebooting', to: 'running', outcome: null },
   };
-
-/** The guest's name at its hypervisor. */
-export function guestName(serverId: number): string {
-  return `vm-${serverId}`;
-}
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */
 export function macOf(serverId: number): string {

@@ -18,6 +18,7 @@ import {
 } from '#operations/catalog/index.ts';
 import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
@@ -42,6 +43,7 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
   includedPerMonth?: number;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
@@ -71,18 +73,33 @@ export async function createWorld(options: WorldOptions = {}) {
     includedPerMonth: options.includedPerMonth ?? 5_000,
   });
   let jobs: JobRunner | null = null;
+  const networksDeps = {
+    db,
+    catalog,
+    hypervisor,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisor,
     reporter,
     deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -98,6 +115,7 @@ export async function createWorld(options: WorldOptions = {}) {
     metering,
     billing,
     catalog,
+    networks,
     servers,
     protectTraffic,
     sessions,

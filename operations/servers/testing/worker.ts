@@ -4,21 +4,26 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createAddresses } from '#operations/addresses/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
 import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createNetworks } from '#operations/networks/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
 const { pool, db: connected } = createPool(process.argv[2]!, 4);
 const db = () => connected;
-const deps = {
+const shared = {
   db,
-  pool: () => pool,
   catalog: createCatalog({ db }),
-  addresses: createAddresses({ db }),
   hypervisor: createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
   reporter: silentReporter,
-  deploysPerHour: 100,
   wake: () => {},
+};
+const deps = {
+  ...shared,
+  pool: () => pool,
+  addresses: createAddresses({ db }),
+  networks: createNetworks({ ...shared, networksMax: 10 }),
+  deploysPerHour: 100,
 };
 await createJobRunner({
   db,

@@ -3,6 +3,7 @@ import {
   booleanSetting,
   choiceSetting,
   databaseUrlSetting,
+  decimalSetting,
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
@@ -89,6 +90,18 @@ export const operationsSettings = {
     5_000,
     { min: 0, max: 1_000_000_000, unit: 'requests' },
     'Free API requests of an account per UTC calendar month.',
+  ),
+  overageUnitRequests: integerSetting(
+    'API_OVERAGE_UNIT_REQUESTS',
+    100_000,
+    { min: 1, max: 1_000_000_000, unit: 'requests' },
+    'Requests beyond the free ones that API_OVERAGE_RATE_PER_UNIT pays for.',
+  ),
+  overageRateQuanta: decimalSetting(
+    'API_OVERAGE_RATE_PER_UNIT',
+    '1.00',
+    { places: 4, max: 100_000, unit: 'of the account’s currency' },
+    'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
   ),
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',

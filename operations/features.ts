@@ -107,7 +107,13 @@ export async function createFeatures(
     billing: createBilling({ db, pool }),
     catalog,
     hypervisor,
-    metering: createMetering({ db, pool, reporter, includedPerMonth: settings.includedPerMonth }),
+    metering: createMetering({
+      db,
+      pool,
+      reporter,
+      includedPerMonth: settings.includedPerMonth,
+      price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
+    }),
     protectTraffic: createProtectTraffic({
       db,
       addresses,

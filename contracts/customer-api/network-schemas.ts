@@ -125,7 +125,7 @@ export type ChangeNetworkRequest = Static<typeof ChangeNetworkRequest>;
 
 export const AttachRequest = Type.Object(
   {
-    network_id: Id,
+    network_id: Type.Integer({ minimum: 1, 'x-resource': 'network' }),
     ip: Type.Optional(
       Type.String({
         maxLength: 15,
@@ -147,7 +147,9 @@ export const ListNetworksQuery = Type.Object(
         description: '`env=prod`, `env` (has it) or `!old` (has it not), separated by commas.',
       }),
     ),
-    server_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Networks of this server.' })),
+    server_id: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Networks of this server.', 'x-resource': 'server' }),
+    ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
     cursor: Type.Optional(Type.String({ maxLength: 200 })),
   },

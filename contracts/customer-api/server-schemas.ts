@@ -146,6 +146,7 @@ export const CreateServerRequest = Type.Object(
     network_id: Type.Optional(
       Type.Integer({
         minimum: 1,
+        'x-resource': 'network',
         description:
           'One existing private network of the workspace and location, joined from the first boot on.',
       }),
@@ -185,7 +186,9 @@ export const ListServersQuery = Type.Object(
     name: Type.Optional(Type.String({ maxLength: 64 })),
     plan: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
     location: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
-    network_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Servers on this private network.' })),
+    network_id: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Servers on this private network.', 'x-resource': 'network' }),
+    ),
     sort: Type.Optional(OneOf(['created_at', '-created_at'])),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
     cursor: Type.Optional(Type.String({ maxLength: 200 })),

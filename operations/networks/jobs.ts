@@ -6,6 +6,7 @@
  * looked at again, and where it has changed meanwhile the job runs once more.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal, type PrivateInterface } from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -122,7 +123,9 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
     // Whoever came or went while the hypervisor worked may have been undone by it: then it is done once more.
     if (idsOf(await plugged(deps, networkId)) !== idsOf(cards)) continue;
     const isDone = await inTransaction(deps, async (tx) => {
-      if (!(await store.finishSync(tx, networkId, wanted, null))) return false;
+      const tenantId = await store.finishSync(tx, networkId, wanted, null);
+      if (tenantId === null) return false;
+      await emit(tx, { type: 'network.synced', networkId, tenantId });
       for (const card of cards) await settleCard(tx, card);
       return true;
     });
@@ -140,8 +143,11 @@ async function settleCard(tx: Queryable, card: attachments.Card): Promise<void> 
 async function failSync(deps: NetworksDeps, networkId: number, error: string): Promise<void> {
   deps.reporter.error('private network sync failed', { network: networkId, error });
   const wanted = await store.findSyncWanted(deps.db(), networkId);
-  if (wanted !== null)
-    await inTransaction(deps, (tx) => store.finishSync(tx, networkId, wanted, hypervisorFault));
+  if (wanted === null) return;
+  await inTransaction(deps, async (tx) => {
+    const tenantId = await store.finishSync(tx, networkId, wanted, hypervisorFault);
+    if (tenantId !== null) await emit(tx, { type: 'network.sync_failed', networkId, tenantId });
+  });
 }
 
 /** The cards that guests of this network should have now: those of servers that exist at a hypervisor. */

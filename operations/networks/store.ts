@@ -141,20 +141,20 @@ export async function findSyncWanted(db: Queryable, id: number): Promise<number 
   return rows[0]?.wanted ?? null;
 }
 
-/** Ends the wish of this number; a newer one stays pending. False when there is a newer one. */
+/** Ends the wish of this number and returns whose network it is; null when there is a newer wish, which stays pending. */
 export async function finishSync(
   tx: Queryable,
   id: number,
   wanted: number,
   error: { code: string; message: string } | null,
-): Promise<boolean> {
-  const { rows } = await sql`
+): Promise<number | null> {
+  const { rows } = await sql<{ tenantId: number }>`
     update private_networks set sync_state = ${error === null ? 'synced' : 'error'},
       sync_error = ${error === null ? null : JSON.stringify(error)}::jsonb
         || jsonb_build_object('at', to_char(svc_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
       last_synced_at = case when ${error === null} then svc_now() else last_synced_at end
-    where id = ${id} and sync_wanted = ${wanted} returning 1`.execute(tx);
-  return rows.length === 1;
+    where id = ${id} and sync_wanted = ${wanted} returning tenant_id as "tenantId"`.execute(tx);
+  return rows[0]?.tenantId ?? null;
 }
 
 function ownedBy(scope: Scope): RawBuilder<unknown> {

@@ -13,6 +13,7 @@ import {
   lockAccess,
 } from '#operations/billing/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { joinNetwork } from '#operations/networks/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -101,6 +102,7 @@ export async function createServer(
       const serverId = await insertServer(deps, tx, input, choice, orderId);
       await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
       await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+      await emit(tx, { type: 'server.created', serverId });
       return { serverId, orderId, rootPassword, deploys };
     });
   deps.wake();

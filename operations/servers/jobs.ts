@@ -8,6 +8,7 @@
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
 import { deleteCardsOf, markAttached } from '#operations/networks/index.ts';
 import { finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
@@ -80,7 +81,8 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     await finish(deps, job, async (tx) => {
       await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
       await markAttached(tx, serverId);
-      await store.finishAction(tx, serverId, {});
+      await emit(tx, { type: 'server.provisioned', serverId });
+      await endAction(tx, serverId, {});
     });
   } catch (error) {
     if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
@@ -105,7 +107,8 @@ async function failProvisioning(deps: ServersDeps, serverId: number, error: stri
       message: 'The server could not be made. Our operators look into it.',
     };
     await store.updateState(tx, serverId, { provisioningState: 'failed', failure });
-    await store.finishAction(tx, serverId, { error: failure });
+    await emit(tx, { type: 'server.provisioning_failed', serverId });
+    await endAction(tx, serverId, { error: failure });
   });
 }
 
@@ -120,7 +123,8 @@ async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   else await deps.hypervisor.setPower(name, course.to === 'running' ? 'on' : 'off');
   await finish(deps, job, async (tx) => {
     await store.updateState(tx, serverId, { powerState: course.to });
-    await store.finishAction(tx, serverId, { outcome: course.outcome });
+    await emit(tx, { type: 'server.power_changed', serverId });
+    await endAction(tx, serverId, { outcome: course.outcome });
   });
 }
 
@@ -130,7 +134,7 @@ async function failPower(deps: ServersDeps, serverId: number, error: string): Pr
   await inTransaction(deps, async (tx) => {
     await store.updateState(tx, serverId, { powerState: 'unknown' });
     const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };
-    await store.finishAction(tx, serverId, { error: fault });
+    await endAction(tx, serverId, { error: fault });
   });
 }
 
@@ -147,9 +151,20 @@ async function destroy(deps: ServersDeps, job: Job): Promise<void> {
     await deleteCardsOf(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });
-    await store.finishAction(tx, serverId, {});
+    await emit(tx, { type: 'server.destroyed', serverId });
+    await endAction(tx, serverId, {});
     await enqueueDestroyNotice(tx, { clusterId: server.clusterId, serverId, macAddresses });
   });
+}
+
+/** Ends the server's unfinished action, and tells whoever subscribed to that. */
+async function endAction(
+  tx: Queryable,
+  serverId: number,
+  result: Parameters<typeof store.finishAction>[2],
+): Promise<void> {
+  const actionId = await store.finishAction(tx, serverId, result);
+  if (actionId !== null) await emit(tx, { type: 'action.finished', serverId, actionId });
 }
 
 /** The last transaction of a job, undone when another worker has claimed the job since. */

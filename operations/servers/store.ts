@@ -351,18 +351,19 @@ export async function noteProgress(db: Queryable, serverId: number, progress: nu
     where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
 }
 
-/** Ends the unfinished action of a server. */
+/** Ends the unfinished action of a server; its id, null where there is none. */
 export async function finishAction(
   tx: Queryable,
   serverId: number,
   result: { outcome?: string | null; error?: { code: string; message: string } },
-): Promise<void> {
-  await sql`update server_actions set
+): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`update server_actions set
       status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
       progress = case when ${result.error !== undefined} then progress else 100 end,
       started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
       error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(tx);
+    where server_id = ${serverId} and status in ('queued', 'running') returning id`.execute(tx);
+  return rows[0]?.id ?? null;
 }
 
 /** Moves a server that has no addresses yet to another cluster. */

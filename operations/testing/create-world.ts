@@ -24,6 +24,7 @@ import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
+import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
@@ -71,6 +72,7 @@ export async function createWorld(options: WorldOptions = {}) {
     pool,
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
+    price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
   const networksDeps = {
@@ -121,6 +123,7 @@ export async function createWorld(options: WorldOptions = {}) {
     sessions,
     clock,
   };
+  let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -128,6 +131,7 @@ export async function createWorld(options: WorldOptions = {}) {
     reporter,
     errorPage: renderErrorPage,
     async routes(app) {
+      answers = watchAnswers(app);
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, surfaces);
@@ -232,6 +236,7 @@ export async function createWorld(options: WorldOptions = {}) {
     async [Symbol.asyncDispose]() {
       await http.stop();
       await database.drop();
+      answers?.throwFaults();
     },
   };
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { Handler } from './call.ts';
+import { addDeployBudget } from './rate-headers.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
@@ -63,12 +64,7 @@ export function serverHandlers(servers: Servers): ServerHandlers {
         networkIp: wanted.network_ip,
         publicIp: wanted.public_ip,
       });
-      const { limit, used, resetSeconds } = created.deploys;
-      reply.header('ratelimit-policy', `${reply.getHeader('ratelimit-policy')}, "deploy";q=${limit};w=3600`);
-      reply.header(
-        'ratelimit',
-        `${reply.getHeader('ratelimit')}, "deploy";r=${limit - used};t=${resetSeconds}`,
-      );
+      addDeployBudget(reply, created.deploys);
       reply.header('location', `/api/${call.version}/servers/${created.serverId}`).code(201);
       const server = await servers.findServer(call.actor, call.tenant.id, created.serverId);
       if (server === null) throw notFound();

@@ -51,6 +51,8 @@ export const serverEndpoints = [
       'ip_in_use',
       'limit_exceeded',
       'credit_required',
+      'charge_declined',
+      'charge_unconfirmed',
       'read_only_key',
       'deploy_rate',
       'capacity_unavailable',

@@ -68,7 +68,8 @@ test('every call is the lab’s documented one, and no secret goes along', async
   const progress: number[] = [];
   await driver.ensureGuest(guest, async (percent) => void progress.push(percent));
   await driver.setPower('vm-7', 'off');
-  await driver.restart('vm-7');
+  await driver.signalShutdown('vm-7');
+  await driver.restart('vm-7', 'acpi');
   const card = { networkId: 31, mac: '52:56:00:00:00:05', address: '10.10.0.2', prefixLength: 24 };
   assert.deepEqual(await driver.attachInterface('vm-7', card), { requiresReboot: false });
   await driver.detachInterface('vm-7', card);
@@ -79,6 +80,7 @@ test('every call is the lab’s documented one, and no secret goes along', async
   assert.deepEqual(calls, [
     'GET /world',
     'PUT /guests/vm-7 {"mac":"52:54:00:00:00:07","addresses":[{"address":"203.0.113.17","prefix_length":24,"gateway":"203.0.113.1"}],"power":"on"}',
+    'PUT /guests/vm-7/power {"power":"off"}',
     'PUT /guests/vm-7/power {"power":"off"}',
     'POST /guests/vm-7/restart',
     'PUT /guests/vm-7/networks/31 {"mac":"52:56:00:00:00:05","address":"10.10.0.2","prefix_length":24}',

@@ -12,6 +12,8 @@ import {
   deleteGuest,
   deleteInterface,
   deleteOtherInterfaces,
+  findGuestPower,
+  listGuests,
   putInterface,
   setGuestPower,
 } from './store.ts';
@@ -37,6 +39,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   };
   return {
     driver: 'simulated',
+    segmentReach: 'site',
     preparedGuests: options.preparedGuests,
     async describeSite() {
       return {
@@ -66,14 +69,24 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await define(options.db(), guest);
       for (const card of guest.privateInterfaces) await plug(options.db(), guest.name, card);
       await power(guest.name, 'on');
+      return 'ready';
     },
     async setPower(name, to) {
       await pause();
       await power(name, to);
     },
+    async signalShutdown(name) {
+      await pause();
+      await power(name, 'off');
+    },
     async restart(name) {
       await pause();
       await power(name, 'on');
+    },
+    readPower: (name) => findGuestPower(options.db(), name),
+    async observeGuests() {
+      const guests = await listGuests(options.db());
+      return guests.map((guest) => ({ ...guest, interfaces: [] }));
     },
     async ensureGone(name) {
       await pause();

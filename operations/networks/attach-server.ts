@@ -26,6 +26,19 @@ export interface AttachInput {
   ip?: string | undefined;
 }
 
+/** A server that is being ordered. */
+export interface JoiningServer {
+  serverId: number;
+  tenantId: number;
+  locationId: number;
+}
+
+export interface JoinInput {
+  networkId: number;
+  /** Absent: the lowest free address of the block. */
+  ip?: string | undefined;
+}
+
 export interface AttachResult {
   attachment: Attachment;
   /** True when the server was on the network already, with this address. */
@@ -99,14 +112,27 @@ async function keepCard(
  * Joins a server that is being ordered to a network, inside the order's transaction; its card is plugged in when the
  * guest is made. Throws as `attachServer` does; a network of another account is `networks.not_found`.
  */
-export async function joinNetwork(
-  tx: Queryable,
-  server: { serverId: number; tenantId: number; locationId: number },
-  input: { networkId: number; ip?: string | undefined },
-): Promise<void> {
+export async function joinNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
   const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
   await addCard(tx, network, { ...server, ip: input.ip }, 'network_ip');
+}
+
+/** The rules of `joinNetwork` for a server that does not exist yet. */
+export async function checkJoin(
+  deps: NetworksDeps,
+  server: Omit<JoiningServer, 'serverId'>,
+  input: JoinInput,
+): Promise<void> {
+  const network = await store.findNetwork(deps.db(), [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  requireSameLocation(network, server);
+  await chooseAddress(deps.db(), network, input.ip, 'network_ip');
+}
+
+function requireSameLocation(network: { locationId: number }, server: { locationId: number }): void {
+  if (server.locationId === network.locationId) return;
+  throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
 }
 
 async function insertCard(
@@ -124,8 +150,7 @@ async function addCard(
   server: { serverId: number; locationId: number; ip?: string | undefined },
   ipField: string,
 ): Promise<{ id: number; networkId: number; serverId: number; mac: string }> {
-  if (server.locationId !== network.locationId)
-    throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
+  requireSameLocation(network, server);
   const ip = await chooseAddress(tx, network, server.ip, ipField);
   const id = await attachments.nextAttachmentId(tx);
   const mac = attachmentMac(id);
@@ -147,7 +172,7 @@ async function addCard(
 
 async function chooseAddress(
   tx: Queryable,
-  network: store.LockedNetwork,
+  network: { id: number; cidr: string },
   wanted: string | undefined,
   field: string,
 ): Promise<string> {

@@ -74,7 +74,8 @@ export async function deleteNetwork(
     .db()
     .transaction()
     .execute(async (tx) => {
-      if ((await store.lockNetwork(tx, scope, id)) === null) throw noSuchNetwork();
+      const network = await store.lockNetwork(tx, scope, id);
+      if (network === null) throw noSuchNetwork();
       const members = await attachments.listMembers(tx, id);
       if (members.length > 0) {
         const isDetaching = members.every((member) => member.state === 'detaching');
@@ -88,7 +89,7 @@ export async function deleteNetwork(
         );
       }
       await store.deleteNetwork(tx, id);
-      await enqueueJob(tx, 'networks.sync', { network_id: id });
+      await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
     });
   deps.wake();
 }
@@ -104,13 +105,15 @@ export async function syncNetwork(
   id: number,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
-  if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
+  const network = await store.findNetwork(deps.db(), scope, id);
+  if (network === null) throw noSuchNetwork();
   requireWriter(actor);
+  const payload = { network_id: id, location_id: network.locationId };
   await deps
     .db()
     .transaction()
     .execute(async (tx) => {
-      if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', { network_id: id });
+      if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
     });
   deps.wake();
   return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());

@@ -58,7 +58,7 @@ export async function createNetwork(
           cidr,
           labels: input.labels ?? {},
         });
-        await enqueueJob(tx, 'networks.sync', { network_id: networkId });
+        await enqueueJob(tx, 'networks.sync', { network_id: networkId, location_id: locationId });
         return networkId;
       });
     deps.wake();

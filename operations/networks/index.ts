@@ -8,9 +8,18 @@
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import { guestName, type HypervisorDriver, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import { guestName, type Hypervisors, type PrivateInterface } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type AttachInput, type AttachResult, attachServer, detachServer } from './attach-server.ts';
+import {
+  type AttachInput,
+  type AttachResult,
+  attachServer,
+  checkJoin,
+  detachServer,
+  type JoinInput,
+  type JoiningServer,
+} from './attach-server.ts';
 import * as attachments from './attachment-store.ts';
 import { scopeOf } from './authorise.ts';
 import { type ChangeNetworkInput, changeNetwork, deleteNetwork, syncNetwork } from './change-network.ts';
@@ -18,6 +27,7 @@ import { type CreateNetworkInput, createNetwork } from './create-network.ts';
 import { noSuchServer } from './errors.ts';
 import { interfaceOf } from './jobs.ts';
 import type { Attachment, Network, NetworkMember } from './network.ts';
+import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
 export { joinNetwork } from './attach-server.ts';
@@ -42,7 +52,8 @@ export type { LabelCondition, NetworkFilter } from './store.ts';
 export interface NetworksDeps {
   db: () => Queryable;
   catalog: Catalog;
-  hypervisor: HypervisorDriver;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
   reporter: Reporter;
   /** Networks that one account may have. */
   networksMax: number;
@@ -80,6 +91,8 @@ export interface Networks {
     tenantId: number | null,
     input: { serverId: number; networkId: number },
   ): Promise<Attachment>;
+  /** Throws what `joinNetwork` would throw now, and changes nothing. */
+  checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
   /** The cards with which a guest is to be made; for provisioning. */
   listInterfaces(serverId: number): Promise<PrivateInterface[]>;
   /** Unplugs every card of a server at its hypervisor; for its destruction. */
@@ -109,13 +122,15 @@ export function createNetworks(deps: NetworksDeps): Networks {
     },
     attachServer: (actor, tenantId, input) => attachServer(deps, actor, tenantId, input),
     detachServer: (actor, tenantId, input) => detachServer(deps, actor, tenantId, input),
+    checkJoin: (server, input) => checkJoin(deps, server, input),
     async listInterfaces(serverId) {
       const cards = await attachments.listCardsOf(deps.db(), { serverId });
       return cards.filter((card) => card.state !== 'detaching').map(interfaceOf);
     },
     async unplugAll(serverId) {
-      for (const card of await attachments.listCardsOf(deps.db(), { serverId }))
-        await deps.hypervisor.detachInterface(guestName(serverId), interfaceOf(card));
+      const cards = await attachments.listCardsOf(deps.db(), { serverId });
+      const driver = cards.length === 0 ? null : await driverOf(deps, serverId);
+      for (const card of cards) await driver?.detachInterface(guestName(serverId), interfaceOf(card));
     },
   };
 }

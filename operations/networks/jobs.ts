@@ -5,14 +5,26 @@
  * so jobs may be killed, repeated and overtaken. The hypervisor is asked without a lock held; afterwards the wish is
  * looked at again, and where it has changed meanwhile the job runs once more.
  */
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import { findNodeOfServer } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { guestName, isPermanentRefusal, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import {
+  guestName,
+  type HypervisorDriver,
+  isPermanentRefusal,
+  type PrivateInterface,
+} from '#operations/hypervisors/index.ts';
 import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
 import type { NetworksDeps } from './index.ts';
+import { driverOf, driversOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
+
+interface SyncPayload {
+  network_id: number;
+  location_id: number;
+}
 
 interface CardPayload {
   attachment_id: number;
@@ -41,7 +53,7 @@ export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
     'networks.sync': {
       run: (job) => sync(deps, job),
       attemptsMax: syncAttemptsMax,
-      giveUp: (job, error) => failSync(deps, networkIdOf(job), error),
+      giveUp: (job, error) => failSync(deps, (job.payload as SyncPayload).network_id, error),
     },
   };
 }
@@ -85,13 +97,26 @@ async function applyCard(
   card: attachments.Card | null,
   isWanted: boolean,
 ): Promise<{ requiresReboot: boolean }> {
+  const driver = await driverOf(deps, payload.server_id);
+  // A server without room on any node has no guest, and so no card.
+  if (driver === null) return { requiresReboot: false };
   const guest = guestName(payload.server_id);
-  if (isWanted) return deps.hypervisor.attachInterface(guest, interfaceOf(card!));
-  await deps.hypervisor.detachInterface(guest, {
-    networkId: payload.network_id,
-    mac: payload.mac_address,
-  });
+  if (isWanted) {
+    if (driver.segmentReach === 'node') await requireOneNode(deps, card!);
+    return driver.attachInterface(guest, interfaceOf(card!));
+  }
+  await driver.detachInterface(guest, { networkId: payload.network_id, mac: payload.mac_address });
   return { requiresReboot: false };
+}
+
+/** A segment that ends at its node would split the network in silence: better a card in error. */
+async function requireOneNode(deps: NetworksDeps, card: attachments.Card): Promise<void> {
+  const here = (await findNodeOfServer(deps.db(), card.serverId))?.id;
+  for (const other of await plugged(deps, card.networkId)) {
+    if (other.serverId === card.serverId) continue;
+    if ((await findNodeOfServer(deps.db(), other.serverId))?.id !== here)
+      throw new CodedError('hypervisor.refused', 'The network has members on another node.');
+  }
 }
 
 async function failCard(deps: NetworksDeps, payload: CardPayload, error: string): Promise<void> {
@@ -107,19 +132,16 @@ async function failCard(deps: NetworksDeps, payload: CardPayload, error: string)
 }
 
 async function sync(deps: NetworksDeps, job: Job): Promise<void> {
-  const networkId = networkIdOf(job);
+  const { network_id: networkId, location_id: locationId } = job.payload as SyncPayload;
   for (;;) {
     const wanted = await store.findSyncWanted(deps.db(), networkId);
-    const cards = await plugged(deps, networkId);
-    const members = cards.map((card) => ({
-      guest: guestName(card.serverId),
-      interface: interfaceOf(card),
-    }));
+    const drivers = await driversOf(deps, locationId);
     if (wanted === null) {
-      await deps.hypervisor.removeNetwork(networkId);
+      for (const driver of drivers) await driver.removeNetwork(networkId);
       return;
     }
-    await deps.hypervisor.syncNetwork(networkId, members);
+    const cards = await plugged(deps, networkId);
+    await syncDrivers(deps, networkId, drivers, cards);
     // Whoever came or went while the hypervisor worked may have been undone by it: then it is done once more.
     if (idsOf(await plugged(deps, networkId)) !== idsOf(cards)) continue;
     const isDone = await inTransaction(deps, async (tx) => {
@@ -130,6 +152,35 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
       return true;
     });
     if (isDone) return;
+  }
+}
+
+/** Tells each hypervisor who is on the network there. One that has no member of it may be away: it has nothing to do. */
+async function syncDrivers(
+  deps: NetworksDeps,
+  networkId: number,
+  drivers: ReadonlySet<HypervisorDriver>,
+  cards: readonly attachments.Card[],
+): Promise<void> {
+  const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
+  for (const driver of drivers) members.set(driver, []);
+  for (const card of cards) {
+    const driver = await driverOf(deps, card.serverId);
+    if (driver === null) continue;
+    const there = members.get(driver) ?? [];
+    there.push({ guest: guestName(card.serverId), interface: interfaceOf(card) });
+    members.set(driver, there);
+  }
+  for (const [driver, there] of members) {
+    try {
+      await driver.syncNetwork(networkId, there);
+    } catch (error) {
+      if (there.length > 0 || members.size === 1) throw error;
+      deps.reporter.warn('a hypervisor without members could not be synced', {
+        network: networkId,
+        error: describeError(error),
+      });
+    }
   }
 }
 
@@ -176,8 +227,4 @@ function inTransaction<T>(deps: NetworksDeps, work: (tx: Queryable) => Promise<T
 
 function payloadOf(job: Job): CardPayload {
   return job.payload as CardPayload;
-}
-
-function networkIdOf(job: Job): number {
-  return (job.payload as { network_id: number }).network_id;
 }

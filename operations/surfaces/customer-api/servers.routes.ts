@@ -98,12 +98,9 @@ export function serverHandlers(servers: Servers): ServerHandlers {
       // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
       if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
       checkAction(body);
-      const action = await servers.changePower(
-        call.actor,
-        call.tenant.id,
-        id,
-        commandOf((body as schemas.ActionRequest).action),
-      );
+      const action = await servers.changePower(call.actor, call.tenant.id, id, {
+        command: commandOf((body as schemas.ActionRequest).action),
+      });
       reply.code(action.changed ? 202 : 200);
       return showAction(action);
     },

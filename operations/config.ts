@@ -36,11 +36,11 @@ export const operationsSettings = {
     'SVC_OPERATIONS_HYPERVISOR',
     ['simulated', 'lab'],
     'simulated',
-    'What runs the guests.',
+    'What runs the guests of the demo world. Elsewhere each cluster names its driver, in the console.',
   ),
   labSocket: optionalTextSetting(
     'SVC_OPERATIONS_LAB_SOCKET',
-    'Control socket of the lab, for SVC_OPERATIONS_HYPERVISOR=lab.',
+    'Control socket of the lab, for clusters of the driver lab.',
   ),
   simulatedGuests: optionalTextSetting(
     'SVC_OPERATIONS_SIMULATED_GUESTS',

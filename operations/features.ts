@@ -9,8 +9,16 @@ import { type AdminProjects, createAdminProjects } from '#operations/admin-proje
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
-import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createOrders, type Orders } from '#operations/orders/index.ts';
+import {
+  createPayments,
+  createTestGateway,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
@@ -25,12 +33,17 @@ export interface Features {
   apiKeys: ApiKeys;
   billing: Billing;
   catalog: Catalog;
-  hypervisor: HypervisorDriver;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
   metering: Metering;
+  orders: Orders;
+  payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   /** Of people in portal and console. */
   sessions: Sessions;
+  /** What the reconciliation of charges works with. */
+  paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
@@ -65,8 +78,7 @@ export async function createFeatures(
   const clock = systemClock;
   const db = () => database.db;
   const pool = () => database.pool;
-  const hypervisor = await createHypervisor({
-    driver: settings.hypervisor,
+  const hypervisors = await createHypervisors({
     labSocket: settings.labSocket,
     simulatedGuestsFile: settings.simulatedGuests,
     db,
@@ -74,15 +86,18 @@ export async function createFeatures(
   });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
+  const paymentsDeps: PaymentsDeps = { db, gateway: createTestGateway({ db, clock }), reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const serversDeps: ServersDeps = {
     db,
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
+    orders,
     reporter,
-    deploysPerHour: settings.deploysPerHour,
     wake: () => wake(),
   };
   return {
@@ -91,9 +106,10 @@ export async function createFeatures(
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     apiKeys: createApiKeys({ db, pool, reporter }),
-    billing: createBilling({ db, pool }),
+    billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
-    hypervisor,
+    clusters: createClusters({ db, hypervisors }),
+    hypervisors,
     metering: createMetering({
       db,
       pool,
@@ -101,6 +117,9 @@ export async function createFeatures(
       includedPerMonth: settings.includedPerMonth,
       price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
     }),
+    orders,
+    payments,
+    paymentsDeps,
     protectTraffic: createProtectTraffic({
       db,
       addresses,

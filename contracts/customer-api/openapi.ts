@@ -64,7 +64,8 @@ function listTags(): Json[] {
 export function listEndpoints(): string {
   const lines = (endpoints as readonly Endpoint[]).flatMap((endpoint) =>
     endpoint.versions.map((version) => {
-      const resources = Object.values(endpoint.params).join(',') || '-';
+      const selector = version === 'v2' && endpoint.selectsTenant ? ['tenant'] : [];
+      const resources = [...Object.values(endpoint.params), ...selector].join(',') || '-';
       const path = `/api/${version}${endpoint.path}`;
       return [
         endpoint.method.padEnd(7),
@@ -86,6 +87,10 @@ const headers: Record<string, Json> = {
   'X-Request-Id': {
     description: 'Name it when you ask us about a call.',
     required: true,
+    schema: { type: 'string' },
+  },
+  'X-Client-Request-Id': {
+    description: 'What the call named itself in the same header, if it is 1 to 128 visible ASCII characters.',
     schema: { type: 'string' },
   },
   'X-Tenant-Id': { description: 'The workspace that the call acted on.', schema: { type: 'integer' } },
@@ -112,7 +117,7 @@ const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
 function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Json): Json {
   const responses: Record<string, Json> = {};
-  const always = ['X-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
+  const always = ['X-Request-Id', 'X-Client-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
   const counted = [...always, ...quotaHeaders, ...rateHeaders];
   for (const [status, response] of Object.entries(endpoint.responses)) {
     responses[status] = {
@@ -158,20 +163,28 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
     'x-resource': resource,
   }));
   const query = endpoint.query as
-    | { properties?: Record<string, TSchema & { description?: string }> }
+    | { properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }> }
     | undefined;
   for (const [name, schema] of Object.entries(query?.properties ?? {})) {
-    const { description, ...plain } = schema;
+    const { description, 'x-resource': resource, ...plain } = schema;
     parameters.push({
       name,
       in: 'query',
       required: false,
       ...(description ? { description } : {}),
       schema: plain,
+      ...(resource ? { 'x-resource': resource } : {}),
     });
   }
   if (version === 'v2' && endpoint.selectsTenant) {
-    const { description, ...plain } = TenantSelector as TSchema & { description?: string };
+    const {
+      description,
+      'x-resource': resource,
+      ...plain
+    } = TenantSelector as TSchema & {
+      description?: string;
+      'x-resource'?: string;
+    };
     for (const [name, place] of [
       ['tenant', 'query'],
       ['X-Tenant-Id', 'header'],
@@ -182,7 +195,7 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
         required: false,
         description,
         schema: plain,
-        'x-resource': 'tenant',
+        'x-resource': resource,
       });
     }
   }
@@ -206,6 +219,7 @@ function describeError(
   const isRetried = ['409', '429', '503'].includes(status);
   const named = [
     'X-Request-Id',
+    'X-Client-Request-Id',
     ...(version === 'v1' ? ['Link'] : []),
     // A refused key hears nothing of anybody's budget, month or workspace; what the gate refuses is not counted.
     ...(status === '401' ? ['WWW-Authenticate'] : rateHeaders),

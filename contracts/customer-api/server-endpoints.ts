@@ -48,6 +48,8 @@ export const serverEndpoints = [
       ...bodyErrors,
       'billing_cycle_not_supported',
       'credit_required',
+      'charge_declined',
+      'charge_unconfirmed',
       'read_only_key',
       'deploy_rate',
       'capacity_unavailable',

@@ -8,7 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
-import { createBilling } from '#operations/billing/index.ts';
+import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
   ensureCluster,
@@ -16,8 +16,11 @@ import {
   ensureLocation,
   ensurePlan,
 } from '#operations/catalog/index.ts';
-import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createOrders } from '#operations/orders/index.ts';
+import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
@@ -43,6 +46,8 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  /** Stands in for the test gateway. */
+  gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
@@ -59,12 +64,17 @@ export async function createWorld(options: WorldOptions = {}) {
   const accounts = createAccounts({ db });
   const addresses = createAddresses({ db });
   const catalog = createCatalog({ db });
-  const billing = createBilling({ db, pool });
+  const usualGateway = createTestGateway({ db });
+  const paymentsDeps = { db, gateway: options.gateway?.(usualGateway) ?? usualGateway, reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: options.deploysPerHour ?? 1_000 });
+  const billing = createBilling({ db, pool, gateway: payments.gatewayName });
   const apiKeys = createApiKeys({ db, pool, reporter });
   const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
+  const hypervisors = singleDriver(hypervisor);
   const metering = createMetering({
     db,
     pool,
@@ -78,9 +88,9 @@ export async function createWorld(options: WorldOptions = {}) {
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
+    orders,
     reporter,
-    deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
@@ -99,7 +109,10 @@ export async function createWorld(options: WorldOptions = {}) {
     apiKeys,
     metering,
     billing,
+    orders,
+    payments,
     catalog,
+    clusters: createClusters({ db, hypervisors }),
     servers,
     protectTraffic,
     sessions,
@@ -143,6 +156,7 @@ export async function createWorld(options: WorldOptions = {}) {
     ...surfaces,
     jobs,
     serversDeps,
+    paymentsDeps,
     hypervisor,
     clusterId,
     url: http.url,
@@ -161,6 +175,20 @@ export async function createWorld(options: WorldOptions = {}) {
         description: 'Deposit',
       });
       return { owner, tenant, email };
+    },
+
+    /** Saves a test card, which becomes the one that is charged. */
+    saveCard(tenant: Tenant, number = '4242424242424242'): Promise<number> {
+      return payments.finishCardSetup(systemActor, tenant.id, number);
+    },
+
+    /** Sets an account's credit by a ledger entry. */
+    async setBalance(tenant: Tenant, quanta: number): Promise<void> {
+      made += 1;
+      const amountQuanta = quanta - (await billing.balanceOf(systemActor, tenant.id));
+      const metadata = { source: 'test', reference: `set-${made}` };
+      if (amountQuanta !== 0)
+        await bookEntry(database.db, { tenantId: tenant.id, amountQuanta, description: 'Test', metadata });
     },
 
     /** A key of this customer, for all tenants of its organization unless some are named. */
@@ -234,6 +262,9 @@ export async function createWorld(options: WorldOptions = {}) {
 async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
   const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
   const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
+  const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
+  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
+  await ensureNode(db, { ...node, ...capacity });
   for (const pool of [
     {
       prefix: '203.0.113.0/24',

@@ -111,6 +111,7 @@ type Validate = (schema: Json, value: unknown, what: string) => void;
 export function createSchemaValidator(document: Document = publishedDocument()): Validate {
   const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
   ajvFormats.default(ajv);
+  ajv.addVocabulary(['x-resource']);
   const compiled = new Map<string, ValidateFunction>();
   return (schema, value, what) => {
     const key = JSON.stringify(schema);

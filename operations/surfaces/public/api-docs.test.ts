@@ -64,8 +64,10 @@ describe('the API reference on its three surfaces', () => {
       for (const [path, page] of pages) {
         assert.ok(page.length < 130_000, `${path} has ${page.length} bytes`);
         for (const [, target, fragment] of page.matchAll(/href="([^"#]*)#([^"]+)"/g)) {
-          const there = pages.get(target === '' ? path : target!) ?? (await get(target!, cookieOf())).text;
-          assert.ok(there.includes(`id="${fragment}"`), `${path} leads to ${target}#${fragment}`);
+          // What needs another sign-in is looked at where that one is.
+          if (target !== '' && !target!.startsWith(base)) continue;
+          const there = pages.get(target === '' ? path : target!);
+          assert.ok(there?.includes(`id="${fragment}"`), `${path} leads to ${target}#${fragment}`);
         }
       }
     });

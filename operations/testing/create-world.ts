@@ -137,6 +137,14 @@ export async function createWorld(options: WorldOptions = {}) {
     protectTraffic,
     sessions,
     clock,
+    apiFacts: {
+      origin: null,
+      requestsPerMinute: 120,
+      deploysPerHour: 100,
+      includedPerMonth: 5_000,
+      overageUnitRequests: 100_000,
+      overageRateQuanta: 10_000,
+    },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({

@@ -38,13 +38,9 @@ export { networkJobs } from './jobs.ts';
 export {
   type Attachment,
   type AttachmentState,
-  allowedRanges,
-  memberAddresses,
   memberCapacity,
   type Network,
   type NetworkMember,
-  prefixLengthMax,
-  prefixLengthMin,
   type SyncState,
 } from './network.ts';
 export type { LabelCondition, NetworkFilter } from './store.ts';

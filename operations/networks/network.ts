@@ -79,7 +79,7 @@ export function nextFreeCidr(taken: readonly string[]): string | null {
 }
 
 /** The addresses that servers may have: all but the network's own, the first (kept for a gateway) and the broadcast. */
-export function memberAddresses(cidr: string): { first: number; last: number } {
+function memberAddresses(cidr: string): { first: number; last: number } {
   const prefix = parsePrefix(cidr)!;
   const base = numberOf(prefix.bytes);
   return { first: base + 2, last: base + 2 ** (32 - prefix.length) - 2 };

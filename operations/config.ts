@@ -36,11 +36,11 @@ export const operationsSettings = {
     'SVC_OPERATIONS_HYPERVISOR',
     ['simulated', 'lab'],
     'simulated',
-    'What runs the guests.',
+    'What runs the guests of the demo world. Elsewhere each cluster names its driver, in the console.',
   ),
   labSocket: optionalTextSetting(
     'SVC_OPERATIONS_LAB_SOCKET',
-    'Control socket of the lab, for SVC_OPERATIONS_HYPERVISOR=lab.',
+    'Control socket of the lab, for clusters of the driver lab.',
   ),
   simulatedGuests: optionalTextSetting(
     'SVC_OPERATIONS_SIMULATED_GUESTS',
@@ -78,6 +78,12 @@ export const operationsSettings = {
     100,
     { min: 1, max: 1_000_000, unit: 'orders' },
     'Servers that one account may order within any hour.',
+  ),
+  networksMax: integerSetting(
+    'SVC_PRIVATE_NETWORKS_MAX',
+    10,
+    { min: 0, max: 10_000, unit: 'networks' },
+    'Private networks that one account may have.',
   ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',

@@ -65,10 +65,6 @@ export function comparable(answer: RawAnswer, asked: string): string {
   return [answer.status, ...headers, '', maskIds(answer.text)].join('\n');
 }
 
-export function headerOf(answer: RawAnswer, name: string): string | undefined {
-  return answer.headers.find(([one]) => one.toLowerCase() === name)?.[1];
-}
-
 function maskHeader(name: string, value: string): string {
   if (name === 'date') return 'DATE';
   if (name === 'x-api-quota-used' || name === 'x-api-quota-remaining') return 'NUMBER';

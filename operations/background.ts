@@ -4,6 +4,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
@@ -24,7 +25,10 @@ export function createBackground(
   const db = () => features.database.db;
   const shared = { db, clock: systemClock, reporter, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({ ...shared, handlers: serverJobs(features.serversDeps) }),
+    createJobRunner({
+      ...shared,
+      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+    }),
   );
   features.onWork(() => {
     for (const worker of workers) worker.wake();

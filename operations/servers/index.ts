@@ -10,6 +10,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
@@ -40,6 +41,7 @@ export interface ServersDeps {
   pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
+  networks: Networks;
   hypervisors: Hypervisors;
   orders: Orders;
   reporter: Reporter;

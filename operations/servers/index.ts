@@ -21,7 +21,7 @@ import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { PowerWish } from './change-server.ts';
-export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
+export { chargeServerHours } from './charge-server-hours.ts';
 export { createOrderLoop } from './complete-orders.ts';
 export type { CreateServerInput, CreateServerResult, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';

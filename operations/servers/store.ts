@@ -413,18 +413,24 @@ export interface DueHour {
   from: string;
 }
 
-/** The next uncharged hour of each server that has one; rows that another worker holds are left to it. */
+/**
+ * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
+ * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
+ * that held them last, and so charge beyond the cap.
+ */
 export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+  const { rows: due } = await sql<{ id: number }>`
+    select s.id from servers s
+    where s.provisioned_at is not null
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta",
       ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s
-    where s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
-    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
+    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.id`.execute(tx);
   return rows;
 }
 

@@ -12,6 +12,7 @@ import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
 import { createOrders, type Orders } from '#operations/orders/index.ts';
 import {
   createPayments,
@@ -36,6 +37,7 @@ export interface Features {
   clusters: Clusters;
   hypervisors: Hypervisors;
   metering: Metering;
+  networks: Networks;
   orders: Orders;
   payments: Payments;
   protectTraffic: ProtectTraffic;
@@ -46,6 +48,7 @@ export interface Features {
   paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
+  networksDeps: NetworksDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
   onWork: (listener: () => void) => void;
 }
@@ -90,11 +93,23 @@ export async function createFeatures(
   const payments = createPayments(paymentsDeps);
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps: NetworksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: settings.networksMax,
+    wake: () => wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps: ServersDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
     orders,
     reporter,
@@ -108,7 +123,7 @@ export async function createFeatures(
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    clusters,
     hypervisors,
     metering: createMetering({
       db,
@@ -125,6 +140,7 @@ export async function createFeatures(
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    networks,
     servers: createServers(serversDeps),
     sessions: createSessions({
       db,
@@ -133,6 +149,7 @@ export async function createFeatures(
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     }),
     serversDeps,
+    networksDeps,
     onWork: (listener) => {
       wake = listener;
     },

@@ -123,7 +123,9 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     responses[status] = {
       description: response.description,
       headers: referHeaders([...counted, ...(response.headers ?? [])]),
-      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+      ...(response.schema
+        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        : {}),
     };
   }
   if (endpoint.method === 'GET') {

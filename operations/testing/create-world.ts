@@ -19,6 +19,7 @@ import {
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
@@ -46,6 +47,7 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -83,18 +85,35 @@ export async function createWorld(options: WorldOptions = {}) {
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
     orders,
     reporter,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -112,7 +131,8 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    networks,
+    clusters,
     servers,
     protectTraffic,
     sessions,

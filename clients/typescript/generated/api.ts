@@ -24,6 +24,24 @@ export type ActionRequest = {
   action: string;
 };
 
+export type AttachmentList = {
+  networks: PrivateNetworkAttachment[];
+  pagination: Pagination;
+};
+
+export type AttachRequest = {
+  network_id: number;
+  /** An address of the network; absent: the lowest free one. */
+  ip?: string | undefined;
+};
+
+export type ChangeNetworkRequest = {
+  name?: string | undefined;
+  description?: string | null | undefined;
+  /** Merged with those that are there; null takes one away. */
+  labels?: Record<string, string | null> | undefined;
+};
+
 export type CreatedServer = {
   id: number;
   tenant_id: number;
@@ -66,16 +84,7 @@ export type CreatedServer = {
     primary: boolean;
     reverse_dns: string | null;
   }[];
-  private_networks: {
-    network_id: number;
-    name: string;
-    cidr: string;
-    ip: string;
-    mac_address: string;
-    state: 'attaching' | 'attached' | 'detaching' | 'error';
-    is_last_interface: boolean;
-    attached_at: string | null;
-  }[];
+  private_networks: PrivateNetworkAttachment[];
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -100,6 +109,16 @@ export type CreatedServer = {
   root_password: string;
 };
 
+export type CreateNetworkRequest = {
+  name: string;
+  /** A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that no other network of the account touches. Absent: the next free /24. */
+  cidr?: string | undefined;
+  /** The location; needed where there is more than one, by slug or id. */
+  location?: string | number | undefined;
+  description?: string | null | undefined;
+  labels?: Record<string, string> | undefined;
+};
+
 export type CreateServerRequest = {
   /** The plan, by slug or id. */
   plan: string | number;
@@ -112,6 +131,12 @@ export type CreateServerRequest = {
   /** Public keys as text. */
   ssh_keys?: string[] | undefined;
   user_data?: string | undefined;
+  /** One existing private network of the workspace and location, joined from the first boot on. */
+  network_id?: number | undefined;
+  /** Its address there; absent: the lowest free one. */
+  network_ip?: string | undefined;
+  /** `false`: no public address; reached through `network_id`, which is then required. */
+  public_ip?: boolean | undefined;
   labels?: Record<string, string> | undefined;
   /** `hourly`, which is also what absence means. */
   billing_cycle?: string | undefined;
@@ -173,6 +198,43 @@ export type KeyEventData = {
   href: string;
 };
 
+export type Network = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; the first address is kept free. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on it, those on their way out included. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+  members: {
+    server_id: number;
+    name: string;
+    ip: string;
+    mac_address: string;
+    state: 'attaching' | 'attached' | 'detaching' | 'error';
+  }[];
+};
+
 export type NetworkEventData = {
   network_id: number;
   tenant_id: number;
@@ -180,11 +242,65 @@ export type NetworkEventData = {
   href: string;
 };
 
+export type NetworkList = {
+  networks: NetworkSummary[];
+  limits: {
+    /** Networks that the account may have. */
+    max: number;
+    used: number;
+  };
+  pagination: Pagination;
+};
+
+export type NetworkSummary = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; the first address is kept free. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on it, those on their way out included. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+};
+
 export type Pagination = {
   limit: number;
   total: number;
   has_more: boolean;
   next_cursor: string | null;
+};
+
+export type PrivateNetworkAttachment = {
+  network_id: number;
+  name: string;
+  cidr: string;
+  ip: string;
+  mac_address: string;
+  state: 'attaching' | 'attached' | 'detaching' | 'error';
+  /** The guest sees the change after its next reboot only. */
+  requires_reboot: boolean;
+  /** Nothing else leads to the server, so this card can’t be detached. */
+  is_last_interface: boolean;
+  attached_at: string | null;
 };
 
 export type SelectionRequest = Record<string, never>;
@@ -231,16 +347,7 @@ export type Server = {
     primary: boolean;
     reverse_dns: string | null;
   }[];
-  private_networks: {
-    network_id: number;
-    name: string;
-    cidr: string;
-    ip: string;
-    mac_address: string;
-    state: 'attaching' | 'attached' | 'detaching' | 'error';
-    is_last_interface: boolean;
-    attached_at: string | null;
-  }[];
+  private_networks: PrivateNetworkAttachment[];
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -387,19 +494,27 @@ export type ErrorCode = (typeof errorCodes)[number];
 export type ErrorReason =
   | 'account_closed'
   | 'account_suspended'
+  | 'already_attached'
   | 'auth_rate'
   | 'billing_cycle_not_supported'
   | 'capacity_unavailable'
   | 'charge_declined'
   | 'charge_unconfirmed'
+  | 'cidr_not_allowed'
+  | 'cidr_overlap'
   | 'credit_required'
   | 'deploy_rate'
   | 'hourly_not_eligible'
+  | 'immutable_field'
   | 'internal_error'
   | 'invalid_cursor'
   | 'invalid_fields'
   | 'invalid_json'
+  | 'ip_in_use'
   | 'key_rate'
+  | 'last_interface'
+  | 'limit_exceeded'
+  | 'network_in_use'
   | 'no_billing_profile'
   | 'not_found'
   | 'payload_too_large'
@@ -515,7 +630,19 @@ export interface ListServersQuery {
   plan?: string | undefined;
   /** Slug. */
   location?: string | undefined;
+  /** Servers on this private network. */
+  network_id?: number | undefined;
   sort?: 'created_at' | '-created_at' | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListNetworksQuery {
+  name?: string | undefined;
+  /** `env=prod`, `env` (has it) or `!old` (has it not), separated by commas. */
+  label?: string | undefined;
+  /** Networks of this server. */
+  server_id?: number | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
 }
@@ -534,7 +661,7 @@ export class Api extends Caller {
 
   /** List servers. The servers of the workspace, newest first unless `sort` says otherwise. */
   listServers(options: ListServersQuery & CallOptions = {}): List<ServerList, Server> {
-    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'sort', 'limit', 'cursor'], options }, 'servers');
+    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'sort', 'limit', 'cursor'], options }, 'servers');
   }
 
   /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order. The answer is the only one that carries `root_password`. Poll the server until its `status` is `running`. */
@@ -560,6 +687,51 @@ export class Api extends Caller {
   /** Start, stop or restart a server. `shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`. */
   actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
     return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, options });
+  }
+
+  /** List private networks. The private networks of the workspace, oldest first, and how many more it may have. */
+  listNetworks(options: ListNetworksQuery & CallOptions = {}): List<NetworkList, NetworkSummary> {
+    return new List(this, { method: 'GET', path: `/api/v2/networks`, query: ['name', 'label', 'server_id', 'limit', 'cursor'], options }, 'networks');
+  }
+
+  /** Create a private network. A network belongs to one location and reaches the servers of this account alone. Its `cidr` never changes. It is usable at once; `sync.state` turns `synced` when the hypervisors have it. */
+  createNetwork(body: CreateNetworkRequest, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks`, body, options });
+  }
+
+  /** Read a private network. One network with its members. */
+  readNetwork(id: number, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'GET', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Change a private network. Changes name, description and labels. Labels are merged; a label of null is taken away. `cidr` and `location` never change. */
+  changeNetwork(id: number, body: ChangeNetworkRequest, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'PATCH', path: `/api/v2/networks/${encodeURIComponent(id)}`, body, options });
+  }
+
+  /** Delete a private network. Deletes a network without members. A server that is just being detached still counts: then the 409 is `retryable` and says when in `Retry-After`. */
+  deleteNetwork(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Sync a private network. Applies the stored membership to the hypervisors again. Calls while one sync waits are the same sync; how it ends stands in `sync`. */
+  syncNetwork(id: number, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, options });
+  }
+
+  /** List private networks of a server. The cards of the server on private networks, as in its `private_networks`. */
+  listServerNetworks(id: number, options: CallOptions = {}): List<AttachmentList, PrivateNetworkAttachment> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, options }, 'networks');
+  }
+
+  /** Attach a server to a private network. Gives the server a card on the network, with the address you name or the lowest free one. Poll the server until the card’s `state` is `attached`. Asked again with the same or no address, it answers 200 with the card that is there. */
+  attachServer(id: number, body: AttachRequest, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
+    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, options });
+  }
+
+  /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */
+  detachServer(id: number, networkId: number, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
+    return this.call<PrivateNetworkAttachment>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/networks/${encodeURIComponent(networkId)}`, options });
   }
 
   /** Read the calling key. What the key of this very call may do, when it expires and what is left of its requests per minute. It says nothing about other keys. */

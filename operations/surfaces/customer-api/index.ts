@@ -11,11 +11,13 @@ import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-a
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
 import { keyHandlers } from './key.routes.ts';
+import { networkHandlers } from './networks.routes.ts';
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { serverHandlers } from './servers.routes.ts';
@@ -28,6 +30,7 @@ export interface CustomerApiDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
+  networks: Networks;
   servers: Servers;
   clock: Clock;
   /** Requests that one key may make within a minute. */
@@ -51,6 +54,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
   });
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps.servers),
+    ...networkHandlers(deps.networks),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),
@@ -91,7 +95,9 @@ function registerEndpoint(
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
-        Object.entries(endpoint.responses).map(([status, response]) => [status, response.schema]),
+        Object.entries(endpoint.responses).flatMap(([status, response]) =>
+          response.schema ? [[status, response.schema]] : [],
+        ),
       ),
     },
     async onRequest(request, reply) {

@@ -2,9 +2,12 @@
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { networkJobs } from '#operations/networks/index.ts';
+import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -22,7 +25,10 @@ export function createBackground(
   const db = () => features.database.db;
   const shared = { db, clock: systemClock, reporter, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({ ...shared, handlers: serverJobs(features.serversDeps) }),
+    createJobRunner({
+      ...shared,
+      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+    }),
   );
   features.onWork(() => {
     for (const worker of workers) worker.wake();
@@ -34,5 +40,13 @@ export function createBackground(
     // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
     notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
   }
-  return [...workers, ...notices, createServerHoursLoop(loop), createTrafficRetention(loop)];
+  return [
+    ...workers,
+    ...notices,
+    createBillingMaintenance({ ...features, ...loop }),
+    createOrderLoop({ ...features.serversDeps, clock: systemClock }),
+    createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
+    createPowerObserver({ ...loop, ...features }),
+    createTrafficRetention(loop),
+  ];
 }

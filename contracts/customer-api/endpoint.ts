@@ -1,8 +1,8 @@
 /** What an endpoint says of itself, and what endpoints have in common. */
 import { type TSchema, Type } from 'typebox';
 
-/** Kinds of things that a caller names by id; whose they are is checked for each. */
-export type ResourceKind = 'server' | 'network' | 'action' | 'firewall';
+/** Kinds of things that a caller names by id; whose they are is checked for each. The catalogue is everybody's. */
+export type ResourceKind = 'tenant' | 'catalog' | 'server' | 'network' | 'action' | 'firewall';
 
 export interface Endpoint {
   /** Also the operation's id in the document, with the version before it. */
@@ -21,7 +21,16 @@ export interface Endpoint {
   isBodyOptional?: boolean;
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
-  responses: Readonly<Record<number, { description: string; schema: TSchema; headers?: readonly string[] }>>;
+  responses: Readonly<
+    Record<
+      number,
+      {
+        description: string /** Absent: an answer without a body. */;
+        schema?: TSchema;
+        headers?: readonly string[];
+      }
+    >
+  >;
   /** Reasons (or codes without one) beyond those of every call. */
   errors: readonly string[];
 }

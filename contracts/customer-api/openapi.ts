@@ -8,6 +8,7 @@ import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
+import { resourceOf } from './resources.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -35,10 +36,7 @@ export function buildOpenApi(): Json {
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    tags: [
-      { name: 'v2', description: 'Current version.' },
-      { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
-    ],
+    tags: listTags(),
     paths,
     webhooks,
     components: {
@@ -56,11 +54,18 @@ export function buildOpenApi(): Json {
   };
 }
 
+function listTags(): Json[] {
+  const found = (endpoints as readonly Endpoint[]).map((endpoint) => resourceOf(endpoint.path));
+  const named = new Map(found.map((resource) => [resource.title, resource.summary]));
+  return [...named].map(([name, description]) => ({ name, description }));
+}
+
 /** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
 export function listEndpoints(): string {
   const lines = (endpoints as readonly Endpoint[]).flatMap((endpoint) =>
     endpoint.versions.map((version) => {
-      const resources = Object.values(endpoint.params).join(',') || '-';
+      const selector = version === 'v2' && endpoint.selectsTenant ? ['tenant'] : [];
+      const resources = [...Object.values(endpoint.params), ...selector].join(',') || '-';
       const path = `/api/${version}${endpoint.path}`;
       return [
         endpoint.method.padEnd(7),
@@ -82,6 +87,10 @@ const headers: Record<string, Json> = {
   'X-Request-Id': {
     description: 'Name it when you ask us about a call.',
     required: true,
+    schema: { type: 'string' },
+  },
+  'X-Client-Request-Id': {
+    description: 'What the call named itself in the same header, if it is 1 to 128 visible ASCII characters.',
     schema: { type: 'string' },
   },
   'X-Tenant-Id': { description: 'The workspace that the call acted on.', schema: { type: 'integer' } },
@@ -108,13 +117,15 @@ const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
 function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Json): Json {
   const responses: Record<string, Json> = {};
-  const always = ['X-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
+  const always = ['X-Request-Id', 'X-Client-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
   const counted = [...always, ...quotaHeaders, ...rateHeaders];
   for (const [status, response] of Object.entries(endpoint.responses)) {
     responses[status] = {
       description: response.description,
       headers: referHeaders([...counted, ...(response.headers ?? [])]),
-      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+      ...(response.schema
+        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        : {}),
     };
   }
   if (endpoint.method === 'GET') {
@@ -128,7 +139,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
   }
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
-    tags: [version],
+    tags: [resourceOf(endpoint.path).title],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
@@ -154,20 +165,28 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
     'x-resource': resource,
   }));
   const query = endpoint.query as
-    | { properties?: Record<string, TSchema & { description?: string }> }
+    | { properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }> }
     | undefined;
   for (const [name, schema] of Object.entries(query?.properties ?? {})) {
-    const { description, ...plain } = schema;
+    const { description, 'x-resource': resource, ...plain } = schema;
     parameters.push({
       name,
       in: 'query',
       required: false,
       ...(description ? { description } : {}),
       schema: plain,
+      ...(resource ? { 'x-resource': resource } : {}),
     });
   }
   if (version === 'v2' && endpoint.selectsTenant) {
-    const { description, ...plain } = TenantSelector as TSchema & { description?: string };
+    const {
+      description,
+      'x-resource': resource,
+      ...plain
+    } = TenantSelector as TSchema & {
+      description?: string;
+      'x-resource'?: string;
+    };
     for (const [name, place] of [
       ['tenant', 'query'],
       ['X-Tenant-Id', 'header'],
@@ -178,7 +197,7 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
         required: false,
         description,
         schema: plain,
-        'x-resource': 'tenant',
+        'x-resource': resource,
       });
     }
   }
@@ -202,6 +221,7 @@ function describeError(
   const isRetried = ['409', '429', '503'].includes(status);
   const named = [
     'X-Request-Id',
+    'X-Client-Request-Id',
     ...(version === 'v1' ? ['Link'] : []),
     // A refused key hears nothing of anybody's budget, month or workspace; what the gate refuses is not counted.
     ...(status === '401' ? ['WWW-Authenticate'] : rateHeaders),

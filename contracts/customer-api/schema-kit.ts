@@ -33,6 +33,7 @@ export const Pagination = Type.Object(
 /** A workspace by id or slug. */
 export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLength: 64 })], {
   description: 'A workspace that the key may act on, by id or slug (v2; v1 ignores it).',
+  'x-resource': 'tenant',
 });
 
 /** A body that may only select the workspace. */
@@ -43,7 +44,10 @@ export const SelectionRequest = Type.Object(
 
 /** What people name by slug and programs by id. */
 export const SlugOrId = (what: string) =>
-  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], { description: `${what}, by slug or id.` });
+  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], {
+    description: `${what}, by slug or id.`,
+    'x-resource': 'catalog',
+  });
 
 /** Customers' own words on a resource. */
 export const Labels = Type.Record(
@@ -62,6 +66,12 @@ export const ErrorAnswer = Type.Object(
       request_id: Type.String(),
       retryable: Type.Boolean(),
       doc_url: Type.String(),
+      order_id: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Of a 402: the order that was not paid.' }),
+      ),
+      payment_attempt_id: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Of a 402: the charge, absent when there was none.' }),
+      ),
       details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       fields: Type.Optional(
         Type.Array(

@@ -22,7 +22,7 @@ test('the life of a server is told step by step, for its own organization alone,
   const { tenant } = await world.createCustomer('Told');
   await happened(tenant.organizationId);
   const { serverId } = await world.deploy(tenant, 'told');
-  await world.servers.changePower(systemActor, tenant.id, serverId, 'stop');
+  await world.servers.changePower(systemActor, tenant.id, serverId, { command: 'stop' });
   await world.jobs.drain();
   await world.servers.destroyServer(systemActor, tenant.id, serverId);
   await world.jobs.drain();

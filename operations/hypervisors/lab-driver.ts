@@ -1,7 +1,7 @@
 /** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
 import { request } from 'node:http';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { HypervisorDriver, HypervisorSite } from './guest.ts';
+import type { HypervisorDriver, HypervisorSite, PrivateInterface } from './guest.ts';
 
 export interface LabDriverOptions {
   /** `control_socket` of the lab's `world.json`. */
@@ -20,6 +20,11 @@ interface LabWorld {
   networks: { prefix: string; gateway: string; first_guest: string; last_guest: string }[];
 }
 
+interface LabGuest {
+  name: string;
+  power: 'on' | 'off';
+}
+
 const answerBytesMax = 1024 * 1024;
 
 export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
@@ -31,6 +36,7 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
   const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
   return {
     driver: 'lab',
+    segmentReach: 'site',
     preparedGuests: [],
     async describeSite(): Promise<HypervisorSite> {
       const world = (await call('GET', '/world')) as LabWorld;
@@ -52,19 +58,63 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
         prefix_length: given.prefixLength,
         gateway: given.gateway,
       }));
-      await call('PUT', guestPath(guest.name), { mac: guest.mac, addresses, power: 'on' });
+      await call('PUT', guestPath(guest.name), {
+        ...(guest.mac === null ? {} : { mac: guest.mac, addresses }),
+        ...(guest.privateInterfaces.length > 0
+          ? { private_interfaces: guest.privateInterfaces.map(toWire) }
+          : {}),
+        power: 'on',
+      });
       await step(95);
+      return 'ready';
     },
     async setPower(name, power) {
       await call('PUT', `${guestPath(name)}/power`, { power });
     },
+    // A guest of the lab is a process that obeys at once, so a halt and a cut of its power are the same.
+    async signalShutdown(name) {
+      await call('PUT', `${guestPath(name)}/power`, { power: 'off' });
+    },
     async restart(name) {
       await call('POST', `${guestPath(name)}/restart`);
+    },
+    async readPower(name) {
+      const answer = await send(options, 'GET', guestPath(name));
+      if (answer.status === 404) return null;
+      if (answer.status >= 300) throw refusal(answer);
+      return (answer.body as LabGuest).power;
+    },
+    async observeGuests() {
+      const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
+      return guests.map((guest) => ({ name: guest.name, power: guest.power, interfaces: [] }));
     },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },
+    async attachInterface(guest, card) {
+      await call('PUT', `${guestPath(guest)}/networks/${card.networkId}`, cardBody(card));
+      return { requiresReboot: false };
+    },
+    async detachInterface(guest, card) {
+      await call('DELETE', `${guestPath(guest)}/networks/${card.networkId}`, { mac: card.mac });
+    },
+    async syncNetwork(networkId, members) {
+      await call('PUT', `/networks/${networkId}`, {
+        members: members.map((member) => ({ guest: member.guest, ...cardBody(member.interface) })),
+      });
+    },
+    async removeNetwork(networkId) {
+      await call('DELETE', `/networks/${networkId}`);
+    },
   };
+}
+
+function cardBody(card: PrivateInterface): object {
+  return { mac: card.mac, address: card.address, prefix_length: card.prefixLength };
+}
+
+function toWire(card: PrivateInterface): object {
+  return { network: card.networkId, ...cardBody(card) };
 }
 
 /** 4xx is the lab's last word; 5xx and silence are worth another attempt. */

@@ -8,11 +8,14 @@
 import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
+import { type AccountUsage, type FleetUsage, readFleetUsage, readUsage } from './read-usage.ts';
 import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
+export type { AccountUsage, FleetUsage } from './read-usage.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {
@@ -26,6 +29,12 @@ export interface Metering {
   readonly failedCounts: number;
   /** This month's count of an account. */
   countOfMonth(tenantId: number): Promise<number>;
+  /** A month of an account, the running one for null; null when it has not begun. Throws `accounts.forbidden`. */
+  usageOf(actor: Actor, query: { tenantId: number; period: string | null }): Promise<AccountUsage | null>;
+  /** A month of all accounts, for staff. */
+  fleetUsage(actor: Actor, period: string | null): Promise<FleetUsage | null>;
+  /** This month's requests of each of these keys; those without any are left out. */
+  countOfKeys(keyIds: readonly string[]): Promise<Map<string, number>>;
   /** Keeps what was free in every month that is over, once for each (API-8.7). For the tick that charges overage. */
   closeMonths(): Promise<void>;
   /**
@@ -78,6 +87,9 @@ export function createMetering(deps: MeteringDeps): Metering {
       }
     },
     countOfMonth: (tenantId) => store.findCount(deps.db(), tenantId),
+    usageOf: (actor, query) => readUsage(deps.db(), deps, actor, query),
+    fleetUsage: (actor, period) => readFleetUsage(deps.db(), deps, actor, period),
+    countOfKeys: (keyIds) => store.countKeys(deps.db(), keyIds),
     closeMonths: () => store.closeMonths(deps.db(), deps.includedPerMonth),
     async lockDueOverage(tx, afterTenantId, limit) {
       const { includedPerMonth, price } = deps;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
-import type { OveragePrice } from './usage.ts';
+import type { MonthUsage, OveragePrice } from './usage.ts';
 
 // One statement raises the accounts' months, their keys' and their days, so they can't part. Rows are touched in the order
 // of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
@@ -95,4 +95,127 @@ export async function noteCharged(
 ): Promise<void> {
   await sql`update usage_months set overage_charged_count = ${chargedCount}
     where tenant_id = ${tenantId} and month = to_date(${period}, 'YYYY-MM')`.execute(tx);
+}
+
+/** A month of an account (or of nobody); it is there also when nothing was counted in it. */
+export async function findMonth(
+  db: Queryable,
+  tenantId: number | null,
+  period: string | null,
+  includedPerMonth: number,
+): Promise<MonthUsage> {
+  const { rows } = await sql<MonthUsage>`
+    with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
+    asked as (select coalesce(to_date(${period}, 'YYYY-MM'), present.month) as month from present)
+    select to_char(asked.month, 'YYYY-MM') as period, asked.month = present.month as "isOpen",
+      coalesce(u.count, 0) as count,
+      case when asked.month = present.month then ${includedPerMonth}::bigint
+        else coalesce(u.included_count, ${includedPerMonth}) end as "includedCount",
+      coalesce(u.overage_charged_count, 0) as "chargedCount",
+      asked.month::timestamp at time zone 'utc' as "startsAt",
+      (asked.month + interval '1 month') at time zone 'utc' as "endsAt", svc_now() as "asOf"
+    from asked cross join present
+    left join usage_months u on u.tenant_id = ${tenantId} and u.month = asked.month`.execute(db);
+  return rows[0]!;
+}
+
+export interface KeyUsage {
+  /** Null: all revoked keys together. */
+  keyId: string | null;
+  name: string;
+  count: number;
+}
+
+export async function listKeyUsage(db: Queryable, tenantId: number, period: string): Promise<KeyUsage[]> {
+  const { rows } = await sql<KeyUsage>`
+    select case when k.revoked_at is null then k.key_id end as "keyId",
+      case when k.revoked_at is null then max(k.name) else 'revoked keys' end as name, sum(u.count)::bigint as count
+    from usage_key_months u join api_keys k on k.key_id = u.key_id
+    where u.tenant_id = ${tenantId} and u.month = to_date(${period}, 'YYYY-MM')
+    group by k.revoked_at is null, case when k.revoked_at is null then k.key_id end
+    order by count desc, "keyId"`.execute(db);
+  return rows;
+}
+
+export interface DayUsage {
+  /** Such as `2025-11-30`. */
+  date: string;
+  count: number;
+}
+
+/** Every day of the month up to today; null stands for all accounts. */
+export async function listDays(db: Queryable, tenantId: number | null, period: string): Promise<DayUsage[]> {
+  const whose = tenantId === null ? sql`true` : sql`u.tenant_id = ${tenantId}`;
+  const { rows } = await sql<DayUsage>`
+    select to_char(day, 'YYYY-MM-DD') as date,
+      coalesce((select sum(u.count)::bigint from usage_days u where u.day = each.day::date and ${whose}), 0) as count
+    from generate_series(to_date(${period}, 'YYYY-MM')::timestamp,
+      least(to_date(${period}, 'YYYY-MM') + interval '1 month' - interval '1 day', svc_now() at time zone 'utc'),
+      interval '1 day') as each (day)
+    order by day`.execute(db);
+  return rows;
+}
+
+/** This month's requests of each of these keys, over all accounts that they were used for. */
+export async function countKeys(db: Queryable, keyIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await sql<{ keyId: string; count: number }>`
+    select key_id as "keyId", sum(count)::bigint as count from usage_key_months
+    where key_id = any(${[...keyIds]}::text[]) and month = date_trunc('month', svc_now() at time zone 'utc')::date
+    group by key_id`.execute(db);
+  return new Map(rows.map((row) => [row.keyId, row.count]));
+}
+
+/** What all accounts of a month come to; each one's cost is rounded down on its own, as it is charged. */
+export async function sumMonth(
+  db: Queryable,
+  period: string,
+  deps: { includedPerMonth: number; price: OveragePrice },
+): Promise<{
+  count: number;
+  accountCount: number;
+  overAccountCount: number;
+  overageQuanta: number;
+  chargedQuanta: number;
+}> {
+  const { rateQuanta, unitRequests } = deps.price;
+  const costOf = (count: string) =>
+    sql`coalesce(sum(div((${sql.raw(count)})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)), 0)::bigint`;
+  const { rows } = await sql<{
+    count: number;
+    accountCount: number;
+    overAccountCount: number;
+    overageQuanta: number;
+    chargedQuanta: number;
+  }>`
+    select coalesce(sum(count), 0)::bigint as count, count(*) as "accountCount",
+      count(*) filter (where count > included) as "overAccountCount",
+      ${costOf('greatest(0, count - included)')} as "overageQuanta", ${costOf('charged')} as "chargedQuanta"
+    from (select count, coalesce(included_count, ${deps.includedPerMonth}) as included, overage_charged_count as charged
+      from usage_months where month = to_date(${period}, 'YYYY-MM')) u`.execute(db);
+  return rows[0]!;
+}
+
+export interface FleetAccount {
+  tenantId: number;
+  name: string;
+  currency: string;
+  count: number;
+  includedCount: number;
+  chargedCount: number;
+}
+
+export async function listTopAccounts(
+  db: Queryable,
+  period: string,
+  includedPerMonth: number,
+  limit: number,
+): Promise<FleetAccount[]> {
+  const { rows } = await sql<FleetAccount>`
+    select u.tenant_id as "tenantId", t.name, t.currency, u.count,
+      coalesce(u.included_count, ${includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount"
+    from usage_months u join tenants t on t.id = u.tenant_id
+    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id limit ${limit}`.execute(
+    db,
+  );
+  return rows;
 }

@@ -1,4 +1,4 @@
-/** What requests beyond the free ones cost. */
+/** What requests beyond the free ones cost, and what a month is going to be. */
 
 /** Requests beyond the free ones cost `rateQuanta` for every `unitRequests` of them. */
 export interface OveragePrice {
@@ -33,4 +33,30 @@ export function dueOverage(
   const rate = BigInt(price.rateQuanta);
   const paidRequests = (BigInt(total) * BigInt(price.unitRequests) + rate - 1n) / rate;
   return { quanta, chargedCount: Number(paidRequests) };
+}
+
+/** A month of an account. */
+export interface MonthUsage {
+  /** Such as `2025-11`. */
+  period: string;
+  /** The open month is the one that runs by the database's clock. */
+  isOpen: boolean;
+  count: number;
+  /** The live setting while the month is open, what was kept when it closed afterwards (API-8.7). */
+  includedCount: number;
+  /** Requests beyond the free ones that have been charged. */
+  chargedCount: number;
+  startsAt: Date;
+  endsAt: Date;
+  /** The database's present. */
+  asOf: Date;
+}
+
+/** A month goes on as it began; its first day counts as a whole one, or one busy minute would make millions. */
+export function projectCount(usage: MonthUsage): number {
+  if (!usage.isOpen) return usage.count;
+  const dayMs = 86_400_000;
+  const lengthMs = usage.endsAt.getTime() - usage.startsAt.getTime();
+  const elapsedMs = Math.max(dayMs, usage.asOf.getTime() - usage.startsAt.getTime());
+  return Math.max(usage.count, Math.round((usage.count * lengthMs) / elapsedMs));
 }

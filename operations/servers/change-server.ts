@@ -1,12 +1,23 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { detachAll } from '#operations/networks/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
 import * as store from './store.ts';
+
+export interface PowerWish {
+  command: PowerCommand;
+  /** Of a shutdown: how long the guest may take; 0 asks it and does not look. Default 120. */
+  timeoutSeconds?: number | undefined;
+  /** What comes when it did not halt: nothing more, or its power is cut. Default `fail`. */
+  onTimeout?: 'fail' | 'stop' | undefined;
+}
+
+const shutdownSeconds = 120;
 
 /**
  * Starts, stops or restarts a server. Throws `servers.not_found`, `servers.busy` (details.actionId),
@@ -17,7 +28,7 @@ export function changePower(
   actor: Actor,
   scope: store.Scope,
   serverId: number,
-  command: PowerCommand,
+  { command, timeoutSeconds, onTimeout }: PowerWish,
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
@@ -33,6 +44,9 @@ export function changePower(
       command,
       ...requester(actor),
       isUnchanged: isThere,
+      ...(command === 'shutdown'
+        ? { timeoutSeconds: timeoutSeconds ?? shutdownSeconds, onTimeout: onTimeout ?? 'fail' }
+        : {}),
     });
     if (isThere) return action;
     await store.updateState(tx, serverId, { powerState: course.via });
@@ -65,6 +79,7 @@ export function destroyServer(
       }
       const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
       await store.updateState(tx, serverId, { provisioningState: 'deleting' });
+      await detachAll(tx, serverId);
       await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
       return action;
     },

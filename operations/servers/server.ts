@@ -1,4 +1,5 @@
 /** A virtual server as its owner sees it, and the rules of its states. */
+import type { Attachment } from '#operations/networks/index.ts';
 
 export type ProvisioningState = 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting' | 'deleted';
 export type PowerState = 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
@@ -53,6 +54,9 @@ export interface Server {
   locationName: string;
   country: string;
   addresses: ServerAddress[];
+  /** False for a server that is reached through private networks only. */
+  hasPublicIp: boolean;
+  privateNetworks: Attachment[];
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
 }
@@ -82,20 +86,17 @@ export function statusOf(server: Pick<Server, 'provisioningState' | 'powerState'
     : (server.provisioningState as Exclude<ProvisioningState, 'ready' | 'deleted'>);
 }
 
-/** The power state that a command leads to, and the one shown on the way. */
-export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState; outcome: string | null }> =
-  {
-    start: { via: 'starting', to: 'running', outcome: null },
-    shutdown: { via: 'stopping', to: 'stopped', outcome: 'stopped' },
-    stop: { via: 'stopping', to: 'stopped', outcome: null },
-    reboot: { via: 'rebooting', to: 'running', outcome: null },
-    reset: { via: 'rebooting', to: 'running', outcome: null },
-  };
+/** What came of a shutdown: it halted, it was asked to and nobody waited, or it did not halt in its time. */
+export type ShutdownOutcome = 'stopped' | 'signal_sent' | 'timeout';
 
-/** The guest's name at its hypervisor. */
-export function guestName(serverId: number): string {
-  return `vm-${serverId}`;
-}
+/** The power state that a command leads to, and the one shown on the way. */
+export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState }> = {
+  start: { via: 'starting', to: 'running' },
+  shutdown: { via: 'stopping', to: 'stopped' },
+  stop: { via: 'stopping', to: 'stopped' },
+  reboot: { via: 'rebooting', to: 'running' },
+  reset: { via: 'rebooting', to: 'running' },
+};
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */
 export function macOf(serverId: number): string {

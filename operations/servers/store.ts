@@ -31,6 +31,15 @@ const serverText = `
         'prefixLength', a.prefix_length, 'gateway', host(a.gateway), 'isPrimary', a.is_primary,
         'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
       from allocations a where a.server_id = s.id and a.released_at is null), '[]') as addresses,
+    s.has_public_ip as "hasPublicIp",
+    coalesce((select json_agg(json_build_object('serverId', a.server_id, 'networkId', a.network_id, 'name', n.name,
+        'cidr', n.cidr::text, 'ip', host(a.ip), 'macAddress', a.mac_address, 'state', a.state, 'error', a.error,
+        'isLastInterface', not s.has_public_ip and a.state <> 'detaching' and not exists (
+          select 1 from network_attachments o
+          where o.server_id = s.id and o.id <> a.id and o.state <> 'detaching'),
+        'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
+      from network_attachments a join private_networks n on n.id = a.network_id
+      where a.server_id = s.id), '[]') as "privateNetworks",
     (select row_to_json(x) from (select ${actionFields} from server_actions
       where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
   from servers s
@@ -58,6 +67,8 @@ export interface ServerFilter {
   name?: string;
   plan?: string;
   location?: string;
+  /** Only servers with a card on this network. */
+  networkId?: number;
   /** Ids below (newest first) or above this one. */
   afterId?: number;
   order: 'newest' | 'oldest';
@@ -70,6 +81,10 @@ function filterOf(scope: Scope, filter: ServerFilter) {
   if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
   if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
   if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
+  if (filter.networkId !== undefined)
+    conditions.push(
+      sql`exists (select 1 from network_attachments a where a.server_id = s.id and a.network_id = ${filter.networkId})`,
+    );
   if (filter.statuses !== undefined) {
     conditions.push(sql`case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end
       = any(${[...filter.statuses]})`);
@@ -156,31 +171,6 @@ export async function listInventory(
   return { rows, asOf: now.rows[0]!.now };
 }
 
-/** Orders of the last hour, and how long until the oldest of them is an hour old. */
-export async function countRecentOrders(
-  tx: Queryable,
-  tenantId: number,
-): Promise<{ used: number; resetSeconds: number }> {
-  const { rows } = await sql<{ used: number; resetSeconds: number }>`
-    select count(*) as used,
-      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
-    from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
-    tx,
-  );
-  return rows[0]!;
-}
-
-export async function insertOrder(
-  tx: Queryable,
-  order: { tenantId: number; planId: number; dueQuanta: number; rootPassword: string },
-): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, paid_at)
-    values (${order.tenantId}, ${order.planId}, 'paid', 'hourly', ${order.dueQuanta}, ${order.rootPassword}, svc_now())
-    returning id`.execute(tx);
-  return rows[0]!.id;
-}
-
 export interface NewServer {
   id: number;
   tenantId: number;
@@ -195,6 +185,7 @@ export interface NewServer {
   userData: string | null;
   hourlyQuanta: number;
   monthlyCapQuanta: number;
+  hasPublicIp: boolean;
 }
 
 /** A fresh id, drawn before the row exists, because name and MAC are made from it. */
@@ -206,12 +197,12 @@ export async function nextServerId(tx: Queryable): Promise<number> {
 
 export async function insertServer(tx: Queryable, server: NewServer): Promise<void> {
   await sql`insert into servers (id, tenant_id, order_id, plan_id, image_id, cluster_id, name, hostname, labels,
-      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta)
+      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta, has_public_ip)
     overriding system value
     values (${server.id}, ${server.tenantId}, ${server.orderId}, ${server.planId}, ${server.imageId},
       ${server.clusterId}, ${server.name}, ${server.hostname}, ${JSON.stringify(server.labels)}::jsonb,
       ${JSON.stringify(server.sshKeys)}::jsonb, ${server.userData}, ${server.hourlyQuanta},
-      ${server.monthlyCapQuanta})`.execute(tx);
+      ${server.monthlyCapQuanta}, ${server.hasPublicIp})`.execute(tx);
 }
 
 export async function insertInterface(tx: Queryable, serverId: number, macAddress: string): Promise<void> {
@@ -226,13 +217,6 @@ export async function releaseInterfaces(tx: Queryable, serverId: number): Promis
     update server_interfaces set released_at = svc_now() where server_id = ${serverId} and released_at is null
     returning mac_address as mac`.execute(tx);
   return rows.map((row) => row.mac);
-}
-
-/** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
-export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
-  const { rows } = await sql<{ password: string }>`
-    select root_password as password from server_orders where id = ${orderId}`.execute(db);
-  return rows[0]!.password;
 }
 
 export interface ProvisioningFacts {
@@ -269,6 +253,8 @@ export interface StateChange {
   powerState?: PowerState;
   node?: string;
   failure?: Omit<ServerFailure, 'at'> | null;
+  /** The hypervisor's own words, for operators. */
+  failureDetail?: string;
 }
 
 /** Moves a server to another state; the moments that follow from the new state are set with it. */
@@ -281,6 +267,8 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       node = coalesce(${change.node ?? null}, node),
       failure = case when ${change.failure === undefined} then failure
         else ${failure}::jsonb || jsonb_build_object('at', ${sql.raw(stamp('svc_now()'))}) end,
+      failure_detail = case when ${change.failure === undefined} then failure_detail
+        else ${change.failureDetail?.slice(0, 2_000) ?? null} end,
       provisioned_at = case when ${state}::text = 'ready' then coalesce(provisioned_at, svc_now()) else provisioned_at end,
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
@@ -300,15 +288,19 @@ export interface NewAction {
   requestedByPersonId: number | null;
   /** A finished one is recorded as such: the server was in the wanted state already. */
   isUnchanged?: boolean;
+  /** Of a shutdown: how long the guest may take, and what comes then. */
+  timeoutSeconds?: number;
+  onTimeout?: 'fail' | 'stop';
 }
 
 export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
   const isDone = action.isUnchanged ?? false;
   const { rows } = await sql<ServerAction>`
     insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
-      changed, started_at, finished_at)
+      changed, timeout_seconds, on_timeout, started_at, finished_at)
     values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
       ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
+      ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
       case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
     returning ${sql.raw(actionFields)}`.execute(tx);
   return rows[0]!;
@@ -319,6 +311,61 @@ export async function findUnfinishedAction(db: Queryable, serverId: number): Pro
     select ${sql.raw(actionFields)} from server_actions
     where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
   return rows[0] ?? null;
+}
+
+export interface PowerWish {
+  actionId: number;
+  serverId: number;
+  command: ActionCommand;
+  timeoutSeconds: number;
+  onTimeout: 'fail' | 'stop' | null;
+}
+
+/** What the unfinished action of a server asks of the hypervisor. */
+export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
+  const { rows } = await sql<PowerWish>`
+    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
+      on_timeout as "onTimeout"
+    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** True when the unfinished action of a server was begun at least so long ago. */
+export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from server_actions where server_id = ${serverId} and status in ('queued', 'running')
+      and started_at + make_interval(secs => ${seconds}) <= svc_now()`.execute(db);
+  return rows.length > 0;
+}
+
+/** The database's clock, to which every other moment belongs. */
+export async function readClock(db: Queryable): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  return rows[0]!.now;
+}
+
+/**
+ * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. Whatever has changed
+ * since the look began, or is being acted upon, is left alone: the look is older than that.
+ */
+export async function applyObservation(
+  db: Queryable,
+  nodeId: number,
+  since: Date,
+  seen: readonly { serverId: number; powerState: PowerState }[],
+): Promise<number> {
+  const { rows } = await sql`
+    with seen as (select * from unnest(${seen.map((one) => one.serverId)}::bigint[],
+      ${seen.map((one) => one.powerState)}::text[]) as s (server_id, power_state))
+    update servers s set power_state = coalesce(seen.power_state, 'unknown'),
+      status_changed_at = svc_now(), updated_at = svc_now()
+    from node_reservations r left join seen on seen.server_id = r.server_id
+    where r.node_id = ${nodeId} and r.released_at is null and s.id = r.server_id
+      and s.provisioning_state = 'ready' and s.status_changed_at < ${since}
+      and s.power_state <> coalesce(seen.power_state, 'unknown')
+      and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
+    returning 1`.execute(db);
+  return rows.length;
 }
 
 /** Actions of a server, newest first. */
@@ -366,18 +413,24 @@ export interface DueHour {
   from: string;
 }
 
-/** The next uncharged hour of each server that has one; rows that another worker holds are left to it. */
+/**
+ * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
+ * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
+ * that held them last, and so charge beyond the cap.
+ */
 export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+  const { rows: due } = await sql<{ id: number }>`
+    select s.id from servers s
+    where s.provisioned_at is not null
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta",
       ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s
-    where s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
-    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
+    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.id`.execute(tx);
   return rows;
 }
 

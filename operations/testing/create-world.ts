@@ -8,7 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
-import { createBilling } from '#operations/billing/index.ts';
+import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
   ensureCluster,
@@ -16,8 +16,12 @@ import {
   ensureLocation,
   ensurePlan,
 } from '#operations/catalog/index.ts';
-import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
+import { createOrders } from '#operations/orders/index.ts';
+import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
@@ -43,6 +47,9 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
+  /** Stands in for the test gateway. */
+  gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
@@ -59,12 +66,17 @@ export async function createWorld(options: WorldOptions = {}) {
   const accounts = createAccounts({ db });
   const addresses = createAddresses({ db });
   const catalog = createCatalog({ db });
-  const billing = createBilling({ db, pool });
+  const usualGateway = createTestGateway({ db });
+  const paymentsDeps = { db, gateway: options.gateway?.(usualGateway) ?? usualGateway, reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: options.deploysPerHour ?? 1_000 });
+  const billing = createBilling({ db, pool, gateway: payments.gatewayName });
   const apiKeys = createApiKeys({ db, pool, reporter });
   const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
+  const hypervisors = singleDriver(hypervisor);
   const metering = createMetering({
     db,
     pool,
@@ -73,18 +85,35 @@ export async function createWorld(options: WorldOptions = {}) {
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
-    hypervisor,
+    networks,
+    hypervisors,
+    orders,
     reporter,
-    deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -99,11 +128,23 @@ export async function createWorld(options: WorldOptions = {}) {
     apiKeys,
     metering,
     billing,
+    orders,
+    payments,
     catalog,
+    networks,
+    clusters,
     servers,
     protectTraffic,
     sessions,
     clock,
+    apiFacts: {
+      origin: null,
+      requestsPerMinute: 120,
+      deploysPerHour: 100,
+      includedPerMonth: 5_000,
+      overageUnitRequests: 100_000,
+      overageRateQuanta: 10_000,
+    },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({
@@ -135,6 +176,7 @@ export async function createWorld(options: WorldOptions = {}) {
     ...surfaces,
     jobs,
     serversDeps,
+    paymentsDeps,
     hypervisor,
     clusterId,
     url: http.url,
@@ -153,6 +195,20 @@ export async function createWorld(options: WorldOptions = {}) {
         description: 'Deposit',
       });
       return { owner, tenant, email };
+    },
+
+    /** Saves a test card, which becomes the one that is charged. */
+    saveCard(tenant: Tenant, number = '4242424242424242'): Promise<number> {
+      return payments.finishCardSetup(systemActor, tenant.id, number);
+    },
+
+    /** Sets an account's credit by a ledger entry. */
+    async setBalance(tenant: Tenant, quanta: number): Promise<void> {
+      made += 1;
+      const amountQuanta = quanta - (await billing.balanceOf(systemActor, tenant.id));
+      const metadata = { source: 'test', reference: `set-${made}` };
+      if (amountQuanta !== 0)
+        await bookEntry(database.db, { tenantId: tenant.id, amountQuanta, description: 'Test', metadata });
     },
 
     /** A key of this customer, for all tenants of its organization unless some are named. */
@@ -226,6 +282,9 @@ export async function createWorld(options: WorldOptions = {}) {
 async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
   const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
   const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
+  const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
+  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
+  await ensureNode(db, { ...node, ...capacity });
   for (const pool of [
     {
       prefix: '203.0.113.0/24',

@@ -1,8 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
-import type { Call, Handler } from './call.ts';
+import type { Handler } from './call.ts';
+import { addDeployBudget } from './rate-headers.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction, showServer } from './views.ts';
@@ -37,7 +38,7 @@ export function serverHandlers(servers: Servers): ServerHandlers {
       const page = found.slice(0, limit);
       const hasMore = found.length > limit;
       const cursor = hasMore ? writeCursor(order, page.at(-1)!.id) : null;
-      if (cursor !== null) addLink(reply, `<${nextPage(request, cursor)}>; rel="next"`);
+      if (cursor !== null) linkNextPage(request, reply, cursor);
       return {
         servers: page.map((server) => showServer(server, call.tenant.currency)),
         pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
@@ -59,13 +60,11 @@ export function serverHandlers(servers: Servers): ServerHandlers {
         userData: wanted.user_data,
         labels: wanted.labels,
         billingCycle: wanted.billing_cycle,
+        networkId: wanted.network_id,
+        networkIp: wanted.network_ip,
+        publicIp: wanted.public_ip,
       });
-      const { limit, used, resetSeconds } = created.deploys;
-      reply.header('ratelimit-policy', `${reply.getHeader('ratelimit-policy')}, "deploy";q=${limit};w=3600`);
-      reply.header(
-        'ratelimit',
-        `${reply.getHeader('ratelimit')}, "deploy";r=${limit - used};t=${resetSeconds}`,
-      );
+      addDeployBudget(reply, created.deploys);
       reply.header('location', `/api/${call.version}/servers/${created.serverId}`).code(201);
       const server = await servers.findServer(call.actor, call.tenant.id, created.serverId);
       if (server === null) throw notFound();
@@ -99,32 +98,13 @@ export function serverHandlers(servers: Servers): ServerHandlers {
       // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
       if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
       checkAction(body);
-      const action = await servers.changePower(
-        call.actor,
-        call.tenant.id,
-        id,
-        commandOf((body as schemas.ActionRequest).action),
-      );
+      const action = await servers.changePower(call.actor, call.tenant.id, id, {
+        command: commandOf((body as schemas.ActionRequest).action),
+      });
       reply.code(action.changed ? 202 : 200);
       return showAction(action);
     },
   };
-}
-
-/** The body as an object; v1 knows no `tenant` and ignores one, whatever it is. */
-function bodyOf(call: Call, request: FastifyRequest): unknown {
-  const body = request.body ?? {};
-  if (call.version !== 'v1' || typeof body !== 'object' || Array.isArray(body)) return body;
-  const { tenant: _, ...rest } = body as Record<string, unknown>;
-  return rest;
-}
-
-/** What can't be an id is an id that nothing has. */
-function idOf(request: FastifyRequest): number {
-  const text = (request.params as { id: string }).id;
-  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(id)) throw notFound();
-  return id;
 }
 
 function commandOf(name: string): PowerCommand {
@@ -148,6 +128,7 @@ function readListQuery(request: FastifyRequest): { filter: ServerFilter; order: 
     ...(query.name === undefined ? {} : { name: query.name }),
     ...(query.plan === undefined ? {} : { plan: query.plan }),
     ...(query.location === undefined ? {} : { location: query.location }),
+    ...(query.network_id === undefined ? {} : { networkId: query.network_id }),
     ...(query.status === undefined ? {} : { statuses: statusesOf(query.status) }),
     ...(query.cursor === undefined ? {} : { afterId: readCursor(query.cursor, order) }),
   };
@@ -171,22 +152,5 @@ function writeCursor(order: ServerFilter['order'], id: number): string {
 function readCursor(cursor: string, order: ServerFilter['order']): number {
   const match = /^(newest|oldest):([1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
   if (match && match[1] === order) return Number(match[2]);
-  throw new HttpError(400, {
-    code: 'bad_request',
-    reason: 'invalid_cursor',
-    message: 'The cursor is not one of this list. Start again without it.',
-  });
-}
-
-/** Adds to what `Link` says already. */
-function addLink(reply: FastifyReply, link: string): void {
-  const before = reply.getHeader('link');
-  reply.header('link', before === undefined ? link : `${String(before)}, ${link}`);
-}
-
-/** The request's own address with another cursor; filters stay as they were. */
-function nextPage(request: FastifyRequest, cursor: string): string {
-  const url = new URL(request.url, 'http://here');
-  url.searchParams.set('cursor', cursor);
-  return `${url.pathname}${url.search}`;
+  throw invalidCursor();
 }

@@ -1,8 +1,9 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
-import type { DeployBudget } from '#operations/servers/index.ts';
+import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { notFound } from './select-tenant.ts';
+import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -16,9 +17,9 @@ export function translateError(error: unknown): unknown {
       return notFound();
     case 'servers.invalid':
       return invalidFields(details.fields as InputFault[], details.reason as string | undefined, message);
-    case 'servers.not_eligible':
+    case 'orders.not_eligible':
       return refusalError(details.refusal as AccessRefusal, message);
-    case 'servers.deploy_rate': {
+    case 'orders.deploy_rate': {
       const { limit, used, resetSeconds } = details.deploys as DeployBudget;
       const headers = { 'retry-after': String(resetSeconds) };
       return new HttpError(
@@ -26,6 +27,11 @@ export function translateError(error: unknown): unknown {
         { code: 'rate_limited', reason: 'deploy_rate', message, details: { limit, used }, retryable: true },
         headers,
       );
+    }
+    case 'orders.payment_failed': {
+      const { reason, orderId, paymentAttemptId } = details.failure as PaymentFailure;
+      const extra = { order_id: orderId, payment_attempt_id: paymentAttemptId };
+      return new HttpError(402, { code: 'payment_required', reason, message, extra });
     }
     case 'servers.capacity':
       return new HttpError(
@@ -44,7 +50,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return error;
+      return translateNetworkError(error);
   }
 }
 

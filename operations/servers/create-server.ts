@@ -20,6 +20,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { macOf } from './server.ts';
+import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
 
 export interface CreateServerInput {
@@ -49,14 +50,6 @@ export interface DeployBudget {
   limit: number;
   used: number;
   resetSeconds: number;
-}
-
-/** A field that names nothing we have; goes out as one entry of a 422. */
-export interface FieldFault {
-  path: string;
-  code: string;
-  message: string;
-  allowed?: (string | number)[];
 }
 
 interface Choice {

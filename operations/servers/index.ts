@@ -14,14 +14,18 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
 import { changePower, destroyServer, type PowerWish } from './change-server.ts';
 import { type CreateServerInput, type CreateServerResult, createServer } from './create-server.ts';
+import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import { retryProvisioning } from './retry-provisioning.ts';
 import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { PowerWish } from './change-server.ts';
 export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
-export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
+export type { CreateServerInput, CreateServerResult, DeployBudget } from './create-server.ts';
+export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
+export { parseLabelSelector } from './label-selector.ts';
+export type { ListOrder, ServerFilter } from './list-store.ts';
 export { createPowerObserver } from './observe-power.ts';
 export {
   type PowerCommand,
@@ -31,7 +35,7 @@ export {
   type ServerStatus,
   statusOf,
 } from './server.ts';
-export type { ServerFilter } from './store.ts';
+export type { FieldFault } from './server-faults.ts';
 
 export interface ServersDeps {
   db: () => Queryable;
@@ -87,6 +91,15 @@ export interface Servers {
   ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
   destroyServer(actor: Actor, tenantId: number | null, serverId: number): Promise<ServerAction>;
+  /** Throws `servers.not_found`, `servers.invalid`. */
+  describeServer(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    input: DescribeServerInput,
+  ): Promise<void>;
+  /** An action by its own id, also of a server that is gone by now. */
+  findAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction | null>;
   /** Newest first; throws `servers.not_found`. */
   listActions(
     actor: Actor,
@@ -119,6 +132,9 @@ export function createServers(deps: ServersDeps): Servers {
       changePower(deps, actor, scope(actor, tenantId), serverId, wish),
     destroyServer: (actor, tenantId, serverId) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId),
+    describeServer: (actor, tenantId, serverId, input) =>
+      describeServer(deps, actor, scope(actor, tenantId), serverId, input),
+    findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);

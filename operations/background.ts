@@ -3,8 +3,15 @@ import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
+import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createPowerObserver, createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import {
+  createOrderLoop,
+  createPowerObserver,
+  createServerHoursLoop,
+  serverJobs,
+} from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -38,7 +45,10 @@ export function createBackground(
     ...workers,
     ...notices,
     createServerHoursLoop(loop),
+    createOrderLoop({ ...features.serversDeps, clock: systemClock }),
+    createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
+    createIdempotencyRetention(loop),
     createTrafficRetention(loop),
   ];
 }

@@ -11,9 +11,18 @@ import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
+import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createOrders, type Orders } from '#operations/orders/index.ts';
+import {
+  createPayments,
+  createTestGateway,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -28,11 +37,17 @@ export interface Features {
   catalog: Catalog;
   clusters: Clusters;
   hypervisors: Hypervisors;
+  idempotency: Idempotency;
   metering: Metering;
+  notifications: Notifications;
+  orders: Orders;
+  payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   /** Of people in portal and console. */
   sessions: Sessions;
+  /** What the reconciliation of charges works with. */
+  paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
@@ -75,6 +90,9 @@ export async function createFeatures(
   });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
+  const paymentsDeps: PaymentsDeps = { db, gateway: createTestGateway({ db, clock }), reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const serversDeps: ServersDeps = {
     db,
@@ -82,8 +100,8 @@ export async function createFeatures(
     catalog,
     addresses,
     hypervisors,
+    orders,
     reporter,
-    deploysPerHour: settings.deploysPerHour,
     wake: () => wake(),
   };
   return {
@@ -92,10 +110,12 @@ export async function createFeatures(
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     apiKeys: createApiKeys({ db, pool, reporter }),
-    billing: createBilling({ db, pool }),
+    billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
     clusters: createClusters({ db, hypervisors }),
     hypervisors,
+    idempotency: createIdempotency({ db }),
+    notifications: createNotifications({ pool, channel: 'svc_operations' }),
     metering: createMetering({
       db,
       pool,
@@ -103,6 +123,9 @@ export async function createFeatures(
       includedPerMonth: settings.includedPerMonth,
       price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
     }),
+    orders,
+    payments,
+    paymentsDeps,
     protectTraffic: createProtectTraffic({
       db,
       addresses,

@@ -37,6 +37,8 @@ export interface Billing {
 export interface BillingDeps {
   db: () => Queryable;
   pool: () => pg.Pool;
+  /** Name of the payment gateway: cards of another one can't be charged. */
+  gateway: string;
 }
 
 export function createBilling(deps: BillingDeps): Billing {
@@ -45,7 +47,7 @@ export function createBilling(deps: BillingDeps): Billing {
   };
   return {
     async accessOf(tenantIds) {
-      const rows = await store.findAccess(deps.pool(), tenantIds);
+      const rows = await store.findAccess(deps.pool(), tenantIds, deps.gateway);
       return new Map(rows.map((facts) => [facts.tenantId, facts]));
     },
     async balanceOf(actor, tenantId) {

@@ -92,7 +92,7 @@ async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts):
     vcpus: facts.vcpus,
     memoryMb: facts.memoryMb,
     diskGb: facts.diskGb,
-    rootPassword: await store.findRootPassword(deps.db(), facts.orderId),
+    rootPassword: await deps.orders.findRootPassword(facts.orderId),
     sshKeys: facts.sshKeys,
     userData: facts.userData,
   };

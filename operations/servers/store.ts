@@ -113,31 +113,6 @@ export async function listInventory(
   return { rows, asOf: now.rows[0]!.now };
 }
 
-/** Orders of the last hour, and how long until the oldest of them is an hour old. */
-export async function countRecentOrders(
-  tx: Queryable,
-  tenantId: number,
-): Promise<{ used: number; resetSeconds: number }> {
-  const { rows } = await sql<{ used: number; resetSeconds: number }>`
-    select count(*) as used,
-      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
-    from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
-    tx,
-  );
-  return rows[0]!;
-}
-
-export async function insertOrder(
-  tx: Queryable,
-  order: { tenantId: number; planId: number; dueQuanta: number; rootPassword: string },
-): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, paid_at)
-    values (${order.tenantId}, ${order.planId}, 'paid', 'hourly', ${order.dueQuanta}, ${order.rootPassword}, svc_now())
-    returning id`.execute(tx);
-  return rows[0]!.id;
-}
-
 export interface NewServer {
   id: number;
   tenantId: number;
@@ -206,13 +181,6 @@ export async function updateWords(
   await sql`update servers set name = ${words.name}, hostname = ${words.hostname},
       labels = ${JSON.stringify(words.labels)}::jsonb, updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
-}
-
-/** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
-export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
-  const { rows } = await sql<{ password: string }>`
-    select root_password as password from server_orders where id = ${orderId}`.execute(db);
-  return rows[0]!.password;
 }
 
 export interface ProvisioningFacts {

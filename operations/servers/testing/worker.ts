@@ -4,12 +4,15 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createAddresses } from '#operations/addresses/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
 import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createOrders } from '#operations/orders/index.ts';
+import { createPayments, createTestGateway } from '#operations/payments/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
 const { pool, db: connected } = createPool(process.argv[2]!, 4);
 const db = () => connected;
+const payments = createPayments({ db, gateway: createTestGateway({ db }), reporter: silentReporter });
 const deps = {
   db,
   pool: () => pool,
@@ -19,7 +22,7 @@ const deps = {
     createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
   ),
   reporter: silentReporter,
-  deploysPerHour: 100,
+  orders: createOrders({ db, payments, deploysPerHour: 100 }),
   wake: () => {},
 };
 await createJobRunner({

@@ -79,6 +79,12 @@ export const operationsSettings = {
     { min: 1, max: 1_000_000, unit: 'orders' },
     'Servers that one account may order within any hour.',
   ),
+  networksMax: integerSetting(
+    'SVC_PRIVATE_NETWORKS_MAX',
+    10,
+    { min: 0, max: 10_000, unit: 'networks' },
+    'Private networks that one account may have.',
+  ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',
     5_000,

@@ -13,6 +13,7 @@ import { type Clusters, createClusters } from '#operations/clusters/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
 import { createOrders, type Orders } from '#operations/orders/index.ts';
 import {
   createPayments,
@@ -39,6 +40,7 @@ export interface Features {
   hypervisors: Hypervisors;
   idempotency: Idempotency;
   metering: Metering;
+  networks: Networks;
   notifications: Notifications;
   orders: Orders;
   payments: Payments;
@@ -50,6 +52,7 @@ export interface Features {
   paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
+  networksDeps: NetworksDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
   onWork: (listener: () => void) => void;
 }
@@ -94,11 +97,23 @@ export async function createFeatures(
   const payments = createPayments(paymentsDeps);
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps: NetworksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: settings.networksMax,
+    wake: () => wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps: ServersDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
     orders,
     reporter,
@@ -112,7 +127,7 @@ export async function createFeatures(
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    clusters,
     hypervisors,
     idempotency: createIdempotency({ db }),
     notifications: createNotifications({ pool, channel: 'svc_operations' }),
@@ -131,6 +146,7 @@ export async function createFeatures(
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    networks,
     servers: createServers(serversDeps),
     sessions: createSessions({
       db,
@@ -139,6 +155,7 @@ export async function createFeatures(
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     }),
     serversDeps,
+    networksDeps,
     onWork: (listener) => {
       wake = listener;
     },

@@ -23,7 +23,16 @@ export interface Endpoint {
   headers?: readonly ('Idempotency-Key' | 'Prefer')[];
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
-  responses: Readonly<Record<number, { description: string; schema: TSchema; headers?: readonly string[] }>>;
+  responses: Readonly<
+    Record<
+      number,
+      {
+        description: string /** Absent: an answer without a body. */;
+        schema?: TSchema;
+        headers?: readonly string[];
+      }
+    >
+  >;
   /** Reasons (or codes without one) beyond those of every call. */
   errors: readonly string[];
 }

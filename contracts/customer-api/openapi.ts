@@ -8,6 +8,7 @@ import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
+import { resourceOf } from './resources.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -35,10 +36,7 @@ export function buildOpenApi(): Json {
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    tags: [
-      { name: 'v2', description: 'Current version.' },
-      { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
-    ],
+    tags: listTags(),
     paths,
     webhooks,
     components: {
@@ -54,6 +52,12 @@ export function buildOpenApi(): Json {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a.localeCompare(b))),
     },
   };
+}
+
+function listTags(): Json[] {
+  const found = (endpoints as readonly Endpoint[]).map((endpoint) => resourceOf(endpoint.path));
+  const named = new Map(found.map((resource) => [resource.title, resource.summary]));
+  return [...named].map(([name, description]) => ({ name, description }));
 }
 
 /** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
@@ -139,7 +143,9 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     responses[status] = {
       description: response.description,
       headers: referHeaders([...counted, ...(response.headers ?? [])]),
-      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+      ...(response.schema
+        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        : {}),
     };
   }
   if (endpoint.method === 'GET') {
@@ -153,7 +159,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
   }
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
-    tags: [version],
+    tags: [resourceOf(endpoint.path).title],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),

@@ -58,6 +58,9 @@ export const serverEndpoints = [
     errors: [
       ...bodyErrors,
       'billing_cycle_not_supported',
+      'not_found',
+      'ip_in_use',
+      'limit_exceeded',
       'credit_required',
       'charge_declined',
       'charge_unconfirmed',

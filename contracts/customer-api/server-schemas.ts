@@ -1,5 +1,6 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
+import { PrivateNetworkAttachment } from './network-schemas.ts';
 import {
   Id,
   Labels,
@@ -58,17 +59,6 @@ const PublicIp = Type.Object({
   gateway: Type.String(),
   primary: Type.Boolean(),
   reverse_dns: Nullable(Type.String()),
-});
-
-const PrivateNetworkAttachment = Type.Object({
-  network_id: Id,
-  name: Type.String(),
-  cidr: Type.String(),
-  ip: Type.String(),
-  mac_address: Type.String(),
-  state: OneOf(['attaching', 'attached', 'detaching', 'error']),
-  is_last_interface: Type.Boolean(),
-  attached_at: Nullable(Moment),
 });
 
 const serverFields = {
@@ -159,6 +149,23 @@ export const CreateServerRequest = Type.Object(
       }),
     ),
     user_data: Type.Optional(Type.String({ maxLength: 65_536 })),
+    network_id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        'x-resource': 'network',
+        description:
+          'One existing private network of the workspace and location, joined from the first boot on.',
+      }),
+    ),
+    network_ip: Type.Optional(
+      Type.String({ maxLength: 15, description: 'Its address there; absent: the lowest free one.' }),
+    ),
+    public_ip: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: '`false`: no public address; reached through `network_id`, which is then required.',
+      }),
+    ),
     labels: Type.Optional(Labels),
     billing_cycle: Type.Optional(Type.String({ description: '`hourly`, which is also what absence means.' })),
     dry_run: Type.Optional(
@@ -248,6 +255,9 @@ export const ListServersQuery = Type.Object(
     name: Type.Optional(Type.String({ maxLength: 64 })),
     plan: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
     location: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
+    network_id: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Servers on this private network.', 'x-resource': 'network' }),
+    ),
     label: Type.Optional(
       Type.String({
         maxLength: 1_000,

@@ -1,6 +1,7 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { detachAll } from '#operations/networks/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter } from './authorise.ts';
@@ -83,6 +84,7 @@ export function destroyServer(
       }
       const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
       await store.updateState(tx, serverId, { provisioningState: 'deleting' });
+      await detachAll(tx, serverId);
       await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
       return action;
     },

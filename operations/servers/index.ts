@@ -10,6 +10,7 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
@@ -29,7 +30,7 @@ import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { PowerWish } from './change-server.ts';
-export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
+export { chargeServerHours } from './charge-server-hours.ts';
 export { createOrderLoop } from './complete-orders.ts';
 export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
 export type { DescribeServerInput } from './describe-server.ts';
@@ -52,6 +53,7 @@ export interface ServersDeps {
   pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
+  networks: Networks;
   hypervisors: Hypervisors;
   orders: Orders;
   reporter: Reporter;

@@ -21,6 +21,8 @@ export interface ServerFilter {
   search?: string;
   plan?: string;
   location?: string;
+  /** Only servers with a card on this network. */
+  networkId?: number;
   labels?: readonly LabelTerm[];
   createdAfter?: Date;
   /** The last server of the page before; `name` as it was then, for the orders by name. */
@@ -35,6 +37,10 @@ function conditionsOf(scope: Scope, filter: ServerFilter) {
   if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
   if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
   if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
+  if (filter.networkId !== undefined)
+    conditions.push(
+      sql`exists (select 1 from network_attachments a where a.server_id = s.id and a.network_id = ${filter.networkId})`,
+    );
   if (filter.createdAfter !== undefined) conditions.push(sql`s.created_at > ${filter.createdAfter}`);
   if (filter.statuses !== undefined) {
     conditions.push(sql`case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end

@@ -20,6 +20,15 @@ export const serverText = `
         'prefixLength', a.prefix_length, 'gateway', host(a.gateway), 'isPrimary', a.is_primary,
         'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
       from allocations a where a.server_id = s.id and a.released_at is null), '[]') as addresses,
+    s.has_public_ip as "hasPublicIp",
+    coalesce((select json_agg(json_build_object('serverId', a.server_id, 'networkId', a.network_id, 'name', n.name,
+        'cidr', n.cidr::text, 'ip', host(a.ip), 'macAddress', a.mac_address, 'state', a.state, 'error', a.error,
+        'isLastInterface', not s.has_public_ip and a.state <> 'detaching' and not exists (
+          select 1 from network_attachments o
+          where o.server_id = s.id and o.id <> a.id and o.state <> 'detaching'),
+        'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
+      from network_attachments a join private_networks n on n.id = a.network_id
+      where a.server_id = s.id), '[]') as "privateNetworks",
     (select row_to_json(x) from (select ${actionFields} from server_actions
       where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
   from servers s
@@ -127,6 +136,7 @@ export interface NewServer {
   userData: string | null;
   hourlyQuanta: number;
   monthlyCapQuanta: number;
+  hasPublicIp: boolean;
 }
 
 /** A fresh id, drawn before the row exists, because name and MAC are made from it. */
@@ -138,12 +148,12 @@ export async function nextServerId(tx: Queryable): Promise<number> {
 
 export async function insertServer(tx: Queryable, server: NewServer): Promise<void> {
   await sql`insert into servers (id, tenant_id, order_id, plan_id, image_id, cluster_id, name, hostname, labels,
-      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta)
+      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta, has_public_ip)
     overriding system value
     values (${server.id}, ${server.tenantId}, ${server.orderId}, ${server.planId}, ${server.imageId},
       ${server.clusterId}, ${server.name}, ${server.hostname}, ${JSON.stringify(server.labels)}::jsonb,
       ${JSON.stringify(server.sshKeys)}::jsonb, ${server.userData}, ${server.hourlyQuanta},
-      ${server.monthlyCapQuanta})`.execute(tx);
+      ${server.monthlyCapQuanta}, ${server.hasPublicIp})`.execute(tx);
 }
 
 export async function insertInterface(tx: Queryable, serverId: number, macAddress: string): Promise<void> {
@@ -291,18 +301,24 @@ export interface DueHour {
   from: string;
 }
 
-/** The next uncharged hour of each server that has one; rows that another worker holds are left to it. */
+/**
+ * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
+ * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
+ * that held them last, and so charge beyond the cap.
+ */
 export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+  const { rows: due } = await sql<{ id: number }>`
+    select s.id from servers s
+    where s.provisioned_at is not null
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta",
       ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s
-    where s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
-    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
+    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.id`.execute(tx);
   return rows;
 }
 

@@ -20,6 +20,7 @@ import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
@@ -48,6 +49,7 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -85,18 +87,35 @@ export async function createWorld(options: WorldOptions = {}) {
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
     orders,
     reporter,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -117,11 +136,20 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    networks,
+    clusters,
     servers,
     protectTraffic,
     sessions,
     clock,
+    apiFacts: {
+      origin: null,
+      requestsPerMinute: 120,
+      deploysPerHour: 100,
+      includedPerMonth: 5_000,
+      overageUnitRequests: 100_000,
+      overageRateQuanta: 10_000,
+    },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({

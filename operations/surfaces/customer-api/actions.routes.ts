@@ -3,7 +3,7 @@ import type { PowerCommand, ServerAction } from '#operations/servers/index.ts';
 import type { Call, Handler } from './call.ts';
 import { idempotent } from './idempotent.ts';
 import { callerSignal, readWait } from './prefer-wait.ts';
-import { bodyOf, idOf } from './read-request.ts';
+import { bodyOf, idOf } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 import type { ServerRouteDeps } from './servers.routes.ts';
 import { compileValidator, invalidFields } from './validate-input.ts';

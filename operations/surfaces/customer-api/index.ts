@@ -12,6 +12,7 @@ import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
@@ -19,6 +20,7 @@ import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
 import { keyHandlers } from './key.routes.ts';
+import { networkHandlers } from './networks.routes.ts';
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { serverHandlers } from './servers.routes.ts';
@@ -31,6 +33,7 @@ export interface CustomerApiDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
+  networks: Networks;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -57,6 +60,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps),
     ...actionHandlers(deps),
+    ...networkHandlers(deps.networks),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),
@@ -99,7 +103,9 @@ function registerEndpoint(
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
-        Object.entries(endpoint.responses).map(([status, response]) => [status, response.schema]),
+        Object.entries(endpoint.responses).flatMap(([status, response]) =>
+          response.schema ? [[status, response.schema]] : [],
+        ),
       ),
     },
     async onRequest(request, reply) {

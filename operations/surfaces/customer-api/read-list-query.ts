@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import { type ListOrder, parseLabelSelector, type ServerFilter } from '#operations/servers/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { invalidCursor } from './request-parts.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 
 const checkListQuery = compileValidator(schemas.ListServersQuery);
@@ -27,6 +27,7 @@ export function readListQuery(request: FastifyRequest): ServerFilter {
     ...(query.name === undefined ? {} : { name: query.name }),
     ...(query.plan === undefined ? {} : { plan: query.plan }),
     ...(query.location === undefined ? {} : { location: query.location }),
+    ...(query.network_id === undefined ? {} : { networkId: query.network_id }),
     ...(query.status === undefined ? {} : { statuses: statusesOf(query.status) }),
     ...(query.label === undefined ? {} : { labels: labelsOf(query.label) }),
     ...(query.created_after === undefined ? {} : { createdAfter: momentOf(query.created_after) }),
@@ -71,9 +72,5 @@ function readCursor(cursor: string, order: ListOrder): { id: number; name: strin
   } catch {
     // Not one of ours.
   }
-  throw new HttpError(400, {
-    code: 'bad_request',
-    reason: 'invalid_cursor',
-    message: 'The cursor is not one of this list. Start again without it.',
-  });
+  throw invalidCursor();
 }

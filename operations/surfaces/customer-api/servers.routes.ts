@@ -7,7 +7,7 @@ import { idempotent } from './idempotent.ts';
 import { callerSignal, readWait, waitSecondsMax } from './prefer-wait.ts';
 import { addDeployBudget } from './rate-headers.ts';
 import { readListQuery, writeCursor } from './read-list-query.ts';
-import { addLink, bodyOf, idOf, nextPage } from './read-request.ts';
+import { bodyOf, idOf, linkNextPage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction, showForecast, showServer } from './views.ts';
@@ -50,7 +50,7 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       const page = found.slice(0, limit);
       const hasMore = found.length > limit;
       const cursor = hasMore ? writeCursor(order, page.at(-1)!) : null;
-      if (cursor !== null) addLink(reply, `<${nextPage(request, cursor)}>; rel="next"`);
+      if (cursor !== null) linkNextPage(request, reply, cursor);
       return {
         servers: page.map((server) => showServer(server, call.tenant.currency)),
         pagination: { limit, total, has_more: hasMore, next_cursor: cursor },
@@ -136,6 +136,9 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
     userData: wanted.user_data,
     labels: wanted.labels,
     billingCycle: wanted.billing_cycle,
+    networkId: wanted.network_id,
+    networkIp: wanted.network_ip,
+    publicIp: wanted.public_ip,
   };
 }
 

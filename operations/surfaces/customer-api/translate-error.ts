@@ -3,6 +3,7 @@ import type { AccessRefusal } from '#operations/billing/index.ts';
 import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { notFound } from './select-tenant.ts';
+import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -54,7 +55,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return error;
+      return translateNetworkError(error);
   }
 }
 

@@ -2,6 +2,7 @@
 import type { schemas } from '#contracts/customer-api/index.ts';
 import type { ReachableTenant } from '#operations/api-keys/index.ts';
 import { type AccessFacts, formatQuanta, judgeAccess } from '#operations/billing/index.ts';
+import type { Attachment } from '#operations/networks/index.ts';
 import { type Server, type ServerAction, type ServerForecast, statusOf } from '#operations/servers/index.ts';
 
 export function showServer(server: Server, currency: string): schemas.Server {
@@ -44,7 +45,7 @@ export function showServer(server: Server, currency: string): schemas.Server {
       primary: given.isPrimary,
       reverse_dns: given.reverseDns,
     })),
-    private_networks: [],
+    private_networks: server.privateNetworks.map(showAttachment),
     billing: {
       cycle: 'hourly',
       price_hourly: formatQuanta(server.hourlyQuanta),
@@ -66,6 +67,21 @@ export function showServer(server: Server, currency: string): schemas.Server {
     created_at: server.createdAt.toISOString(),
     provisioned_at: server.provisionedAt?.toISOString() ?? null,
     updated_at: server.updatedAt.toISOString(),
+  };
+}
+
+/** A card on a private network, as it stands in a server and in answers about it. */
+export function showAttachment(card: Attachment): schemas.PrivateNetworkAttachment {
+  return {
+    network_id: card.networkId,
+    name: card.name,
+    cidr: card.cidr,
+    ip: card.ip,
+    mac_address: card.macAddress,
+    state: card.state,
+    requires_reboot: card.requiresReboot,
+    is_last_interface: card.isLastInterface,
+    attached_at: card.attachedAt,
   };
 }
 

@@ -1,12 +1,12 @@
 /** What needs no account: health, the front page, signing in, and the reference of the customer API. */
 import type { App } from '#service-kit/http/index.ts';
-import { registerApiDocs } from './api-docs.routes.ts';
+import { type ApiDocsDeps, registerApiDocs } from './api-docs.routes.ts';
 import { registerHealth } from './health.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
 
 export { renderErrorPage } from './pages.ts';
 
-export interface PublicDeps extends PublicPagesDeps {
+export interface PublicDeps extends PublicPagesDeps, ApiDocsDeps {
   /** Rejects when the database does not answer. */
   isDatabaseReady: () => Promise<void>;
 }
@@ -15,5 +15,5 @@ export interface PublicDeps extends PublicPagesDeps {
 export async function registerPublic(app: App, deps: PublicDeps): Promise<void> {
   registerPublicPages(app, deps);
   registerHealth(app, { askDatabase: deps.isDatabaseReady });
-  registerApiDocs(app);
+  registerApiDocs(app, deps);
 }

@@ -1,5 +1,6 @@
-/** What handlers read of a request in the same way. */
+/** What the handlers read of a request in the same way. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HttpError } from '#service-kit/http/index.ts';
 import type { Call } from './call.ts';
 import { notFound } from './select-tenant.ts';
 
@@ -11,7 +12,7 @@ export function bodyOf(call: Call, request: FastifyRequest): unknown {
   return rest;
 }
 
-/** An id of the path. What can't be an id is an id that nothing has. */
+/** The id in the path; what can't be an id is an id that nothing has. */
 export function idOf(request: FastifyRequest, name = 'id'): number {
   const text = (request.params as Record<string, string>)[name] ?? '';
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
@@ -19,15 +20,20 @@ export function idOf(request: FastifyRequest, name = 'id'): number {
   return id;
 }
 
-/** Adds to what `Link` says already. */
-export function addLink(reply: FastifyReply, link: string): void {
+/** Adds the next page to what `Link` says already; the request's filters stay as they were. */
+export function linkNextPage(request: FastifyRequest, reply: FastifyReply, cursor: string): void {
+  const url = new URL(request.url, 'http://here');
+  url.searchParams.set('cursor', cursor);
+  const link = `<${url.pathname}${url.search}>; rel="next"`;
   const before = reply.getHeader('link');
   reply.header('link', before === undefined ? link : `${String(before)}, ${link}`);
 }
 
-/** The request's own address with another cursor; filters stay as they were. */
-export function nextPage(request: FastifyRequest, cursor: string): string {
-  const url = new URL(request.url, 'http://here');
-  url.searchParams.set('cursor', cursor);
-  return `${url.pathname}${url.search}`;
+/** The 400 for a cursor that this list has not given out. */
+export function invalidCursor(): HttpError {
+  return new HttpError(400, {
+    code: 'bad_request',
+    reason: 'invalid_cursor',
+    message: 'The cursor is not one of this list. Start again without it.',
+  });
 }

@@ -16,8 +16,8 @@ import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
 import { createOrders, type Orders } from '#operations/orders/index.ts';
 import {
+  createGateway,
   createPayments,
-  createTestGateway,
   type Payments,
   type PaymentsDeps,
 } from '#operations/payments/index.ts';
@@ -93,7 +93,16 @@ export async function createFeatures(
   });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
-  const paymentsDeps: PaymentsDeps = { db, gateway: createTestGateway({ db, clock }), reporter };
+  const gateway = await createGateway(
+    {
+      gateway: settings.paymentGateway,
+      stripeSecretKey: settings.stripeSecretKey,
+      stripeCallbackSecret: settings.stripeCallbackSecret,
+      stripeUrl: settings.stripeUrl!,
+    },
+    { db, clock, reporter },
+  );
+  const paymentsDeps: PaymentsDeps = { db, gateway, reporter };
   const payments = createPayments(paymentsDeps);
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};

@@ -18,7 +18,15 @@ export {
   judgeDeployment,
 } from './access.ts';
 export { formatQuanta, quantaPerUnit } from './quanta.ts';
-export { bookEntry, type LedgerEntry, lockAccess, type NewEntry } from './store.ts';
+export {
+  bookEntry,
+  type LedgerEntry,
+  listDebtors,
+  listSettledDebtors,
+  lockAccess,
+  lockBalance,
+  type NewEntry,
+} from './store.ts';
 
 export interface Billing {
   /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */

@@ -64,6 +64,31 @@ export async function findBalance(db: Queryable, tenantId: number): Promise<numb
   return rows[0]?.balance ?? 0;
 }
 
+/** The balance, locked until the transaction ends. */
+export async function lockBalance(tx: Queryable, tenantId: number): Promise<number> {
+  const { rows } = await sql<{ balance: number }>`
+    select balance_quanta as balance from credit_balances where tenant_id = ${tenantId} for update`.execute(
+    tx,
+  );
+  return rows[0]?.balance ?? 0;
+}
+
+/** Active accounts with negative credit. */
+export async function listDebtors(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from credit_balances b join tenants t on t.id = b.tenant_id
+    where b.balance_quanta < 0 and t.status = 'ACTIVE' order by t.id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+/** Accounts that are suspended for a debt that they no longer have. */
+export async function listSettledDebtors(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from tenants t join credit_balances b on b.tenant_id = t.id
+    where t.suspended_for = 'debt' and b.balance_quanta >= 0 order by t.id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
 /** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
 export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
   const { rows } = await sql`

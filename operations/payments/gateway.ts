@@ -58,4 +58,9 @@ export interface PaymentGateway {
   /** The card that a finished set-up gave; null when it is not finished, or not this customer's. */
   finishCardSetup(setupReference: string, customerReference: string | null): Promise<GatewayCard | null>;
   forgetCard(reference: string): Promise<void>;
+  /**
+   * What a callback is about; null when it is not the gateway's. Nothing else of it is believed: callbacks come twice,
+   * late and in any order, so one only says where to look now.
+   */
+  readCallback?(rawBody: Buffer, signature: string): { chargeKey: string | null } | null;
 }

@@ -26,6 +26,7 @@ import * as store from './store.ts';
 import { takeCharge } from './take-charge.ts';
 
 export type { Charge, ChargeOutcome, ChargeState, SavedCard } from './charge.ts';
+export { createGateway } from './create-gateway.ts';
 export type { PaymentGateway } from './gateway.ts';
 export { createReconciliationLoop } from './reconcile-charges.ts';
 export { createTestGateway } from './test-gateway.ts';
@@ -76,6 +77,8 @@ export interface Payments {
   retryReconciliation(actor: Actor, chargeId: number): Promise<boolean>;
   /** One pass over the charges that are due. */
   reconcile(): Promise<number>;
+  /** Lets reconciliation look at the charge of a gateway's callback now; false when it is not the gateway's. */
+  takeCallback(rawBody: Buffer, signature: string): Promise<boolean>;
 }
 
 const quantaPerCent = quantaPerUnit / 100;
@@ -133,5 +136,11 @@ export function createPayments(deps: PaymentsDeps): Payments {
       return store.hastenCharge(deps.db(), { id: chargeId });
     },
     reconcile: () => reconcileCharges(deps),
+    async takeCallback(rawBody, signature) {
+      const callback = deps.gateway.readCallback?.(rawBody, signature) ?? null;
+      if (callback === null) return false;
+      if (callback.chargeKey !== null) await store.hastenCharge(deps.db(), { key: callback.chargeKey });
+      return true;
+    },
   };
 }

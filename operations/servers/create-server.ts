@@ -9,12 +9,14 @@ import { assignAddresses } from '#operations/addresses/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
-import type { DeployBudget, StoredOrder } from '#operations/orders/index.ts';
+import { joinNetwork } from '#operations/networks/index.ts';
+import type { DeployBudget, OrderForecast, StoredOrder } from '#operations/orders/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { macOf } from './server.ts';
+import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
 
 export interface CreateServerInput {
@@ -30,6 +32,12 @@ export interface CreateServerInput {
   userData?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   billingCycle?: string | undefined;
+  /** One existing private network of the same account and location, joined from the first boot on. */
+  networkId?: number | undefined;
+  /** Its address there; absent: the lowest free one. */
+  networkIp?: string | undefined;
+  /** False: a server that is reached through its private network only. */
+  publicIp?: boolean | undefined;
 }
 
 export interface CreateServerResult {
@@ -40,17 +48,20 @@ export interface CreateServerResult {
   deploys: DeployBudget;
 }
 
-/** A field that names nothing we have; goes out as one entry of a 422. */
-export interface FieldFault {
-  path: string;
-  code: string;
-  message: string;
-  allowed?: (string | number)[];
+/** Told of the order in the transaction that makes it, so that whoever called can be found again. */
+export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
+
+export interface ServerForecast extends OrderForecast {
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Credit that is left after a day of this server; null when it would not be made. */
+  afterFirstDayQuanta: number | null;
 }
 
 interface Choice {
   plan: Plan;
   image: Image;
+  locationId: number;
   clusters: Cluster[];
 }
 
@@ -62,25 +73,58 @@ interface OrderRequest {
 
 /**
  * Throws `servers.invalid` (details.fields), `orders.not_eligible` (details.refusal), `orders.deploy_rate`
- * (details.deploys), `servers.capacity` and `accounts.forbidden`: nothing is ordered then. Throws
+ * (details.deploys), `servers.capacity`, `accounts.forbidden` and for the network what `joinNetwork` throws: nothing is
+ * ordered then. Throws
  * `orders.payment_failed` (details.failure) when the card had to be charged and that did not succeed.
  */
 export async function createServer(
   deps: ServersDeps,
   actor: Actor,
   input: CreateServerInput,
+  onOrdered?: OnOrdered,
 ): Promise<CreateServerResult> {
+  const { order } = await prepareOrder(deps, actor, input);
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered });
+  deps.wake();
+  return placed;
+}
+
+/** What `createServer` would do, by the same code and the same refusals; nothing is left of it. */
+export async function forecastServer(
+  deps: ServersDeps,
+  actor: Actor,
+  input: CreateServerInput,
+): Promise<ServerForecast> {
+  const { order, plan } = await prepareOrder(deps, actor, input);
+  const forecast = await deps.orders.forecastOrder(order);
+  const day = Math.min(24 * plan.hourlyQuanta, plan.monthlyCapQuanta);
+  const { balanceQuanta, dueQuanta } = forecast;
+  return {
+    ...forecast,
+    hourlyQuanta: plan.hourlyQuanta,
+    monthlyCapQuanta: plan.monthlyCapQuanta,
+    afterFirstDayQuanta:
+      balanceQuanta === null || dueQuanta === null ? null : balanceQuanta + dueQuanta - day,
+  };
+}
+
+async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
   const choice = await choose(deps.catalog, input);
+  // Asked before anything is paid; the join itself asks again.
+  if (input.networkId !== undefined)
+    await deps.networks.checkJoin(
+      { tenantId: input.tenantId, locationId: choice.locationId },
+      { networkId: input.networkId, ip: input.networkIp },
+    );
   const request: OrderRequest = { input, requester: requester(actor) };
-  const placed = await deps.orders.placeOrder({
+  const order = {
     tenantId: input.tenantId,
     plan: choice.plan,
     request: { ...request },
-    queue: (tx, order) => queueServer(deps, tx, order, choice),
-  });
-  deps.wake();
-  return placed;
+    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, stored, choice),
+  };
+  return { order, plan: choice.plan };
 }
 
 /** Carries out a paid order whose own process has died. */
@@ -118,6 +162,7 @@ async function insertServer(
   const id = await store.nextServerId(tx);
   const name = input.name ?? input.hostname ?? `server-${id}`;
   const { plan, image, clusters } = choice;
+  const wanted = { tenantId: input.tenantId, hasPublicIp: input.publicIp ?? true };
   for (const [index, cluster] of clusters.entries()) {
     if (index === 0) {
       await store.insertServer(tx, {
@@ -134,13 +179,20 @@ async function insertServer(
         userData: input.userData ?? null,
         hourlyQuanta: plan.hourlyQuanta,
         monthlyCapQuanta: plan.monthlyCapQuanta,
+        hasPublicIp: wanted.hasPublicIp,
       });
     } else {
       await store.moveServer(tx, id, cluster.id);
     }
-    const mac = await tryCluster(deps, tx, { tenantId: input.tenantId, serverId: id, cluster, plan });
-    if (mac === null) continue;
-    await store.insertInterface(tx, id, mac);
+    const placed = await tryCluster(deps, tx, { ...wanted, serverId: id, cluster, plan });
+    if (placed === null) continue;
+    if (placed.mac !== null) await store.insertInterface(tx, id, placed.mac);
+    if (input.networkId !== undefined)
+      await joinNetwork(
+        tx,
+        { serverId: id, tenantId: input.tenantId, locationId: cluster.locationId },
+        { networkId: input.networkId, ip: input.networkIp },
+      );
     return id;
   }
   throw new CodedError(
@@ -149,22 +201,34 @@ async function insertServer(
   );
 }
 
-/** Gives the server room and addresses in this cluster; returns the MAC that goes with them, or null when it is full. */
+interface Placing {
+  tenantId: number;
+  hasPublicIp: boolean;
+  serverId: number;
+  cluster: Cluster;
+  plan: Plan;
+}
+
+/**
+ * Gives the server room in this cluster, and addresses with the MAC that goes with them where it has public ones; null
+ * when the cluster is full.
+ */
 async function tryCluster(
   deps: ServersDeps,
   tx: Queryable,
-  { tenantId, serverId, cluster, plan }: { tenantId: number; serverId: number; cluster: Cluster; plan: Plan },
-): Promise<string | null> {
+  { tenantId, hasPublicIp, serverId, cluster, plan }: Placing,
+): Promise<{ mac: string | null } | null> {
   const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
   try {
     await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
+    if (!hasPublicIp) return { mac: null };
     const assigned = await assignAddresses(tx, {
       clusterId: cluster.id,
       tenantId,
       serverId,
       preparedSets: prepared.map((guest) => guest.addresses),
     });
-    return assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac;
+    return { mac: assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac };
   } catch (error) {
     if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
     await releaseRoom(tx, serverId);
@@ -178,7 +242,7 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = [];
+  const faults: FieldFault[] = networkFaults(input);
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;
@@ -204,11 +268,21 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     );
   }
   if (faults.length > 0 || !plan || !image || !location) {
-    throw new CodedError('servers.invalid', 'Some fields name nothing that can be ordered.', {
+    throw new CodedError('servers.invalid', 'Some fields are not as they must be; see `fields`.', {
       fields: faults,
     });
   }
-  return { plan, image, clusters: await catalog.listClusters(location.id) };
+  return { plan, image, locationId: location.id, clusters: await catalog.listClusters(location.id) };
+}
+
+function networkFaults(input: CreateServerInput): FieldFault[] {
+  if (input.networkId !== undefined) return [];
+  const faults: FieldFault[] = [];
+  const required = 'names the network without which nothing would lead to the server';
+  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
+  if (input.networkIp !== undefined)
+    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
+  return faults;
 }
 
 function pick<T extends { id: number; slug: string }>(

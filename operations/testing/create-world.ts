@@ -18,7 +18,9 @@ import {
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
@@ -31,6 +33,7 @@ import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -46,6 +49,7 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -83,18 +87,35 @@ export async function createWorld(options: WorldOptions = {}) {
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
     orders,
     reporter,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -102,7 +123,10 @@ export async function createWorld(options: WorldOptions = {}) {
     failuresMax: options.signInFailuresMax ?? 1_000,
   });
   const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
+  const notifications = createNotifications({ pool, channel: 'svc_operations' });
   const surfaces = {
+    idempotency: createIdempotency({ db }),
+    notifications,
     accounts,
     adminProjects,
     addresses,
@@ -112,11 +136,20 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    networks,
+    clusters,
     servers,
     protectTraffic,
     sessions,
     clock,
+    apiFacts: {
+      origin: null,
+      requestsPerMinute: 120,
+      deploysPerHour: 100,
+      includedPerMonth: 5_000,
+      overageUnitRequests: 100_000,
+      overageRateQuanta: 10_000,
+    },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({
@@ -245,6 +278,7 @@ export async function createWorld(options: WorldOptions = {}) {
 
     async [Symbol.asyncDispose]() {
       await http.stop();
+      await notifications.stop();
       await database.drop();
       answers?.throwFaults();
     },

@@ -3,6 +3,7 @@ import type { AccessRefusal } from '#operations/billing/index.ts';
 import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { notFound } from './select-tenant.ts';
+import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -38,6 +39,11 @@ export function translateError(error: unknown): unknown {
         { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
         { 'retry-after': '60' },
       );
+    case 'idempotency.reused':
+      return new HttpError(422, { code: 'validation_failed', reason: 'idempotency_key_reused', message });
+    case 'idempotency.in_progress':
+    case 'idempotency.overtaken':
+      return conflict('idempotency_in_progress', { retryable: true }, { 'retry-after': '2' });
     case 'servers.provisioning_failed':
       return conflict('provisioning_failed');
     case 'servers.not_ready':
@@ -49,7 +55,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return error;
+      return translateNetworkError(error);
   }
 }
 

@@ -6,7 +6,6 @@
  */
 export {
   type CaptureMethodSetting,
-  loadRing,
   type OpenedSource,
   openSource,
   type SourceSpec,

@@ -14,6 +14,7 @@ import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/inde
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
@@ -42,7 +43,11 @@ export async function run(environment: Readonly<Record<string, string | undefine
     clock: systemClock,
     reporter,
   });
-  return runUntilSignal(createParts(config, client, identity, spool, reporter), reporter, () => {
+  const { notifySocket, watchdogMs } = config;
+  const supervision = createSupervision({ notifySocket, watchdogMs, reporter });
+  const parts = [supervision, ...createParts(config, client, identity, spool, reporter)];
+  return runUntilSignal(parts, reporter, () => {
+    supervision.ready();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
     reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
     if (config.replayFile) {
@@ -119,7 +124,7 @@ async function enrolOnce(
     throw new CodedError(
       'enrolment.missing',
       `This sensor has no credential in ${config.stateDirectory}. Make an enrolment token on its site in the monitor ` +
-        'and set SVC_SENSOR_ENROLMENT_TOKEN, or call ./svc sensor enrol.',
+        `and set SVC_SENSOR_ENROLMENT_TOKEN, or call ${config.commandName} enrol.`,
     );
   }
   return enrol({

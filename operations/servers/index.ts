@@ -37,7 +37,7 @@ export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
 export { parseLabelSelector } from './label-selector.ts';
 export type { ListOrder, ServerFilter } from './list-store.ts';
-export { createPowerObserver } from './observe-power.ts';
+export { createPowerObserver, observePower } from './observe-power.ts';
 export {
   type PowerCommand,
   type Server,

@@ -167,8 +167,7 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
   const read = await machine.run(`${nobody} svc-sensor read --json /tmp/small.pcap`);
   assert.equal(JSON.parse(read.stdout).capture.ip_packets, 1, read.stderr);
   assert.equal(
-    (await machine.run('gzip -dc /usr/share/man/man8/svc-sensor.8.gz | grep -c SVC_SENSOR_SPOOL_MIB'))
-      .stdout,
+    (await machine.run('gzip -dc /usr/share/man/man8/svc-sensor.8.gz | grep -c SVC_SENSOR_SPOOL_MIB')).stdout,
     '1\n',
   );
 

@@ -22,6 +22,7 @@ import {
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -42,6 +43,7 @@ export interface Features {
   payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
+  webhooks: Webhooks;
   /** Of people in portal and console. */
   sessions: Sessions;
   /** What the reconciliation of charges works with. */
@@ -151,6 +153,7 @@ export async function createFeatures(
     }),
     networks,
     servers: createServers(serversDeps),
+    webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     sessions: createSessions({
       db,
       // Not the monitor's name: on one host, cookies do not tell ports apart.

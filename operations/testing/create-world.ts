@@ -30,6 +30,7 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
@@ -136,6 +137,7 @@ export async function createWorld(options: WorldOptions = {}) {
     servers,
     protectTraffic,
     sessions,
+    webhooks: createWebhooks({ db, rules: { allowPrivate: true } }),
     clock,
     apiFacts: {
       origin: null,

@@ -4,6 +4,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
 import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
@@ -48,6 +49,7 @@ export function createBackground(
     createOrderLoop({ ...features.serversDeps, clock: systemClock }),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
+    createIdempotencyRetention(loop),
     createTrafficRetention(loop),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     createWebhookUpkeep(loop),

@@ -11,6 +11,7 @@ import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
+import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
 import { createOrders, type Orders } from '#operations/orders/index.ts';
@@ -23,6 +24,7 @@ import {
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
+import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -37,8 +39,10 @@ export interface Features {
   catalog: Catalog;
   clusters: Clusters;
   hypervisors: Hypervisors;
+  idempotency: Idempotency;
   metering: Metering;
   networks: Networks;
+  notifications: Notifications;
   orders: Orders;
   payments: Payments;
   protectTraffic: ProtectTraffic;
@@ -136,6 +140,8 @@ export async function createFeatures(
     catalog,
     clusters,
     hypervisors,
+    idempotency: createIdempotency({ db }),
+    notifications: createNotifications({ pool, channel: 'svc_operations' }),
     metering: createMetering({
       db,
       pool,

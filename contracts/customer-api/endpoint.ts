@@ -19,6 +19,8 @@ export interface Endpoint {
   body?: TSchema;
   /** A body may be left out. */
   isBodyOptional?: boolean;
+  /** Request headers that change what the call does. */
+  headers?: readonly ('Idempotency-Key' | 'Prefer')[];
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
   responses: Readonly<

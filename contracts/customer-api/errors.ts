@@ -32,6 +32,7 @@ export const errorKinds = [
     'invalid_cursor',
     'The cursor did not come from this list, or not with this order.',
   ),
+  kind(400, 'bad_request', 'invalid_header', 'A request header is not as it must be.'),
   kind(401, 'unauthorized', null, 'The key is missing or not valid. All causes give this one answer.'),
   kind(402, 'payment_required', 'hourly_not_eligible', 'The account is not eligible for hourly billing yet.'),
   kind(402, 'payment_required', 'credit_required', 'Another server needs credit above zero or a saved card.'),
@@ -56,6 +57,12 @@ export const errorKinds = [
   kind(409, 'conflict', 'provisioning_failed', 'Provisioning failed; an operator has to resolve it first.'),
   kind(409, 'conflict', 'server_busy', 'Another action of the server is running: `details.action_id`.'),
   kind(409, 'conflict', 'server_not_ready', 'The server is not in a state in which this can be done.'),
+  kind(
+    409,
+    'conflict',
+    'idempotency_in_progress',
+    'The first call with this `Idempotency-Key` is still under way.',
+  ),
   kind(409, 'conflict', 'network_in_use', 'The network still has members: `details.servers`.'),
   kind(409, 'conflict', 'already_attached', 'The server is on the network with another address.'),
   kind(409, 'conflict', 'ip_in_use', 'Another server of the network has this address.'),
@@ -70,6 +77,12 @@ export const errorKinds = [
   ),
   kind(422, 'validation_failed', 'billing_cycle_not_supported', 'Servers are billed hourly through the API.'),
   kind(422, 'validation_failed', 'unsupported_action', 'There is no such action: `fields[0].allowed`.'),
+  kind(
+    422,
+    'validation_failed',
+    'idempotency_key_reused',
+    'This `Idempotency-Key` was used for another request.',
+  ),
   kind(422, 'validation_failed', 'limit_exceeded', 'The account has all of these that it may: `details`.'),
   kind(
     422,

@@ -106,9 +106,29 @@ const headers: Record<string, Json> = {
   'WWW-Authenticate': { description: 'The scheme to use.', required: true, schema: { type: 'string' } },
   Location: { description: 'Where the new thing is.', required: true, schema: { type: 'string' } },
   ETag: { description: 'Send it back as `If-None-Match`.', required: true, schema: { type: 'string' } },
+  'Idempotent-Replayed': {
+    description: '`true` when the work was done by an earlier call with the same `Idempotency-Key`.',
+    schema: { type: 'string' },
+  },
+  'Preference-Applied': {
+    description: 'The wait that was granted, in seconds.',
+    schema: { type: 'string' },
+  },
   Link: {
     description:
       'The next page, as `rel="next"`; in v1 also the same call in v2, as `rel="successor-version"`.',
+    schema: { type: 'string' },
+  },
+};
+/** Headers that a caller may send. */
+const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
+  'Idempotency-Key': {
+    description:
+      'A name of your choosing for this request, such as a UUID. Repeated within 24 hours it does its work once: the answer comes again, with `Idempotent-Replayed: true`.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  Prefer: {
+    description: '`wait=N`: answer when it has finished, or after N seconds, at most 30.',
     schema: { type: 'string' },
   },
 };
@@ -178,6 +198,8 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
       ...(resource ? { 'x-resource': resource } : {}),
     });
   }
+  for (const name of endpoint.headers ?? [])
+    parameters.push({ name, in: 'header', required: false, ...requestHeaders[name] });
   if (version === 'v2' && endpoint.selectsTenant) {
     const {
       description,

@@ -8,12 +8,14 @@
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { forecastOrder, type OrderForecast } from './forecast-order.ts';
 import { type NewOrder, type PlacedOrder, placeOrder, type QueueServer } from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
 
+export type { OrderForecast } from './forecast-order.ts';
 export type { DeployBudget, NewOrder, PaymentFailure, PlacedOrder, QueueServer } from './place-order.ts';
-export type { ClosedOrder, StoredOrder } from './store.ts';
+export type { ClosedOrder, OrderOutcome, StoredOrder } from './store.ts';
 
 export interface OrdersDeps {
   db: () => Queryable;
@@ -27,6 +29,10 @@ export interface OrdersDeps {
 export interface Orders {
   /** Throws `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, and what `queue` throws. */
   placeOrder(order: NewOrder): Promise<PlacedOrder>;
+  /** What the order would come to, by the same rules; nothing is left of it. Throws what `queue` throws. */
+  forecastOrder(order: NewOrder): Promise<OrderForecast>;
+  /** What has come of an order. */
+  findOutcome(orderId: number): Promise<store.OrderOutcome | null>;
   /** Carries out what dead processes left behind; returns how many servers were queued. */
   completeOrders(queue: QueueServer): Promise<number>;
   /** For the creating answer, its replay, and provisioning alone. */
@@ -38,6 +44,8 @@ export interface Orders {
 export function createOrders(deps: OrdersDeps): Orders {
   return {
     placeOrder: (order) => placeOrder(deps, order),
+    forecastOrder: (order) => forecastOrder(deps, order),
+    findOutcome: (orderId) => store.findOutcome(deps.db(), orderId),
     completeOrders: (queue) => completeOrders(deps, queue),
     findRootPassword: (orderId) => store.findRootPassword(deps.db(), orderId),
     async listPaidClosed(actor, limit) {

@@ -28,6 +28,8 @@ export interface NewOrder {
   /** What is wanted, as `queue` will read it, also from another process later. */
   request: Record<string, unknown>;
   queue: QueueServer;
+  /** Told of the order in the transaction that makes its row. */
+  onOrdered?: ((tx: Queryable, orderId: number) => Promise<void>) | undefined;
 }
 
 export interface PlacedOrder {
@@ -53,6 +55,8 @@ export interface PaymentFailure {
 
 interface Committed {
   orderId: number;
+  /** As it was before the order. */
+  balanceQuanta: number;
   rootPassword: string;
   deploys: DeployBudget;
   /** The server of an order that credit paid for, or the charge that has to be taken first. */
@@ -79,7 +83,8 @@ export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<Pla
   return { orderId, rootPassword, deploys, serverId };
 }
 
-async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
+/** Everything of an order that happens before money moves; nothing is left of it when it throws. */
+export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
   // The lock on the balance makes orders of one account wait for each other, so neither the credit rule nor the
   // hourly cap can be slipped past by calling many times at once.
   const facts = await lockAccess(tx, order.tenantId, deps.payments.gatewayName);
@@ -97,11 +102,13 @@ async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Pr
     rootPassword,
     request,
   });
+  await order.onOrdered?.(tx, orderId);
   const stored = { id: orderId, tenantId, request };
+  const { balanceQuanta } = facts;
   if (!isDue) {
     const serverId = await order.queue(tx, stored);
     await store.noteQueued(tx, orderId);
-    return { orderId, rootPassword, deploys, next: { serverId } };
+    return { orderId, rootPassword, deploys, balanceQuanta, next: { serverId } };
   }
   // A location without room is found out before anybody is charged.
   await store.rehearse(tx, () => order.queue(tx, stored));
@@ -112,7 +119,7 @@ async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Pr
   });
   if (charge === null)
     throw notEligible({ status: 402, code: 'payment_required', reason: 'credit_required' });
-  return { orderId, rootPassword, deploys, next: { charge } };
+  return { orderId, rootPassword, deploys, balanceQuanta, next: { charge } };
 }
 
 async function requireDeployBudget(deps: OrdersDeps, tx: Queryable, tenantId: number): Promise<DeployBudget> {

@@ -95,6 +95,27 @@ export async function findRootPassword(db: Queryable, orderId: number): Promise<
   return rows[0]!.password;
 }
 
+export interface OrderOutcome {
+  tenantId: number;
+  state: 'created' | 'paid' | 'unpaid';
+  /** Why a paid order was never carried out. */
+  closedReason: string | null;
+  serverId: number | null;
+  chargeId: number | null;
+  isDeclined: boolean;
+}
+
+export async function findOutcome(db: Queryable, orderId: number): Promise<OrderOutcome | null> {
+  const { rows } = await sql<OrderOutcome>`
+    select o.tenant_id as "tenantId", o.state, o.closed_reason as "closedReason",
+      (select id from servers where order_id = o.id) as "serverId", c.id as "chargeId",
+      coalesce(c.state = 'declined', false) as "isDeclined"
+    from server_orders o
+    left join lateral (select id, state from charges where order_id = o.id order by id desc limit 1) c on true
+    where o.id = ${orderId}`.execute(db);
+  return rows[0] ?? null;
+}
+
 export interface ClosedOrder {
   id: number;
   tenantId: number;

@@ -17,6 +17,9 @@ export interface PowerWish {
   onTimeout?: 'fail' | 'stop' | undefined;
 }
 
+/** Told of the action in the transaction that makes it. */
+export type OnAction = (tx: Queryable, actionId: number) => Promise<void>;
+
 const shutdownSeconds = 120;
 
 /**
@@ -29,6 +32,7 @@ export function changePower(
   scope: store.Scope,
   serverId: number,
   { command, timeoutSeconds, onTimeout }: PowerWish,
+  onAction?: OnAction,
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
@@ -48,6 +52,7 @@ export function changePower(
         ? { timeoutSeconds: timeoutSeconds ?? shutdownSeconds, onTimeout: onTimeout ?? 'fail' }
         : {}),
     });
+    await onAction?.(tx, action.id);
     if (isThere) return action;
     await store.updateState(tx, serverId, { powerState: course.via });
     await enqueueJob(tx, 'servers.power', { server_id: serverId, action_id: action.id });

@@ -10,12 +10,13 @@ import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalo
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { joinNetwork } from '#operations/networks/index.ts';
-import type { DeployBudget, StoredOrder } from '#operations/orders/index.ts';
+import type { DeployBudget, OrderForecast, StoredOrder } from '#operations/orders/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { macOf } from './server.ts';
+import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
 
 export interface CreateServerInput {
@@ -47,12 +48,14 @@ export interface CreateServerResult {
   deploys: DeployBudget;
 }
 
-/** A field that names nothing we have; goes out as one entry of a 422. */
-export interface FieldFault {
-  path: string;
-  code: string;
-  message: string;
-  allowed?: (string | number)[];
+/** Told of the order in the transaction that makes it, so that whoever called can be found again. */
+export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
+
+export interface ServerForecast extends OrderForecast {
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Credit that is left after a day of this server; null when it would not be made. */
+  afterFirstDayQuanta: number | null;
 }
 
 interface Choice {
@@ -78,7 +81,34 @@ export async function createServer(
   deps: ServersDeps,
   actor: Actor,
   input: CreateServerInput,
+  onOrdered?: OnOrdered,
 ): Promise<CreateServerResult> {
+  const { order } = await prepareOrder(deps, actor, input);
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered });
+  deps.wake();
+  return placed;
+}
+
+/** What `createServer` would do, by the same code and the same refusals; nothing is left of it. */
+export async function forecastServer(
+  deps: ServersDeps,
+  actor: Actor,
+  input: CreateServerInput,
+): Promise<ServerForecast> {
+  const { order, plan } = await prepareOrder(deps, actor, input);
+  const forecast = await deps.orders.forecastOrder(order);
+  const day = Math.min(24 * plan.hourlyQuanta, plan.monthlyCapQuanta);
+  const { balanceQuanta, dueQuanta } = forecast;
+  return {
+    ...forecast,
+    hourlyQuanta: plan.hourlyQuanta,
+    monthlyCapQuanta: plan.monthlyCapQuanta,
+    afterFirstDayQuanta:
+      balanceQuanta === null || dueQuanta === null ? null : balanceQuanta + dueQuanta - day,
+  };
+}
+
+async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
   const choice = await choose(deps.catalog, input);
   // Asked before anything is paid; the join itself asks again.
@@ -88,14 +118,13 @@ export async function createServer(
       { networkId: input.networkId, ip: input.networkIp },
     );
   const request: OrderRequest = { input, requester: requester(actor) };
-  const placed = await deps.orders.placeOrder({
+  const order = {
     tenantId: input.tenantId,
     plan: choice.plan,
     request: { ...request },
-    queue: (tx, order) => queueServer(deps, tx, order, choice),
-  });
-  deps.wake();
-  return placed;
+    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, stored, choice),
+  };
+  return { order, plan: choice.plan };
 }
 
 /** Carries out a paid order whose own process has died. */

@@ -2,24 +2,13 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type {
-  ActionCommand,
-  PowerState,
-  ProvisioningState,
-  Server,
-  ServerAction,
-  ServerFailure,
-} from './server.ts';
+import { actionFields } from './action-store.ts';
+import type { PowerState, ProvisioningState, Server, ServerFailure } from './server.ts';
 
 const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-const actionFields = `
-  id, server_id as "serverId", command, status, progress, changed, outcome, error,
-  requested_by_key as "requestedByKey", ${stamp('created_at')} as "createdAt", ${stamp('started_at')} as "startedAt",
-  ${stamp('finished_at')} as "finishedAt"`;
-
 // One statement brings everything that a server's view shows: the read that customers make most costs one round trip.
-const serverText = `
+export const serverText = `
   select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
     s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
     s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
@@ -48,6 +37,19 @@ const serverText = `
   join clusters c on c.id = s.cluster_id
   join locations l on l.id = c.location_id`;
 
+export {
+  findAction,
+  findPowerWish,
+  findUnfinishedAction,
+  finishAction,
+  insertAction,
+  isActionOlder,
+  listActions,
+  noteProgress,
+  type PowerWish,
+} from './action-store.ts';
+export { countServers, listServers, type ServerFilter } from './list-store.ts';
+
 /** Which servers an actor may see: those of these tenants, or all. */
 export type Scope = readonly number[] | 'all';
 
@@ -59,57 +61,6 @@ export async function findServer(pool: pg.Pool, scope: Scope, serverId: number):
     values: scope === 'all' ? [serverId] : [serverId, scope],
   });
   return rows[0] ?? null;
-}
-
-export interface ServerFilter {
-  /** In the terms of `statusOf`. */
-  statuses?: readonly string[];
-  name?: string;
-  plan?: string;
-  location?: string;
-  /** Only servers with a card on this network. */
-  networkId?: number;
-  /** Ids below (newest first) or above this one. */
-  afterId?: number;
-  order: 'newest' | 'oldest';
-  limit: number;
-}
-
-function filterOf(scope: Scope, filter: ServerFilter) {
-  const conditions = [sql`s.provisioning_state <> 'deleted'`];
-  if (scope !== 'all') conditions.push(sql`s.tenant_id = any(${[...scope]}::bigint[])`);
-  if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
-  if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
-  if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
-  if (filter.networkId !== undefined)
-    conditions.push(
-      sql`exists (select 1 from network_attachments a where a.server_id = s.id and a.network_id = ${filter.networkId})`,
-    );
-  if (filter.statuses !== undefined) {
-    conditions.push(sql`case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end
-      = any(${[...filter.statuses]})`);
-  }
-  return conditions;
-}
-
-export async function listServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<Server[]> {
-  const conditions = filterOf(scope, filter);
-  if (filter.afterId !== undefined)
-    conditions.push(
-      filter.order === 'newest' ? sql`s.id < ${filter.afterId}` : sql`s.id > ${filter.afterId}`,
-    );
-  const { rows } = await sql<Server>`${sql.raw(serverText)}
-    where ${sql.join(conditions, sql` and `)}
-    order by s.id ${sql.raw(filter.order === 'newest' ? 'desc' : 'asc')} limit ${filter.limit}`.execute(db);
-  return rows;
-}
-
-export async function countServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from servers s join plans p on p.id = s.plan_id
-    join clusters c on c.id = s.cluster_id join locations l on l.id = c.location_id
-    where ${sql.join(filterOf(scope, filter), sql` and `)}`.execute(db);
-  return rows[0]!.count;
 }
 
 /** Living servers of each of these tenants. */
@@ -219,6 +170,29 @@ export async function releaseInterfaces(tx: Queryable, serverId: number): Promis
   return rows.map((row) => row.mac);
 }
 
+/** A server's own words, its row locked until the transaction ends; null for one that is not of the scope. */
+export async function lockWords(
+  tx: Queryable,
+  scope: Scope,
+  serverId: number,
+): Promise<{ name: string; hostname: string; labels: Record<string, string> } | null> {
+  const isOwned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<{ name: string; hostname: string; labels: Record<string, string> }>`
+    select name, hostname, labels from servers
+    where id = ${serverId} and provisioning_state <> 'deleted' and ${isOwned} for update`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export async function updateWords(
+  tx: Queryable,
+  serverId: number,
+  words: { name: string; hostname: string; labels: Readonly<Record<string, string>> },
+): Promise<void> {
+  await sql`update servers set name = ${words.name}, hostname = ${words.hostname},
+      labels = ${JSON.stringify(words.labels)}::jsonb, updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
+}
+
 export interface ProvisioningFacts {
   id: number;
   orderId: number;
@@ -281,63 +255,6 @@ export async function setInterfacePlace(tx: Queryable, serverId: number, bridge:
   );
 }
 
-export interface NewAction {
-  serverId: number;
-  command: ActionCommand;
-  requestedByKey: string | null;
-  requestedByPersonId: number | null;
-  /** A finished one is recorded as such: the server was in the wanted state already. */
-  isUnchanged?: boolean;
-  /** Of a shutdown: how long the guest may take, and what comes then. */
-  timeoutSeconds?: number;
-  onTimeout?: 'fail' | 'stop';
-}
-
-export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
-  const isDone = action.isUnchanged ?? false;
-  const { rows } = await sql<ServerAction>`
-    insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
-      changed, timeout_seconds, on_timeout, started_at, finished_at)
-    values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
-      ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
-      ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
-      case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
-    returning ${sql.raw(actionFields)}`.execute(tx);
-  return rows[0]!;
-}
-
-export async function findUnfinishedAction(db: Queryable, serverId: number): Promise<ServerAction | null> {
-  const { rows } = await sql<ServerAction>`
-    select ${sql.raw(actionFields)} from server_actions
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-  return rows[0] ?? null;
-}
-
-export interface PowerWish {
-  actionId: number;
-  serverId: number;
-  command: ActionCommand;
-  timeoutSeconds: number;
-  onTimeout: 'fail' | 'stop' | null;
-}
-
-/** What the unfinished action of a server asks of the hypervisor. */
-export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
-  const { rows } = await sql<PowerWish>`
-    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
-      on_timeout as "onTimeout"
-    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-  return rows[0] ?? null;
-}
-
-/** True when the unfinished action of a server was begun at least so long ago. */
-export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from server_actions where server_id = ${serverId} and status in ('queued', 'running')
-      and started_at + make_interval(secs => ${seconds}) <= svc_now()`.execute(db);
-  return rows.length > 0;
-}
-
 /** The database's clock, to which every other moment belongs. */
 export async function readClock(db: Queryable): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
@@ -366,35 +283,6 @@ export async function applyObservation(
       and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
     returning 1`.execute(db);
   return rows.length;
-}
-
-/** Actions of a server, newest first. */
-export async function listActions(db: Queryable, serverId: number, limit: number): Promise<ServerAction[]> {
-  const { rows } = await sql<ServerAction>`
-    select ${sql.raw(actionFields)} from server_actions where server_id = ${serverId}
-    order by id desc limit ${limit}`.execute(db);
-  return rows;
-}
-
-export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {
-  await sql`update server_actions set status = 'running', progress = greatest(progress, ${progress}),
-      started_at = coalesce(started_at, svc_now())
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-}
-
-/** Ends the unfinished action of a server; its id, null where there is none. */
-export async function finishAction(
-  tx: Queryable,
-  serverId: number,
-  result: { outcome?: string | null; error?: { code: string; message: string } },
-): Promise<number | null> {
-  const { rows } = await sql<{ id: number }>`update server_actions set
-      status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
-      progress = case when ${result.error !== undefined} then progress else 100 end,
-      started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
-      error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
-    where server_id = ${serverId} and status in ('queued', 'running') returning id`.execute(tx);
-  return rows[0]?.id ?? null;
 }
 
 /** Moves a server that has no addresses yet to another cluster. */

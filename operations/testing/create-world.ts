@@ -18,6 +18,7 @@ import {
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
@@ -33,6 +34,7 @@ import { registerPublic, renderErrorPage } from '#operations/surfaces/public/ind
 import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -122,7 +124,10 @@ export async function createWorld(options: WorldOptions = {}) {
     failuresMax: options.signInFailuresMax ?? 1_000,
   });
   const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
+  const notifications = createNotifications({ pool, channel: 'svc_operations' });
   const surfaces = {
+    idempotency: createIdempotency({ db }),
+    notifications,
     accounts,
     adminProjects,
     addresses,
@@ -275,6 +280,7 @@ export async function createWorld(options: WorldOptions = {}) {
 
     async [Symbol.asyncDispose]() {
       await http.stop();
+      await notifications.stop();
       await database.drop();
       answers?.throwFaults();
     },

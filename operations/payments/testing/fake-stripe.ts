@@ -116,13 +116,13 @@ function read(intent: Intent): Answer {
   return { status: 200, body: show(intent) };
 }
 
-const lostAsked = new Set<string>();
-/** The first question after a lost answer is lost as well; reconciliation, later, is answered. */
+const lostAsked = new Map<string, number>();
+/** The first question after a lost answer is lost too, and its repetition; reconciliation, later, is answered. */
 function isLost(intent: Intent): boolean {
   if (!['timeout before', 'timeout after'].includes(intent.plan.behaviour)) return false;
-  if (lostAsked.has(intent.id)) return false;
-  lostAsked.add(intent.id);
-  return true;
+  const asked = lostAsked.get(intent.id) ?? 0;
+  lostAsked.set(intent.id, asked + 1);
+  return asked < 2;
 }
 
 async function confirm(intent: Intent): Promise<Answer> {

@@ -31,8 +31,10 @@ export function addDeployBudget(reply: FastifyReply, { limit, used, resetSeconds
 export function addRefusedBudget(reply: FastifyReply, error: unknown): void {
   if (hasCode(error, 'orders.deploy_rate'))
     addDeployBudget(reply, (error as CodedError).details.deploys as DeployBudget);
-  if (hasCode(error, 'orders.payment_failed'))
-    addDeployBudget(reply, ((error as CodedError).details.failure as PaymentFailure).deploys);
+  if (!hasCode(error, 'orders.payment_failed')) return;
+  // A replay takes no deployment, and so names none.
+  const { deploys } = (error as CodedError).details.failure as Partial<PaymentFailure>;
+  if (deploys !== undefined) addDeployBudget(reply, deploys);
 }
 
 function append(reply: FastifyReply, name: string, item: string): void {

@@ -39,6 +39,11 @@ export function translateError(error: unknown): unknown {
         { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
         { 'retry-after': '60' },
       );
+    case 'idempotency.reused':
+      return new HttpError(422, { code: 'validation_failed', reason: 'idempotency_key_reused', message });
+    case 'idempotency.in_progress':
+    case 'idempotency.overtaken':
+      return conflict('idempotency_in_progress', { retryable: true }, { 'retry-after': '2' });
     case 'servers.provisioning_failed':
       return conflict('provisioning_failed');
     case 'servers.not_ready':

@@ -102,6 +102,8 @@ export interface Servers {
   listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
   countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
   countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
+  /** Quanta that a tenant's servers will still cost until the month ends. */
+  remainingCostOfMonth(actor: Actor, tenantId: number): Promise<number>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.not_ready`. */
   changePower(
     actor: Actor,
@@ -150,6 +152,8 @@ export function createServers(deps: ServersDeps): Servers {
       store.findServer(deps.pool(), scope(actor, tenantId), serverId),
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
+    remainingCostOfMonth: async (actor, tenantId) =>
+      scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
     changePower: (actor, tenantId, serverId, wish, onAction) =>
       changePower(deps, actor, scope(actor, tenantId), serverId, wish, onAction),

@@ -164,7 +164,7 @@ export async function createWorld(options: WorldOptions = {}) {
       answers = watchAnswers(app);
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
-      await registerPortal(app, surfaces);
+      await registerPortal(app, { ...surfaces, publicUrl: null });
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
       await registerCustomerApi(app, {

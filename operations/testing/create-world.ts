@@ -24,7 +24,7 @@ import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
-import { createServers, serverJobs } from '#operations/servers/index.ts';
+import { createServers, observePower, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
@@ -188,6 +188,9 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     testClock: clock as TestClock,
+
+    /** One look of the power observer. */
+    observePower: () => observePower({ db, clusters: surfaces.clusters, hypervisors, reporter }),
 
     /** An organization with an owner, credit and a billing profile. */
     async createCustomer(name: string): Promise<{ owner: Person; tenant: Tenant; email: string }> {

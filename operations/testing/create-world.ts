@@ -31,6 +31,7 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
@@ -141,6 +142,7 @@ export async function createWorld(options: WorldOptions = {}) {
     servers,
     protectTraffic,
     sessions,
+    webhooks: createWebhooks({ db, rules: { allowPrivate: true } }),
     clock,
     apiFacts: {
       origin: null,

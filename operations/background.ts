@@ -10,6 +10,7 @@ import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
+import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -54,5 +55,7 @@ export function createBackground(
       : createRollupLoop(loop),
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
+    createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createWebhookUpkeep(loop),
   ];
 }

@@ -154,6 +154,11 @@ export const operationsSettings = {
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
     'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
   ),
+  webhookPrivateTargets: booleanSetting(
+    'SVC_WEBHOOK_PRIVATE_TARGETS',
+    false,
+    'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
+  ),
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',
     false,

@@ -24,6 +24,7 @@ import {
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
@@ -48,6 +49,7 @@ export interface Features {
   payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
+  webhooks: Webhooks;
   /** Of people in portal and console. */
   sessions: Sessions;
   /** What the reconciliation of charges works with. */
@@ -176,6 +178,7 @@ export async function createFeatures(
     bandwidth: createBandwidth(bandwidthDepsOf(settings, db)),
     networks,
     servers: createServers(serversDeps),
+    webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     sessions: createSessions({
       db,
       // Not the monitor's name: on one host, cookies do not tell ports apart.

@@ -25,13 +25,14 @@ import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
-import { createServers, serverJobs } from '#operations/servers/index.ts';
+import { createServers, observePower, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
@@ -155,6 +156,7 @@ export async function createWorld(options: WorldOptions = {}) {
     servers,
     protectTraffic,
     sessions,
+    webhooks: createWebhooks({ db, rules: { allowPrivate: true } }),
     clock,
     apiFacts: {
       origin: null,
@@ -176,7 +178,7 @@ export async function createWorld(options: WorldOptions = {}) {
       answers = watchAnswers(app);
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
-      await registerPortal(app, surfaces);
+      await registerPortal(app, { ...surfaces, publicUrl: null });
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
       await registerCustomerApi(app, {
@@ -200,6 +202,9 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     testClock: clock as TestClock,
+
+    /** One look of the power observer. */
+    observePower: () => observePower({ db, clusters: surfaces.clusters, hypervisors, reporter }),
 
     /** An organization with an owner, credit and a billing profile. */
     async createCustomer(name: string): Promise<{ owner: Person; tenant: Tenant; email: string }> {

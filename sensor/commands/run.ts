@@ -11,6 +11,8 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
+import { createInterfaces } from '#sensor/interfaces/index.ts';
+import { createLiveUplink } from '#sensor/live/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
@@ -62,6 +64,8 @@ function createParts(
 ): Part[] {
   const { credential } = identity;
   const uplink = createUplink({ spool, client, credential, reporter });
+  const interfaces = createInterfaces({ clock: systemClock, reporter });
+  const live = createLiveUplink({ client, credential, sensorVersion, clock: systemClock, reporter });
   const collection = createCollection({
     captures: config.captures,
     spool,
@@ -70,6 +74,9 @@ function createParts(
       uplink.wake();
       sayOutage();
     },
+    onWindow: (window) => live.offer(window),
+    foreignMacs: () => interfaces.foreignMacs(),
+    inventory: () => interfaces.current(),
   });
   const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
@@ -78,7 +85,10 @@ function createParts(
     stateDirectory: config.stateDirectory,
     clock: systemClock,
     reporter,
-    onPlan: (next) => collection.follow(next),
+    onPlan: (next) => {
+      live.announce(next.takesLive);
+      collection.follow(next);
+    },
   });
   const spoolPart: Part = {
     name: 'spool',
@@ -93,7 +103,7 @@ function createParts(
     },
   };
   // The collection comes last, so that it stops first; it counts nothing before the first plan.
-  return [spoolPart, uplink, plan, collection];
+  return [spoolPart, interfaces, uplink, live, plan, collection];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */

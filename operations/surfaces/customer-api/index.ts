@@ -49,7 +49,7 @@ export interface CustomerApiDeps {
   authFailuresMax: number;
 }
 
-const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const;
 /** What a caller may call its own request; anything else is not repeated. */
 const clientName = /^[\x21-\x7e]{1,128}$/;
 const exposed =

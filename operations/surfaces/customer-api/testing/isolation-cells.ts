@@ -130,6 +130,10 @@ export async function idsOf(cell: Cell, owners: Owners, things: Things): Promise
   const ids: ThingId[] = [];
   for (const [index, thing] of cell.operation.things.entries())
     ids.push(await idOf(thing, cell.owners[index]!, owners, things));
+  const whose = cell.owners[0];
+  const isOnes = whose !== undefined && cell.owners.every((owner) => owner === whose);
+  if (isOnes && whose !== 'nonexistent' && whose !== 'deleted')
+    await things.tie(cell.operation, ids, owners[whose]);
   return ids;
 }
 

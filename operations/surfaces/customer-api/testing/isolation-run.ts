@@ -29,7 +29,7 @@ import {
   type RawRequest,
 } from './raw-client.ts';
 import { changedTables, sumRows } from './row-sums.ts';
-import { createThings, markOf, type Things } from './things.ts';
+import { createThings, isMembership, markOf, type ThingId, type Things } from './things.ts';
 
 export interface IsolationWorld extends AsyncDisposable {
   world: World;
@@ -49,7 +49,11 @@ export interface CellsResult {
 
 /** A world with room for what the matrix makes. */
 export async function createIsolationWorld(): Promise<IsolationWorld> {
-  const world = await createWorld({ deploysPerHour: 1_000_000, authFailuresMax: 10_000_000 });
+  const world = await createWorld({
+    deploysPerHour: 1_000_000,
+    authFailuresMax: 10_000_000,
+    networksMax: 60_000,
+  });
   await ensurePool(world.database.db, {
     clusterId: world.clusterId,
     prefix: '198.18.0.0/15',
@@ -109,16 +113,17 @@ export async function runPlanted(
   operation: Operation,
   rewrite: (text: string) => string,
 ): Promise<{ changed: number; leaks: number }> {
-  const callers = at.callers.filter(({ name }) => name === 'own full' || name === 'other organization');
+  const callers = at.callers.filter(({ name }) => name === 'own full');
   const cells = matrixOf(operation, callers).filter(
-    ({ selection, tenantOf }) => ['none', 'query'].includes(selection) && tenantOf !== 'nonexistent',
+    ({ selection, tenantOf }) =>
+      ['none', 'query'].includes(selection) && ['sibling', 'other'].includes(tenantOf),
   );
   for (const cell of cells) await idsOf(cell, at.owners, at.things);
   using planted = plantSql(rewrite);
   const { leaks } = await runCells(at, cells);
   const { changed } = planted;
   // What the forgotten filter let happen to them is not for the next operation.
-  for (const thing of operation.things)
+  for (const thing of operation.isSafe ? [] : operation.things)
     for (const tenant of [at.owners.own, at.owners.sibling, at.owners.other])
       at.things.useUp(thing.resource, tenant);
   return { changed, leaks: leaks.length };
@@ -174,13 +179,20 @@ async function runOpen(at: IsolationWorld, cell: Cell, leaks: string[]): Promise
     leaks.push(`${nameOf(cell)} was turned away: ${answer.status} ${answer.text.slice(0, 200)}`);
   for (const mark of foreignMarks(at, cell, answer)) leaks.push(`${nameOf(cell)} shows ${mark}`);
   if (!cell.operation.isSafe) await at.world.jobs.drain();
-  if (cell.operation.method === 'DELETE' && answer.status < 300) {
-    for (const [index, thing] of cell.operation.things.entries()) {
-      const owner = cell.owners[index]!;
-      if (owner !== 'nonexistent' && owner !== 'deleted') at.things.useUp(thing.resource, at.owners[owner]);
-    }
-  }
+  if (cell.operation.method === 'DELETE') forget(at, cell, ids);
   return answer;
+}
+
+/** What a cell has deleted, or found that it could not be, is no thing for the next one. */
+function forget(at: IsolationWorld, cell: Cell, ids: readonly ThingId[]): void {
+  if (isMembership(cell.operation)) {
+    at.things.untie(ids);
+    return;
+  }
+  for (const [index, thing] of cell.operation.things.entries()) {
+    const owner = cell.owners[index]!;
+    if (owner !== 'nonexistent' && owner !== 'deleted') at.things.useUp(thing.resource, at.owners[owner]);
+  }
 }
 
 /** What an answer shows of workspaces that it is not about: marks of their things, their names, their ids. */

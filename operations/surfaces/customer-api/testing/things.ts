@@ -4,7 +4,7 @@
  */
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { World } from '#operations/testing/create-world.ts';
-import { listOperations } from './operations.ts';
+import { listOperations, type Operation } from './operations.ts';
 import type { RawClient } from './raw-client.ts';
 
 export type ThingId = number | string;
@@ -18,6 +18,10 @@ export interface Things {
   never(resource: string): ThingId;
   /** The next `get` of this kind makes another. */
   useUp(resource: string, tenant: Tenant): void;
+  /** Makes what the request presupposes: a server is a member of the network before it can leave it. */
+  tie(operation: Operation, ids: readonly ThingId[], tenant: Tenant): Promise<void>;
+  /** The next `tie` has to be made again. */
+  untie(ids: readonly ThingId[]): void;
 }
 
 const nobodys = 987_654_321;
@@ -31,6 +35,7 @@ export function markOf(tenant: Tenant): string {
 export function createThings(world: World, client: RawClient, keys: ReadonlyMap<number, string>): Things {
   const living = new Map<string, ThingId>();
   const gone = new Map<string, ThingId>();
+  const ties = new Set<string>();
   let made = 0;
 
   async function call(
@@ -74,10 +79,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
   }
 
   async function remove(resource: string, tenant: Tenant, id: ThingId): Promise<void> {
-    if (resource === 'action') {
-      const action = await call(tenant, 'GET', `/actions/${id}`);
-      await call(tenant, 'DELETE', `/servers/${action.server_id}`);
-    } else await call(tenant, 'DELETE', `/${resource}s/${id}`);
+    await call(tenant, 'DELETE', `/${resource}s/${id}`);
     await world.jobs.drain();
   }
 
@@ -89,6 +91,8 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
       return known;
     },
     async gone(resource, tenant) {
+      // An action is never removed: it says how its server went.
+      if (resource === 'action') return nobodys;
       const key = `${resource} ${tenant.id}`;
       const known = gone.get(key);
       if (known !== undefined) return known;
@@ -101,6 +105,23 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
     useUp(resource, tenant) {
       living.delete(`${resource} ${tenant.id}`);
     },
+    async tie(operation, ids, tenant) {
+      if (!isMembership(operation) || ties.has(ids.join())) return;
+      const id = (resource: string) =>
+        ids[operation.things.findIndex((thing) => thing.resource === resource)];
+      await call(tenant, 'POST', `/servers/${id('server')}/networks`, { network_id: id('network') });
+      await world.jobs.drain();
+      ties.add(ids.join());
+    },
+    untie(ids) {
+      ties.delete(ids.join());
+    },
   };
   return things;
+}
+
+/** An operation on the membership of a server in a network, not on either of them. */
+export function isMembership(operation: Operation): boolean {
+  const named = operation.things.filter((thing) => thing.in === 'path').map((thing) => thing.resource);
+  return named.includes('server') && named.includes('network');
 }

@@ -2,6 +2,7 @@
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { createReadingLoop, createRollupLoop } from '#operations/bandwidth/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
@@ -49,6 +50,9 @@ export function createBackground(
     createOrderLoop({ ...features.serversDeps, clock: systemClock }),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
+    settings.bandwidthSource === 'hypervisor'
+      ? createReadingLoop({ ...loop, ...features })
+      : createRollupLoop(loop),
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),

@@ -8,6 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
+import { createBandwidth } from '#operations/bandwidth/index.ts';
 import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
@@ -51,6 +52,7 @@ export interface WorldOptions {
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
   networksMax?: number;
+  bandwidthSource?: 'hypervisor' | 'telemetry';
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -99,6 +101,17 @@ export async function createWorld(options: WorldOptions = {}) {
     wake: () => jobs?.wake(),
   };
   const networks = createNetworks(networksDeps);
+  const bandwidth = createBandwidth({
+    db,
+    source: options.bandwidthSource ?? 'hypervisor',
+    poolCounts: 'outbound',
+    rules: {
+      baseBytes: 1_000_000_000_000,
+      perServerBytes: 500_000_000_000,
+      tenureYearBytes: 100_000_000_000,
+      tenureBytesMax: 1_000_000_000_000,
+    },
+  });
   const serversDeps = {
     db,
     pool,
@@ -137,6 +150,7 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
+    bandwidth,
     networks,
     clusters,
     servers,

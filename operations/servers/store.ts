@@ -11,7 +11,7 @@ const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-M
 export const serverText = `
   select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
     s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
-    s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
+    s.node, c.name as "clusterName", s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
     s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
     p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
     p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
@@ -247,6 +247,13 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
+}
+
+/** What the hypervisor said when provisioning failed. */
+export async function findFailureDetail(db: Queryable, serverId: number): Promise<string | null> {
+  const { rows } = await sql<{ detail: string | null }>`
+    select failure_detail as detail from servers where id = ${serverId}`.execute(db);
+  return rows[0]?.detail ?? null;
 }
 
 export async function setInterfacePlace(tx: Queryable, serverId: number, bridge: string): Promise<void> {

@@ -17,6 +17,7 @@ import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
@@ -45,7 +46,11 @@ export async function run(environment: Readonly<Record<string, string | undefine
     clock: systemClock,
     reporter,
   });
-  return runUntilSignal(createParts(config, client, identity, spool, reporter), reporter, () => {
+  const { notifySocket, watchdogMs } = config;
+  const supervision = createSupervision({ notifySocket, watchdogMs, reporter });
+  const parts = [supervision, ...createParts(config, client, identity, spool, reporter)];
+  return runUntilSignal(parts, reporter, () => {
+    supervision.ready();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
     reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
     if (config.replayFile) {
@@ -147,7 +152,7 @@ async function enrolOnce(
     throw new CodedError(
       'enrolment.missing',
       `This sensor has no credential in ${config.stateDirectory}. Make an enrolment token on its site in the monitor ` +
-        'and set SVC_SENSOR_ENROLMENT_TOKEN, or call ./svc sensor enrol.',
+        `and set SVC_SENSOR_ENROLMENT_TOKEN, or call ${config.commandName} enrol.`,
     );
   }
   return enrol({

@@ -17,6 +17,7 @@ import type { Listing } from './listing.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import type { NameTable } from './name-table.ts';
 import { Naming } from './naming.ts';
+import { defaultOuterNames } from './outer-names.ts';
 import { Packet, Protocol, Verdict } from './packet.ts';
 import { emptyTotals, type Totals } from './totals.ts';
 import { openTunnel } from './tunnels.ts';
@@ -86,6 +87,7 @@ export class Engine {
         buffersMax: sizes.buffersMax,
         queriesMax: sizes.queriesMax,
         answersMax: sizes.answersMax,
+        outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
         flush: (base) => this.#booking.book(base, false),
         restart: (base) => this.#restart(base),

@@ -12,9 +12,14 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
   if (p.protocol === Protocol.tcp && p.tcpFlags > 0) {
     if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
     if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-    if (p.dataEnd > p.dataAt) flags &= ~Flag.unanswered;
+    if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed) & ~Flag.unanswered;
+    else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
   }
   if (flags !== before) words[base + Field.flags] = flags;
+}
+
+function isClientSide(flags: number, side: number): boolean {
+  return ((flags & Flag.clientIsHigher) !== 0) === (side === 1);
 }
 
 /** Notes from which MAC and VLAN a side sends; a second one is a conflict until the next booking. */

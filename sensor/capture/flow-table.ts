@@ -58,9 +58,13 @@ export const Flag = {
   sent: 8192,
   /** The start of a TCP connection was seen; `initialSequence` is its client's. */
   handshakeSeen: 32768,
+  /** Whoever opened the TCP connection sent more than the opening. */
+  confirmed: 65536,
 } as const;
 
 const sampleSize = 32;
+/** Seconds of silence after which a flow makes room while the table is full: TCP and the rest, unanswered or not. */
+const emergency = { halfOpen: 5, established: 100, unanswered: 10, answered: 100 } as const;
 
 export interface FlowTableOptions {
   flowsMax: number;
@@ -225,15 +229,22 @@ export class FlowTable {
     if ((flags & Flag.unanswered) !== 0) return 2_000_000;
     const packets = words[base + Field.packets]! + words[base + Field.packets + 1]!;
     if ((flags & Flag.answered) === 0 && words[base + Field.name] === 0 && packets <= 1) return 1_000_000;
-    // Under pressure what moved within the last five seconds stays.
-    return idle > 5 ? idle + ((flags & Flag.answered) === 0 ? 600 : 0) : 0;
+    const limit = this.#emergencySeconds(base, flags);
+    // Among those that may go, whoever is furthest beyond its limit goes first.
+    return idle > limit ? idle - limit : 0;
+  }
+
+  #emergencySeconds(base: number, flags: number): number {
+    const isTcp = (this.words[base + Field.meta]! & 0xff) === Protocol.tcp;
+    if (isTcp) return isHalfOpen(flags) ? emergency.halfOpen : emergency.established;
+    return (flags & Flag.answered) === 0 ? emergency.unanswered : emergency.answered;
   }
 
   #idleSeconds(base: number): number {
     const flags = this.words[base + Field.flags]!;
     const protocol = this.words[base + Field.meta]! & 0xff;
     if (protocol === Protocol.tcp) {
-      return isClosed(flags) || (flags & Flag.answered) === 0 ? 60 : 600;
+      return isClosed(flags) || isHalfOpen(flags) ? 60 : 600;
     }
     return (flags & Flag.answered) === 0 ? 60 : 300;
   }
@@ -269,6 +280,12 @@ export class FlowTable {
 /** True when a reset or both ends' FIN were seen. */
 export function isClosed(flags: number): boolean {
   return (flags & Flag.reset) !== 0 || (flags & (Flag.fin * 3)) === Flag.fin * 3;
+}
+
+/** True while a TCP connection has one side only, or a handshake that its client has not confirmed. */
+function isHalfOpen(flags: number): boolean {
+  if ((flags & Flag.answered) === 0) return true;
+  return (flags & Flag.handshakeSeen) !== 0 && (flags & Flag.confirmed) === 0;
 }
 
 function sourceIsLower(p: Packet): boolean {

@@ -38,6 +38,8 @@ export interface CaptureOptions {
   local: LocalScope;
   /** Key of the hash tables, random by default, so that nobody outside can aim at one bucket. */
   hashKey?: readonly [number, number];
+  /** Names on the outside of encrypted hellos; the well-known ones by default. */
+  outerNames?: readonly string[];
   /** Flows this capture may hold; 32,768 by default. Fanout members of one capture share that budget between them. */
   flowsMax?: number;
 }

@@ -4,7 +4,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import { createPowerObserver, createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -34,5 +34,11 @@ export function createBackground(
     // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
     notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
   }
-  return [...workers, ...notices, createServerHoursLoop(loop), createTrafficRetention(loop)];
+  return [
+    ...workers,
+    ...notices,
+    createServerHoursLoop(loop),
+    createPowerObserver({ ...loop, ...features }),
+    createTrafficRetention(loop),
+  ];
 }

@@ -3,6 +3,7 @@ import {
   booleanSetting,
   choiceSetting,
   databaseUrlSetting,
+  decimalSetting,
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
@@ -35,11 +36,11 @@ export const operationsSettings = {
     'SVC_OPERATIONS_HYPERVISOR',
     ['simulated', 'lab'],
     'simulated',
-    'What runs the guests.',
+    'What runs the guests of the demo world. Elsewhere each cluster names its driver, in the console.',
   ),
   labSocket: optionalTextSetting(
     'SVC_OPERATIONS_LAB_SOCKET',
-    'Control socket of the lab, for SVC_OPERATIONS_HYPERVISOR=lab.',
+    'Control socket of the lab, for clusters of the driver lab.',
   ),
   simulatedGuests: optionalTextSetting(
     'SVC_OPERATIONS_SIMULATED_GUESTS',
@@ -83,6 +84,18 @@ export const operationsSettings = {
     5_000,
     { min: 0, max: 1_000_000_000, unit: 'requests' },
     'Free API requests of an account per UTC calendar month.',
+  ),
+  overageUnitRequests: integerSetting(
+    'API_OVERAGE_UNIT_REQUESTS',
+    100_000,
+    { min: 1, max: 1_000_000_000, unit: 'requests' },
+    'Requests beyond the free ones that API_OVERAGE_RATE_PER_UNIT pays for.',
+  ),
+  overageRateQuanta: decimalSetting(
+    'API_OVERAGE_RATE_PER_UNIT',
+    '1.00',
+    { places: 4, max: 100_000, unit: 'of the account’s currency' },
+    'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
   ),
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',

@@ -9,7 +9,8 @@ import { type AdminProjects, createAdminProjects } from '#operations/admin-proje
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
-import { createHypervisor, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
@@ -25,7 +26,8 @@ export interface Features {
   apiKeys: ApiKeys;
   billing: Billing;
   catalog: Catalog;
-  hypervisor: HypervisorDriver;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
   metering: Metering;
   protectTraffic: ProtectTraffic;
   servers: Servers;
@@ -65,8 +67,7 @@ export async function createFeatures(
   const clock = systemClock;
   const db = () => database.db;
   const pool = () => database.pool;
-  const hypervisor = await createHypervisor({
-    driver: settings.hypervisor,
+  const hypervisors = await createHypervisors({
     labSocket: settings.labSocket,
     simulatedGuestsFile: settings.simulatedGuests,
     db,
@@ -80,7 +81,7 @@ export async function createFeatures(
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
     reporter,
     deploysPerHour: settings.deploysPerHour,
     wake: () => wake(),
@@ -93,8 +94,15 @@ export async function createFeatures(
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool }),
     catalog,
-    hypervisor,
-    metering: createMetering({ db, pool, reporter, includedPerMonth: settings.includedPerMonth }),
+    clusters: createClusters({ db, hypervisors }),
+    hypervisors,
+    metering: createMetering({
+      db,
+      pool,
+      reporter,
+      includedPerMonth: settings.includedPerMonth,
+      price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
+    }),
     protectTraffic: createProtectTraffic({
       db,
       addresses,

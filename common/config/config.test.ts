@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { booleanSetting, databaseUrlSetting, httpUrlSetting, integerSetting, readSettings } from './index.ts';
+import {
+  booleanSetting,
+  databaseUrlSetting,
+  decimalSetting,
+  httpUrlSetting,
+  integerSetting,
+  readSettings,
+} from './index.ts';
 
 const settings = {
   port: integerSetting('SVC_X_PORT', 8080, { min: 1, max: 65535 }, 'Port.'),
@@ -40,4 +47,11 @@ test('a base URL loses its trailing slash', () => {
     readSettings(settings, { SVC_X_BASE: 'http://127.0.0.1:8080/' }).base,
     'http://127.0.0.1:8080',
   );
+});
+
+test('a decimal is read as whole steps, exactly, and nothing finer is taken', () => {
+  const rate = decimalSetting('SVC_X_RATE', '1.00', { places: 4, max: 10 }, 'A rate.');
+  const read = (text: string) => readSettings({ rate }, { SVC_X_RATE: text }).rate;
+  assert.deepEqual(['', '0', '1.5', '0.0001', '10'].map(read), [10_000, 0, 15_000, 1, 100_000]);
+  for (const text of ['1.00001', '-1', '10.1', '1e1', ' 1', '.5']) assert.throws(() => read(text), text);
 });

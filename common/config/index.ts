@@ -69,6 +69,31 @@ export function integerSetting(
   };
 }
 
+/** A decimal such as `1.25` as a whole number of its smallest step: with 4 places, 12,500. */
+export function decimalSetting(
+  name: string,
+  fallback: string,
+  range: { places: number; max: number; unit?: string },
+  sentence: string,
+): Setting<number> {
+  const pattern = new RegExp(`^(\\d{1,9})(?:\\.(\\d{1,${range.places}}))?$`);
+  return {
+    name,
+    sentence,
+    ...(range.unit ? { unit: range.unit } : {}),
+    defaultText: fallback,
+    parse(text = fallback) {
+      const match = pattern.exec(text);
+      if (match === null || Number(text) > range.max) {
+        throw new Error(
+          `must be a number from 0 to ${range.max} with at most ${range.places} decimals, not "${text}"`,
+        );
+      }
+      return Number(match[1]) * 10 ** range.places + Number((match[2] ?? '').padEnd(range.places, '0'));
+    },
+  };
+}
+
 export function booleanSetting(name: string, fallback: boolean, sentence: string): Setting<boolean> {
   return {
     name,

@@ -1,8 +1,8 @@
 /** What an endpoint says of itself, and what endpoints have in common. */
 import { type TSchema, Type } from 'typebox';
 
-/** Kinds of things that a caller names by id; whose they are is checked for each. */
-export type ResourceKind = 'server' | 'network' | 'action' | 'firewall';
+/** Kinds of things that a caller names by id; whose they are is checked for each. The catalogue is everybody's. */
+export type ResourceKind = 'tenant' | 'catalog' | 'server' | 'network' | 'action' | 'firewall';
 
 export interface Endpoint {
   /** Also the operation's id in the document, with the version before it. */

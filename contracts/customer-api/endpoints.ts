@@ -2,9 +2,16 @@
  * Every endpoint of the customer API. The server registers its routes from this list and the OpenAPI document is made
  * of it, so what is documented, validated and served can't differ.
  */
+import { keyEndpoints } from './key-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
+import { usageEndpoints } from './usage-endpoints.ts';
 
-export const endpoints = [...tenantEndpoints, ...serverEndpoints] as const;
+export const endpoints = [
+  ...tenantEndpoints,
+  ...serverEndpoints,
+  ...keyEndpoints,
+  ...usageEndpoints,
+] as const;
 
 export type EndpointId = (typeof endpoints)[number]['id'];

@@ -9,3 +9,4 @@ export { type EndpointId, endpoints } from './endpoints.ts';
 export { type ErrorKind, errorKinds } from './errors.ts';
 export { buildOpenApi, listEndpoints } from './openapi.ts';
 export * as schemas from './schemas.ts';
+export { type WebhookEventType, webhookEvents } from './webhook-events.ts';

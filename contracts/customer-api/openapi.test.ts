@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { buildOpenApi, endpoints, listEndpoints } from './index.ts';
+import { buildOpenApi, type Endpoint, endpoints, listEndpoints } from './index.ts';
 
 function matchesSnapshot(name: string, text: string): void {
   const file = new URL(name, import.meta.url);
@@ -26,6 +26,33 @@ test('every path parameter says whose resource it names', () => {
     const named = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
     assert.deepEqual(Object.keys(endpoint.params), named, endpoint.id);
   }
+});
+
+test('every query and body field that names a thing says what kind of thing, so that the isolation matrix tries it', () => {
+  const unmarked: string[] = [];
+  const walk = (schema: unknown, name: string, at: string) => {
+    if (schema === null || typeof schema !== 'object') return;
+    const { properties, items, anyOf, ...own } = schema as Record<string, unknown>;
+    const names = /(^|_)ids?$|^tenant$/.test(name) || (anyOf as unknown[] | undefined)?.some(isId);
+    if (names && own['x-resource'] === undefined) unmarked.push(at);
+    for (const [key, inner] of Object.entries((properties ?? {}) as object)) walk(inner, key, `${at}.${key}`);
+    walk(items, own['x-resource'] ? '' : name, `${at}[]`);
+  };
+  const isId = (schema: unknown) =>
+    (schema as Record<string, unknown>).type === 'integer' && (schema as { minimum?: number }).minimum === 1;
+  for (const endpoint of endpoints as readonly Endpoint[]) {
+    walk(endpoint.query, '', `${endpoint.id} query`);
+    walk(endpoint.body, '', `${endpoint.id} body`);
+  }
+  assert.deepEqual(unmarked, [], 'mark the schema with x-resource and its ResourceKind');
+  const naming = (endpoints as readonly Endpoint[]).filter(
+    (endpoint) => Object.keys(endpoint.params).length === 0 && !endpoint.selectsTenant,
+  );
+  assert.deepEqual(
+    naming.map((endpoint) => endpoint.id),
+    ['listTenants', 'readKey'],
+    'an operation that names nothing, not even a workspace, is looked at by a person before it is listed here',
+  );
 });
 
 test('API-9: version 2 has every call of version 1', () => {

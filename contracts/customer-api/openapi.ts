@@ -7,6 +7,7 @@ import type { TSchema } from 'typebox';
 import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
+import { describeWebhooks } from './openapi-webhooks.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -23,6 +24,7 @@ export function buildOpenApi(): Json {
     }
   }
   refer(ErrorAnswer, schemas);
+  const webhooks = describeWebhooks((schema) => refer(schema, schemas));
   return {
     openapi: '3.1.0',
     info: {
@@ -38,6 +40,7 @@ export function buildOpenApi(): Json {
       { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
     ],
     paths,
+    webhooks,
     components: {
       securitySchemes: {
         key: {
@@ -57,7 +60,8 @@ export function buildOpenApi(): Json {
 export function listEndpoints(): string {
   const lines = (endpoints as readonly Endpoint[]).flatMap((endpoint) =>
     endpoint.versions.map((version) => {
-      const resources = Object.values(endpoint.params).join(',') || '-';
+      const selector = version === 'v2' && endpoint.selectsTenant ? ['tenant'] : [];
+      const resources = [...Object.values(endpoint.params), ...selector].join(',') || '-';
       const path = `/api/${version}${endpoint.path}`;
       return [
         endpoint.method.padEnd(7),
@@ -76,7 +80,16 @@ export function scopeOf(endpoint: Pick<Endpoint, 'method'>): 'read' | 'full' {
 }
 
 const headers: Record<string, Json> = {
-  'X-Request-Id': { description: 'Name it when you ask us about a call.', schema: { type: 'string' } },
+  'X-Request-Id': {
+    description: 'Name it when you ask us about a call.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  'X-Client-Request-Id': {
+    description: 'What the call named itself in the same header, if it is 1 to 128 visible ASCII characters.',
+    schema: { type: 'string' },
+  },
+  'X-Tenant-Id': { description: 'The workspace that the call acted on.', schema: { type: 'integer' } },
   'X-Api-Quota-Limit': { description: 'Free requests of the month.', schema: { type: 'integer' } },
   'X-Api-Quota-Remaining': { description: 'Free requests left, never below 0.', schema: { type: 'integer' } },
   'X-Api-Quota-Used': {
@@ -86,29 +99,37 @@ const headers: Record<string, Json> = {
   RateLimit: { description: 'What is left of each rate limit.', schema: { type: 'string' } },
   'RateLimit-Policy': { description: 'The rate limits.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
-  'WWW-Authenticate': { description: 'The scheme to use.', schema: { type: 'string' } },
-  Location: { description: 'Where the new server is.', schema: { type: 'string' } },
-  ETag: { description: 'Send it back as `If-None-Match`.', schema: { type: 'string' } },
-  Link: { description: 'The next page, as `rel="next"`.', schema: { type: 'string' } },
+  'WWW-Authenticate': { description: 'The scheme to use.', required: true, schema: { type: 'string' } },
+  Location: { description: 'Where the new thing is.', required: true, schema: { type: 'string' } },
+  ETag: { description: 'Send it back as `If-None-Match`.', required: true, schema: { type: 'string' } },
+  Link: {
+    description:
+      'The next page, as `rel="next"`; in v1 also the same call in v2, as `rel="successor-version"`.',
+    schema: { type: 'string' },
+  },
 };
 const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota-Used'];
 const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
 function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Json): Json {
   const responses: Record<string, Json> = {};
+  const always = ['X-Request-Id', 'X-Client-Request-Id', version === 'v1' ? 'Link' : 'X-Tenant-Id'];
+  const counted = [...always, ...quotaHeaders, ...rateHeaders];
   for (const [status, response] of Object.entries(endpoint.responses)) {
     responses[status] = {
       description: response.description,
-      headers: referHeaders(['X-Request-Id', ...quotaHeaders, ...rateHeaders, ...(response.headers ?? [])]),
+      headers: referHeaders([...counted, ...(response.headers ?? [])]),
       content: { 'application/json': { schema: refer(response.schema, schemas) } },
     };
   }
-  if (endpoint.method === 'GET')
-    responses['304'] = { description: 'Unchanged since `If-None-Match`.', headers: referHeaders(['ETag']) };
+  if (endpoint.method === 'GET') {
+    const description = 'Unchanged since `If-None-Match`.';
+    responses['304'] = { description, headers: referHeaders([...counted, 'ETag', 'Link']) };
+  }
   const selection = version === 'v2' && endpoint.selectsTenant ? ['not_found', 'tenant_conflict'] : [];
   const names = new Set([...endpoint.errors, ...selection, ...commonErrors]);
   for (const [status, kinds] of groupByStatus(kindsOf([...names]))) {
-    responses[status] = describeError(status, kinds, schemas);
+    responses[status] = describeError(status, kinds, version, schemas);
   }
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
@@ -138,20 +159,28 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
     'x-resource': resource,
   }));
   const query = endpoint.query as
-    | { properties?: Record<string, TSchema & { description?: string }> }
+    | { properties?: Record<string, TSchema & { description?: string; 'x-resource'?: string }> }
     | undefined;
   for (const [name, schema] of Object.entries(query?.properties ?? {})) {
-    const { description, ...plain } = schema;
+    const { description, 'x-resource': resource, ...plain } = schema;
     parameters.push({
       name,
       in: 'query',
       required: false,
       ...(description ? { description } : {}),
       schema: plain,
+      ...(resource ? { 'x-resource': resource } : {}),
     });
   }
   if (version === 'v2' && endpoint.selectsTenant) {
-    const { description, ...plain } = TenantSelector as TSchema & { description?: string };
+    const {
+      description,
+      'x-resource': resource,
+      ...plain
+    } = TenantSelector as TSchema & {
+      description?: string;
+      'x-resource'?: string;
+    };
     for (const [name, place] of [
       ['tenant', 'query'],
       ['X-Tenant-Id', 'header'],
@@ -162,7 +191,7 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
         required: false,
         description,
         schema: plain,
-        'x-resource': 'tenant',
+        'x-resource': resource,
       });
     }
   }
@@ -177,22 +206,35 @@ function groupByStatus(kinds: readonly ErrorKind[]): Map<string, ErrorKind[]> {
   return groups;
 }
 
-function describeError(status: string, kinds: readonly ErrorKind[], schemas: Json): Json {
-  const isRate = status === '429' || status === '503';
+function describeError(
+  status: string,
+  kinds: readonly ErrorKind[],
+  version: 'v1' | 'v2',
+  schemas: Json,
+): Json {
+  const isRetried = ['409', '429', '503'].includes(status);
   const named = [
     'X-Request-Id',
-    ...(status === '401' ? ['WWW-Authenticate'] : []),
-    ...(isRate ? ['Retry-After'] : []),
+    'X-Client-Request-Id',
+    ...(version === 'v1' ? ['Link'] : []),
+    // A refused key hears nothing of anybody's budget, month or workspace; what the gate refuses is not counted.
+    ...(status === '401' ? ['WWW-Authenticate'] : rateHeaders),
+    ...(status === '401' || status === '403' ? [] : quotaHeaders),
+    ...(version === 'v2' && status !== '401' && status !== '403' ? ['X-Tenant-Id'] : []),
+    ...(isRetried ? ['Retry-After'] : []),
   ];
+  const reasons = kinds.map((one) => one.reason ?? one.code);
   return {
-    description: kinds.map((one) => `\`${one.reason ?? one.code}\`: ${one.sentence}`).join(' '),
+    description: kinds.map((one, index) => `\`${reasons[index]}\`: ${one.sentence}`).join(' '),
+    'x-reasons': reasons,
     headers: referHeaders(named),
     content: { 'application/json': { schema: refer(ErrorAnswer, schemas) } },
   };
 }
 
 function referHeaders(names: readonly string[]): Json {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  const unique = [...new Set(names)];
+  return Object.fromEntries(unique.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** A titled schema becomes a component and is referred to, wherever it stands; others are copied. */

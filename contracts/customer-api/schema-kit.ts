@@ -5,6 +5,7 @@
  * there, `null` when unknown. What these schemas don't name can't leave the server.
  */
 import { type TSchema, Type } from 'typebox';
+import { errorKinds } from './errors.ts';
 
 /** Always there, `null` when unknown. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -32,6 +33,7 @@ export const Pagination = Type.Object(
 /** A workspace by id or slug. */
 export const TenantSelector = Type.Union([Id, Type.String({ minLength: 1, maxLength: 64 })], {
   description: 'A workspace that the key may act on, by id or slug (v2; v1 ignores it).',
+  'x-resource': 'tenant',
 });
 
 /** A body that may only select the workspace. */
@@ -42,7 +44,10 @@ export const SelectionRequest = Type.Object(
 
 /** What people name by slug and programs by id. */
 export const SlugOrId = (what: string) =>
-  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], { description: `${what}, by slug or id.` });
+  Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Id], {
+    description: `${what}, by slug or id.`,
+    'x-resource': 'catalog',
+  });
 
 /** Customers' own words on a resource. */
 export const Labels = Type.Record(
@@ -55,7 +60,7 @@ export const Labels = Type.Record(
 export const ErrorAnswer = Type.Object(
   {
     error: Type.Object({
-      code: Type.String(),
+      code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),
       reason: Type.Optional(Type.String()),
       message: Type.String(),
       request_id: Type.String(),

@@ -1,4 +1,6 @@
 /** Every body of the customer API, by the name of its schema. */
+export * from './key-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
 export * from './tenant-schemas.ts';
+export * from './usage-schemas.ts';

@@ -6,7 +6,7 @@
  * refused). `decodeUpload` believes nothing: it throws a `CodedError` (`telemetry.malformed`) whose message says
  * what is wrong, and never returns counters that JavaScript can't hold exactly.
  */
-import { gunzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { uploadBytesMax } from './http.ts';
@@ -103,9 +103,14 @@ export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
   return upload;
 }
 
-/** The body of an upload request, for `Content-Encoding: zstd`. */
-export function compressUpload(bytes: Uint8Array): Uint8Array {
-  return zstdCompressSync(bytes);
+/** Values of `Content-Encoding` for an upload, the best first. */
+export const uploadEncodings = ['zstd', 'gzip', 'identity'] as const;
+export type UploadEncoding = (typeof uploadEncodings)[number];
+
+/** The body of an upload request under this `Content-Encoding`. */
+export function compressUpload(bytes: Uint8Array, encoding: UploadEncoding = 'zstd'): Uint8Array {
+  if (encoding === 'identity') return bytes;
+  return encoding === 'gzip' ? gzipSync(bytes) : zstdCompressSync(bytes);
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What may be changed of a tenant: its status, and who is invoiced. */
+import { emit } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type BillingProfile, invalid, parseEmail, parseName, type TenantStatus } from './account.ts';
 import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
@@ -19,6 +20,9 @@ export async function setTenantStatus(
   if (current === null) throw invalid('There is no such tenant.');
   if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
   await store.updateTenantStatus(db, tenantId, status);
+  if (status === 'ACTIVE' || status === current) return;
+  const reason = status === 'SUSPENDED' ? 'account_suspended' : 'account_closed';
+  await emit(db, { type: 'account.locked', tenantId, reason });
 }
 
 /** The organization's owner or an operator. Throws `accounts.invalid`. */

@@ -17,12 +17,14 @@ import { type Principal, verifyKey } from './verify-key.ts';
 
 export { createLookup } from './batch-lookup.ts';
 export type { IssueKeyInput, IssueKeyResult } from './issue-key.ts';
-export type { KeySummary } from './store.ts';
+export type { KeyFacts, KeySummary } from './store.ts';
 export { actorOf, type Principal, type ReachableTenant } from './verify-key.ts';
 
 export interface ApiKeys {
   /** The principal of a token, or null for every reason to refuse it (API-5.2). */
   verifyKey(token: string): Promise<Principal | null>;
+  /** What a key is told about itself; null when it is gone. */
+  factsOf(principal: Principal): Promise<store.KeyFacts | null>;
   /** Notes the use of a key, at most once a minute; call it after the answer. Never rejects. */
   noteUse(principal: Principal): Promise<void>;
   /** The organization's owner, or the program. Throws `api_keys.limit`, `accounts.forbidden`, `api_keys.invalid`. */
@@ -48,6 +50,7 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
   });
   return {
     verifyKey: (token) => verifyKey(lookup, token),
+    factsOf: (principal) => store.findFacts(deps.db(), principal.keyId),
     async noteUse(principal) {
       if (!principal.isUseStale) return;
       try {

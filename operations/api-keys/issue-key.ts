@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
@@ -44,6 +45,7 @@ export async function issueKey(db: Queryable, actor: Actor, input: IssueKeyInput
       throw new CodedError('api_keys.limit', `You have ${activeKeysMax} active keys. Revoke one first.`);
     if (!(await store.insertKey(tx, { ...input, name, keyId, digest })))
       throw new CodedError('api_keys.invalid', 'The key names a workspace of another organization.');
+    await emit(tx, { type: 'key.created', keyId });
   });
   return { keyId, token };
 }

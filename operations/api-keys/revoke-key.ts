@@ -1,4 +1,5 @@
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
+import { emit } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -6,10 +7,15 @@ import * as store from './store.ts';
 export async function revokeKey(db: Queryable, actor: Actor, keyId: string): Promise<boolean> {
   if (actor.kind === 'customer') {
     if (actor.keyId !== null) throw forbidden('A key may not revoke keys.');
-    return store.revokeOwnKey(db, keyId, actor.personId, actor.ownedOrganizationIds);
-  }
-  requireOperator(actor);
-  return store.revokeAnyKey(db, keyId);
+  } else requireOperator(actor);
+  return db.transaction().execute(async (tx) => {
+    const isRevoked =
+      actor.kind === 'customer'
+        ? await store.revokeOwnKey(tx, keyId, actor.personId, actor.ownedOrganizationIds)
+        : await store.revokeAnyKey(tx, keyId);
+    if (isRevoked) await emit(tx, { type: 'key.revoked', keyId });
+    return isRevoked;
+  });
 }
 
 /** Revokes the active keys of one name, as when the demo world mints new ones. */

@@ -56,6 +56,22 @@ export interface KeySummary {
   isActive: boolean;
 }
 
+/** What a key is told about itself. */
+export interface KeyFacts {
+  name: string;
+  tenantAccess: 'all' | 'selected';
+  createdAt: Date;
+  expiresAt: Date | null;
+  lastUsedAt: Date | null;
+}
+
+export async function findFacts(db: Queryable, keyId: string): Promise<KeyFacts | null> {
+  const { rows } = await sql<KeyFacts>`
+    select name, tenant_access as "tenantAccess", created_at as "createdAt", expires_at as "expiresAt",
+      last_used_at as "lastUsedAt" from api_keys where key_id = ${keyId}`.execute(db);
+  return rows[0] ?? null;
+}
+
 export async function listKeys(
   db: Queryable,
   personId: number,

@@ -15,7 +15,13 @@ export async function serve(): Promise<number> {
     const features = await createFeatures(settings, database, reporter);
     const http = await createServer(settings, features, reporter);
     const background = createBackground(settings, features, reporter);
-    const demoWorld = createDemoWorld({ features, reporter, clock: systemClock, dir: programDir(settings) });
+    const demoWorld = createDemoWorld({
+      features,
+      reporter,
+      clock: systemClock,
+      driver: settings.hypervisor,
+      dir: programDir(settings),
+    });
     const parts = [database, ...background, ...(settings.demoWorld ? [demoWorld] : []), http];
     return await runUntilSignal(parts, reporter, () =>
       reporter.info('operations is ready', { url: http.url }),

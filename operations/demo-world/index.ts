@@ -20,6 +20,8 @@ export interface DemoWorldDeps {
   features: Features;
   reporter: Reporter;
   clock: Clock;
+  /** What runs its guests; default `simulated`. */
+  driver?: 'simulated' | 'lab';
   /** Where `demo.json` goes. */
   dir: string;
 }
@@ -29,7 +31,7 @@ export function createDemoWorld(deps: DemoWorldDeps): Part {
   return {
     name: 'demo world',
     async start() {
-      const clusterId = await seedCatalog(deps.features);
+      const clusterId = await seedCatalog(deps.features, deps.driver ?? 'simulated');
       const known = await readDemoFile(file);
       const world = known ?? { ...(await seedCustomers(deps.features)), cluster_id: clusterId };
       await ensureRunningServer(deps, world.tenant_id, world.customer.email);

@@ -1,6 +1,7 @@
 import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
 import { ensureCluster, ensureImage, ensureLocation, ensurePlan } from '#operations/catalog/index.ts';
+import { ensureNode } from '#operations/clusters/index.ts';
 import type { HypervisorNetwork } from '#operations/hypervisors/index.ts';
 import type { Features } from '../features.ts';
 
@@ -40,8 +41,11 @@ const images = [
   { slug: 'rocky-10', name: 'Rocky Linux 10', family: 'rocky' },
 ];
 
-/** Makes plans, images, the location, its cluster and the cluster's address pools; returns the cluster's id. */
-export async function seedCatalog(features: Features): Promise<number> {
+/** What may be given to guests of the demo world's one node. */
+const capacity = { vcpus: 64, memoryMb: 262_144, diskGb: 8_192 };
+
+/** Makes plans, images, the location, its cluster with a node, and its address pools; returns the cluster's id. */
+export async function seedCatalog(features: Features, driver: 'simulated' | 'lab'): Promise<number> {
   const { db } = features.database;
   for (const plan of plans) await ensurePlan(db, plan);
   for (const image of images) await ensureImage(db, image);
@@ -49,10 +53,12 @@ export async function seedCatalog(features: Features): Promise<number> {
   const clusterId = await ensureCluster(db, {
     locationId,
     name: 'nyc1-a',
-    driver: features.hypervisor.driver,
+    driver,
   });
-  const site = await features.hypervisor.describeSite();
-  for (const network of [...site.networks, ...networksOfPrepared(features, site.networks)]) {
+  const place = { name: 'nyc1-a', driver, uri: null, storagePool: null, bridge: null };
+  const site = await features.hypervisors.of(place).describeSite();
+  await ensureNode(db, { ...place, ...capacity, clusterId, name: site.node, bridge: site.bridge });
+  for (const network of [...site.networks, ...networksOfPrepared(features, driver, site.networks)]) {
     await ensurePool(db, {
       clusterId,
       prefix: network.prefix,
@@ -65,9 +71,13 @@ export async function seedCatalog(features: Features): Promise<number> {
 }
 
 /** Prepared guests may have addresses outside the site's networks; each such address gets a pool of its own range. */
-function networksOfPrepared(features: Features, known: readonly HypervisorNetwork[]): HypervisorNetwork[] {
+function networksOfPrepared(
+  features: Features,
+  driver: string,
+  known: readonly HypervisorNetwork[],
+): HypervisorNetwork[] {
   const found = new Map<string, HypervisorNetwork>();
-  for (const address of features.hypervisor.preparedGuests.flatMap((guest) => guest.addresses)) {
+  for (const address of features.hypervisors.preparedGuestsOf(driver).flatMap((guest) => guest.addresses)) {
     const bytes = parseAddress(address)!;
     if (known.some((network) => prefixContains(parsePrefix(network.prefix)!, bytes))) continue;
     const length = bytes.length === 4 ? 24 : 64;

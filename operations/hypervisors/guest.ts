@@ -1,6 +1,9 @@
 /** What a hypervisor is told about a guest, and what it says about itself. */
 import { hasCode } from '#common/errors/index.ts';
 
+export const driverNames = ['simulated', 'lab', 'libvirt'] as const;
+export type DriverName = (typeof driverNames)[number];
+
 export interface GuestAddress {
   address: string;
   prefixLength: number;
@@ -43,16 +46,57 @@ export interface HypervisorSite {
   networks: readonly HypervisorNetwork[];
 }
 
+/** A machine that runs guests, and how it is reached. */
+export interface HypervisorNode {
+  name: string;
+  driver: string;
+  /** Connection URI of libvirt, such as `qemu+ssh://svc@node-1/system`. */
+  uri: string | null;
+  /** Storage pool of libvirt that holds images and disks. */
+  storagePool: string | null;
+  /** Bridge that guests are plugged into. */
+  bridge: string | null;
+}
+
+/** What a hypervisor counts on one network card of a guest, from the guest's point of view, since `device` exists. */
+export interface InterfaceCounters {
+  device: string;
+  receivedBytes: number;
+  sentBytes: number;
+}
+
+export interface ObservedGuest {
+  name: string;
+  power: 'on' | 'off' | 'unknown';
+  /** Empty where the driver counts nothing. */
+  interfaces: InterfaceCounters[];
+}
+
+/** How far a guest is that was just made: a `booting` one has to be asked about again. */
+export type GuestProgress = 'ready' | 'booting';
+
+/**
+ * One node's hypervisor. Every call is idempotent by the guest's name. `hypervisor.refused` is a final answer,
+ * everything else is worth another attempt.
+ */
 export interface HypervisorDriver {
-  readonly driver: 'simulated' | 'lab';
+  readonly driver: DriverName;
   /** Handed out before any other address; with their own MAC. */
   readonly preparedGuests: readonly PreparedGuest[];
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
-  /** Resolves when the guest runs and is addressable. `step` is told how far it is, in percent. */
-  ensureGuest(guest: GuestDefinition, step: (progress: number) => Promise<void>): Promise<void>;
+  /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */
+  ensureGuest(guest: GuestDefinition, step: (progress: number) => Promise<void>): Promise<GuestProgress>;
+  /** Switches the power itself, without asking the guest. */
   setPower(name: string, power: 'on' | 'off'): Promise<void>;
-  restart(name: string): Promise<void>;
+  /** Asks the guest to halt (ACPI); resolves when it has been asked. */
+  signalShutdown(name: string): Promise<void>;
+  /** `acpi` asks the guest, `reset` does not. */
+  restart(name: string, how: 'acpi' | 'reset'): Promise<void>;
+  /** The power of one guest; null when there is no such guest. */
+  readPower(name: string): Promise<ObservedGuest['power'] | null>;
+  /** Every guest of ours on this node, in one look. */
+  observeGuests(): Promise<ObservedGuest[]>;
   /** Resolves when nothing of the guest is left, also when there never was one. */
   ensureGone(name: string): Promise<void>;
 }

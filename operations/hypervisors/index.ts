@@ -1,5 +1,6 @@
 /**
- * The machines that run guests, behind one interface; which driver serves is a setting.
+ * The machines that run guests, behind one interface. Each cluster names its driver, each of its nodes how it is
+ * reached, so simulated, lab and libvirt guests can live side by side.
  *
  * Every call is idempotent by the guest's name, because the job that makes it may be killed and run again: a repeated
  * `ensureGuest` finds its own guest, a repeated `ensureGone` finds nothing, and neither makes a second one.
@@ -7,27 +8,33 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { HypervisorDriver, PreparedGuest } from './guest.ts';
+import type { HypervisorDriver, HypervisorNode, PreparedGuest } from './guest.ts';
 import { createLabDriver } from './lab-driver.ts';
+import { createLibvirtDriver } from './libvirt/driver.ts';
 import { readPreparedGuests } from './read-prepared-guests.ts';
 import { createSimulatedDriver } from './simulated-driver.ts';
 
 export {
+  type DriverName,
+  driverNames,
   type GuestAddress,
   type GuestDefinition,
+  type GuestProgress,
   type HypervisorDriver,
   type HypervisorNetwork,
+  type HypervisorNode,
   type HypervisorSite,
+  type InterfaceCounters,
   isPermanentRefusal,
+  type ObservedGuest,
   type PreparedGuest,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';
 export { readPreparedGuests } from './read-prepared-guests.ts';
 export { createSimulatedDriver } from './simulated-driver.ts';
 
-export interface HypervisorOptions {
-  driver: 'simulated' | 'lab';
-  /** Control socket of the lab; needed by the driver `lab`. */
+export interface HypervisorsOptions {
+  /** Control socket of the lab; needed by nodes of the driver `lab`. */
   labSocket: string | null;
   /** File of guests that the driver `simulated` hands out first. */
   simulatedGuestsFile: string | null;
@@ -35,18 +42,47 @@ export interface HypervisorOptions {
   clock: Clock;
 }
 
-/** Makes the driver that the settings name; throws one clear sentence when its settings don't serve. */
-export async function createHypervisor(options: HypervisorOptions): Promise<HypervisorDriver> {
-  if (options.driver === 'lab') {
-    if (options.labSocket === null) {
-      throw new CodedError(
-        'hypervisor.no_socket',
-        'SVC_OPERATIONS_HYPERVISOR=lab needs SVC_OPERATIONS_LAB_SOCKET: the control_socket that `./svc lab up` writes into world.json.',
-      );
-    }
-    return createLabDriver({ socketPath: options.labSocket });
-  }
+export interface Hypervisors {
+  /** The driver that speaks to this node; throws `hypervisor.refused` for one whose settings don't serve. */
+  of(node: HypervisorNode): HypervisorDriver;
+  /** Guests that are waiting on the wire, for clusters of this driver. */
+  preparedGuestsOf(driver: string): readonly PreparedGuest[];
+}
+
+/** Reads what the drivers need of files; throws one clear sentence when that does not serve. */
+export async function createHypervisors(options: HypervisorsOptions): Promise<Hypervisors> {
   const file = options.simulatedGuestsFile;
   const preparedGuests: PreparedGuest[] = file === null ? [] : await readPreparedGuests(file);
-  return createSimulatedDriver({ db: options.db, clock: options.clock, preparedGuests });
+  const simulated = createSimulatedDriver({ db: options.db, clock: options.clock, preparedGuests });
+  const lab = options.labSocket === null ? null : createLabDriver({ socketPath: options.labSocket });
+  return {
+    of(node) {
+      switch (node.driver) {
+        case 'simulated':
+          return simulated;
+        case 'lab':
+          if (lab !== null) return lab;
+          throw refused(
+            'A node of the driver lab needs SVC_OPERATIONS_LAB_SOCKET: the control_socket that `./svc lab up` writes into world.json.',
+          );
+        case 'libvirt':
+          return createLibvirtDriver(node);
+        default:
+          throw refused(`There is no driver ${node.driver}.`);
+      }
+    },
+    preparedGuestsOf: (driver) => (driver === 'simulated' ? preparedGuests : []),
+  };
+}
+
+/** One driver for every node, whatever the node says; for tests. */
+export function singleDriver(driver: HypervisorDriver): Hypervisors {
+  return {
+    of: () => driver,
+    preparedGuestsOf: (name) => (name === driver.driver ? driver.preparedGuests : []),
+  };
+}
+
+function refused(message: string): CodedError {
+  return new CodedError('hypervisor.refused', message);
 }

@@ -67,11 +67,13 @@ test('every call is the lab’s documented one, and no secret goes along', async
   const progress: number[] = [];
   await driver.ensureGuest(guest, async (percent) => void progress.push(percent));
   await driver.setPower('vm-7', 'off');
-  await driver.restart('vm-7');
+  await driver.signalShutdown('vm-7');
+  await driver.restart('vm-7', 'acpi');
   await driver.ensureGone('vm-7');
   assert.deepEqual(calls, [
     'GET /world',
     'PUT /guests/vm-7 {"mac":"52:54:00:00:00:07","addresses":[{"address":"203.0.113.17","prefix_length":24,"gateway":"203.0.113.1"}],"power":"on"}',
+    'PUT /guests/vm-7/power {"power":"off"}',
     'PUT /guests/vm-7/power {"power":"off"}',
     'POST /guests/vm-7/restart',
     'DELETE /guests/vm-7',

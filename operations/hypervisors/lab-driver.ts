@@ -20,6 +20,11 @@ interface LabWorld {
   networks: { prefix: string; gateway: string; first_guest: string; last_guest: string }[];
 }
 
+interface LabGuest {
+  name: string;
+  power: 'on' | 'off';
+}
+
 const answerBytesMax = 1024 * 1024;
 
 export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
@@ -54,12 +59,27 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
       }));
       await call('PUT', guestPath(guest.name), { mac: guest.mac, addresses, power: 'on' });
       await step(95);
+      return 'ready';
     },
     async setPower(name, power) {
       await call('PUT', `${guestPath(name)}/power`, { power });
     },
+    // A guest of the lab is a process that obeys at once, so a halt and a cut of its power are the same.
+    async signalShutdown(name) {
+      await call('PUT', `${guestPath(name)}/power`, { power: 'off' });
+    },
     async restart(name) {
       await call('POST', `${guestPath(name)}/restart`);
+    },
+    async readPower(name) {
+      const answer = await send(options, 'GET', guestPath(name));
+      if (answer.status === 404) return null;
+      if (answer.status >= 300) throw refusal(answer);
+      return (answer.body as LabGuest).power;
+    },
+    async observeGuests() {
+      const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
+      return guests.map((guest) => ({ name: guest.name, power: guest.power, interfaces: [] }));
     },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));

@@ -7,7 +7,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { GuestDefinition, HypervisorDriver, PreparedGuest } from './guest.ts';
-import { defineGuest, deleteGuest, setGuestPower } from './store.ts';
+import { defineGuest, deleteGuest, findGuestPower, listGuests, setGuestPower } from './store.ts';
 
 export interface SimulatedDriverOptions {
   db: () => Queryable;
@@ -58,14 +58,24 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       }
       await define(options.db(), guest);
       await power(guest.name, 'on');
+      return 'ready';
     },
     async setPower(name, to) {
       await pause();
       await power(name, to);
     },
+    async signalShutdown(name) {
+      await pause();
+      await power(name, 'off');
+    },
     async restart(name) {
       await pause();
       await power(name, 'on');
+    },
+    readPower: (name) => findGuestPower(options.db(), name),
+    async observeGuests() {
+      const guests = await listGuests(options.db());
+      return guests.map((guest) => ({ ...guest, interfaces: [] }));
     },
     async ensureGone(name) {
       await pause();

@@ -33,3 +33,15 @@ export async function setGuestPower(db: Queryable, name: string, power: 'on' | '
 export async function deleteGuest(db: Queryable, name: string): Promise<void> {
   await sql`delete from simulated_guests where name = ${name}`.execute(db);
 }
+
+export async function findGuestPower(db: Queryable, name: string): Promise<'on' | 'off' | null> {
+  const { rows } = await sql<{ power: 'on' | 'off' }>`
+    select power from simulated_guests where name = ${name}`.execute(db);
+  return rows[0]?.power ?? null;
+}
+
+export async function listGuests(db: Queryable): Promise<{ name: string; power: 'on' | 'off' }[]> {
+  const { rows } = await sql<{ name: string; power: 'on' | 'off' }>`
+    select name, power from simulated_guests order by name`.execute(db);
+  return rows;
+}

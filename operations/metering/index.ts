@@ -8,19 +8,56 @@
 import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
+import { type AccountUsage, type FleetUsage, readFleetUsage, readUsage } from './read-usage.ts';
 import * as store from './store.ts';
+import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
+
+export type { AccountUsage, FleetUsage } from './read-usage.ts';
+export type { OveragePrice } from './usage.ts';
 
 export interface Metering {
   /** The request's number in its account's month, or null when it could not be recorded. Never rejects. */
   countRequest(tenantId: number, keyId: string): Promise<number | null>;
   /** Free requests of an account per month. */
   readonly includedPerMonth: number;
+  /** What the others cost. */
+  readonly price: OveragePrice;
   /** Counts that could not be recorded since the start. */
   readonly failedCounts: number;
   /** This month's count of an account. */
   countOfMonth(tenantId: number): Promise<number>;
+  /** A month of an account, the running one for null; null when it has not begun. Throws `accounts.forbidden`. */
+  usageOf(actor: Actor, query: { tenantId: number; period: string | null }): Promise<AccountUsage | null>;
+  /** A month of all accounts, for staff. */
+  fleetUsage(actor: Actor, period: string | null): Promise<FleetUsage | null>;
+  /** This month's requests of each of these keys; those without any are left out. */
+  countOfKeys(keyIds: readonly string[]): Promise<Map<string, number>>;
+  /** Keeps what was free in every month that is over, once for each (API-8.7). For the tick that charges overage. */
+  closeMonths(): Promise<void>;
+  /**
+   * Months of any age that owe at least one quantum, of the accounts behind this one, locked until the transaction
+   * ends; months that another worker holds are left to it.
+   */
+  lockDueOverage(tx: Queryable, afterTenantId: number, limit: number): Promise<DueOverage[]>;
+  /** Moves a month's high-water mark; in the transaction that books the charge. */
+  noteCharged(tx: Queryable, due: DueOverage): Promise<void>;
+}
+
+/** A charge to be booked for the requests of one month. */
+export interface DueOverage {
+  tenantId: number;
+  /** Such as `2025-11`. */
+  period: string;
+  count: number;
+  includedCount: number;
+  /** The mark before the charge. */
+  chargedCount: number;
+  quanta: number;
+  /** The mark after it: the requests that the quanta pay for, and no more. */
+  chargedCountAfter: number;
 }
 
 export interface MeteringDeps {
@@ -28,6 +65,7 @@ export interface MeteringDeps {
   pool: () => pg.Pool;
   reporter: Reporter;
   includedPerMonth: number;
+  price: OveragePrice;
 }
 
 export function createMetering(deps: MeteringDeps): Metering {
@@ -35,6 +73,7 @@ export function createMetering(deps: MeteringDeps): Metering {
   const counter = createCounter((counts) => store.addCounts(deps.pool(), counts));
   return {
     includedPerMonth: deps.includedPerMonth,
+    price: deps.price,
     get failedCounts() {
       return failedCounts;
     },
@@ -48,5 +87,19 @@ export function createMetering(deps: MeteringDeps): Metering {
       }
     },
     countOfMonth: (tenantId) => store.findCount(deps.db(), tenantId),
+    usageOf: (actor, query) => readUsage(deps.db(), deps, actor, query),
+    fleetUsage: (actor, period) => readFleetUsage(deps.db(), deps, actor, period),
+    countOfKeys: (keyIds) => store.countKeys(deps.db(), keyIds),
+    closeMonths: () => store.closeMonths(deps.db(), deps.includedPerMonth),
+    async lockDueOverage(tx, afterTenantId, limit) {
+      const { includedPerMonth, price } = deps;
+      const months = await store.lockOverageMonths(tx, { includedPerMonth, price, afterTenantId, limit });
+      return months.map((month) => {
+        const overage = overageCount(month.count, month.includedCount);
+        const { quanta, chargedCount } = dueOverage(overage, month.chargedCount, price);
+        return { ...month, quanta, chargedCountAfter: chargedCount };
+      });
+    },
+    noteCharged: (tx, due) => store.noteCharged(tx, due.tenantId, due.period, due.chargedCountAfter),
   };
 }

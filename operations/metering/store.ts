@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CountRow } from './count-request.ts';
+import type { MonthUsage, OveragePrice } from './usage.ts';
 
-// One statement raises the accounts' rows and their keys' rows, so the two can't part. Rows are touched in the order
+// One statement raises the accounts' months, their keys' and their days, so they can't part. Rows are touched in the order
 // of their keys, so two processes that count for the same accounts wait for each other instead of deadlocking. The
 // month is the database's, so processes with different clocks agree on it.
 const addText = `
@@ -13,7 +14,11 @@ const addText = `
   of_keys as (
     insert into usage_key_months as kept (tenant_id, month, key_id, count)
     select tenant_id, month, key_id, n from given order by tenant_id, key_id
-    on conflict (tenant_id, month, key_id) do update set count = kept.count + excluded.count)
+    on conflict (tenant_id, month, key_id) do update set count = kept.count + excluded.count),
+  of_days as (
+    insert into usage_days as kept (tenant_id, day, count)
+    select tenant_id, (svc_now() at time zone 'utc')::date, sum(n) from given group by tenant_id order by tenant_id
+    on conflict (tenant_id, day) do update set count = kept.count + excluded.count)
   insert into usage_months as kept (tenant_id, month, count)
   select tenant_id, month, sum(n) from given group by tenant_id, month order by tenant_id
   on conflict (tenant_id, month) do update set count = kept.count + excluded.count
@@ -39,4 +44,178 @@ export async function findCount(db: Queryable, tenantId: number): Promise<number
     db,
   );
   return rows[0]?.count ?? 0;
+}
+
+/** A month that has gone beyond its free requests. */
+export interface OverageMonth {
+  tenantId: number;
+  /** Such as `2025-11`. */
+  period: string;
+  count: number;
+  includedCount: number;
+  chargedCount: number;
+}
+
+/** Keeps what was free in every month that is over; a kept figure never changes again (API-8.7). */
+export async function closeMonths(db: Queryable, includedPerMonth: number): Promise<void> {
+  await sql`update usage_months set included_count = ${includedPerMonth}
+    where included_count is null and month < date_trunc('month', svc_now() at time zone 'utc')::date`.execute(
+    db,
+  );
+}
+
+/**
+ * Months of any age that owe at least one quantum, locked until the transaction ends; rows that another worker holds
+ * are left to it. What is owed is the difference of two sums from the start of the month, as in `dueOverage`.
+ */
+export async function lockOverageMonths(
+  tx: Queryable,
+  query: { includedPerMonth: number; price: OveragePrice; afterTenantId: number; limit: number },
+): Promise<OverageMonth[]> {
+  const { rateQuanta, unitRequests } = query.price;
+  const included = sql`coalesce(included_count, ${query.includedPerMonth}::bigint)`;
+  const costOf = (count: typeof included) =>
+    sql`div((${count})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)`;
+  const { rows } = await sql<OverageMonth>`
+    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, count, ${included} as "includedCount",
+      overage_charged_count as "chargedCount"
+    from usage_months
+    where tenant_id > ${query.afterTenantId} and count > ${included} + overage_charged_count
+      and ${costOf(sql`count - ${included}`)} > ${costOf(sql`overage_charged_count`)}
+    order by tenant_id, month limit ${query.limit} for update skip locked`.execute(tx);
+  return rows;
+}
+
+/** Moves the high-water mark of charged requests. */
+export async function noteCharged(
+  tx: Queryable,
+  tenantId: number,
+  period: string,
+  chargedCount: number,
+): Promise<void> {
+  await sql`update usage_months set overage_charged_count = ${chargedCount}
+    where tenant_id = ${tenantId} and month = to_date(${period}, 'YYYY-MM')`.execute(tx);
+}
+
+/** A month of an account (or of nobody); it is there also when nothing was counted in it. */
+export async function findMonth(
+  db: Queryable,
+  tenantId: number | null,
+  period: string | null,
+  includedPerMonth: number,
+): Promise<MonthUsage> {
+  const { rows } = await sql<MonthUsage>`
+    with present as (select date_trunc('month', svc_now() at time zone 'utc')::date as month),
+    asked as (select coalesce(to_date(${period}, 'YYYY-MM'), present.month) as month from present)
+    select to_char(asked.month, 'YYYY-MM') as period, asked.month = present.month as "isOpen",
+      coalesce(u.count, 0) as count,
+      case when asked.month = present.month then ${includedPerMonth}::bigint
+        else coalesce(u.included_count, ${includedPerMonth}) end as "includedCount",
+      coalesce(u.overage_charged_count, 0) as "chargedCount",
+      asked.month::timestamp at time zone 'utc' as "startsAt",
+      (asked.month + interval '1 month') at time zone 'utc' as "endsAt", svc_now() as "asOf"
+    from asked cross join present
+    left join usage_months u on u.tenant_id = ${tenantId} and u.month = asked.month`.execute(db);
+  return rows[0]!;
+}
+
+export interface KeyUsage {
+  /** Null: all revoked keys together. */
+  keyId: string | null;
+  name: string;
+  count: number;
+}
+
+export async function listKeyUsage(db: Queryable, tenantId: number, period: string): Promise<KeyUsage[]> {
+  const { rows } = await sql<KeyUsage>`
+    select case when k.revoked_at is null then k.key_id end as "keyId",
+      case when k.revoked_at is null then max(k.name) else 'revoked keys' end as name, sum(u.count)::bigint as count
+    from usage_key_months u join api_keys k on k.key_id = u.key_id
+    where u.tenant_id = ${tenantId} and u.month = to_date(${period}, 'YYYY-MM')
+    group by k.revoked_at is null, case when k.revoked_at is null then k.key_id end
+    order by count desc, "keyId"`.execute(db);
+  return rows;
+}
+
+export interface DayUsage {
+  /** Such as `2025-11-30`. */
+  date: string;
+  count: number;
+}
+
+/** Every day of the month up to today; null stands for all accounts. */
+export async function listDays(db: Queryable, tenantId: number | null, period: string): Promise<DayUsage[]> {
+  const whose = tenantId === null ? sql`true` : sql`u.tenant_id = ${tenantId}`;
+  const { rows } = await sql<DayUsage>`
+    select to_char(day, 'YYYY-MM-DD') as date,
+      coalesce((select sum(u.count)::bigint from usage_days u where u.day = each.day::date and ${whose}), 0) as count
+    from generate_series(to_date(${period}, 'YYYY-MM')::timestamp,
+      least(to_date(${period}, 'YYYY-MM') + interval '1 month' - interval '1 day', svc_now() at time zone 'utc'),
+      interval '1 day') as each (day)
+    order by day`.execute(db);
+  return rows;
+}
+
+/** This month's requests of each of these keys, over all accounts that they were used for. */
+export async function countKeys(db: Queryable, keyIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await sql<{ keyId: string; count: number }>`
+    select key_id as "keyId", sum(count)::bigint as count from usage_key_months
+    where key_id = any(${[...keyIds]}::text[]) and month = date_trunc('month', svc_now() at time zone 'utc')::date
+    group by key_id`.execute(db);
+  return new Map(rows.map((row) => [row.keyId, row.count]));
+}
+
+/** What all accounts of a month come to; each one's cost is rounded down on its own, as it is charged. */
+export async function sumMonth(
+  db: Queryable,
+  period: string,
+  deps: { includedPerMonth: number; price: OveragePrice },
+): Promise<{
+  count: number;
+  accountCount: number;
+  overAccountCount: number;
+  overageQuanta: number;
+  chargedQuanta: number;
+}> {
+  const { rateQuanta, unitRequests } = deps.price;
+  const costOf = (count: string) =>
+    sql`coalesce(sum(div((${sql.raw(count)})::numeric * ${rateQuanta}::bigint, ${unitRequests}::bigint)), 0)::bigint`;
+  const { rows } = await sql<{
+    count: number;
+    accountCount: number;
+    overAccountCount: number;
+    overageQuanta: number;
+    chargedQuanta: number;
+  }>`
+    select coalesce(sum(count), 0)::bigint as count, count(*) as "accountCount",
+      count(*) filter (where count > included) as "overAccountCount",
+      ${costOf('greatest(0, count - included)')} as "overageQuanta", ${costOf('charged')} as "chargedQuanta"
+    from (select count, coalesce(included_count, ${deps.includedPerMonth}) as included, overage_charged_count as charged
+      from usage_months where month = to_date(${period}, 'YYYY-MM')) u`.execute(db);
+  return rows[0]!;
+}
+
+export interface FleetAccount {
+  tenantId: number;
+  name: string;
+  currency: string;
+  count: number;
+  includedCount: number;
+  chargedCount: number;
+}
+
+export async function listTopAccounts(
+  db: Queryable,
+  period: string,
+  includedPerMonth: number,
+  limit: number,
+): Promise<FleetAccount[]> {
+  const { rows } = await sql<FleetAccount>`
+    select u.tenant_id as "tenantId", t.name, t.currency, u.count,
+      coalesce(u.included_count, ${includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount"
+    from usage_months u join tenants t on t.id = u.tenant_id
+    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id limit ${limit}`.execute(
+    db,
+  );
+  return rows;
 }

@@ -8,6 +8,16 @@ import type { ServersDeps } from './index.ts';
 import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
 import * as store from './store.ts';
 
+export interface PowerWish {
+  command: PowerCommand;
+  /** Of a shutdown: how long the guest may take; 0 asks it and does not look. Default 120. */
+  timeoutSeconds?: number | undefined;
+  /** What comes when it did not halt: nothing more, or its power is cut. Default `fail`. */
+  onTimeout?: 'fail' | 'stop' | undefined;
+}
+
+const shutdownSeconds = 120;
+
 /**
  * Starts, stops or restarts a server. Throws `servers.not_found`, `servers.busy` (details.actionId),
  * `servers.not_ready`. A server that is in the wanted state already is left alone and told so (`changed: false`).
@@ -17,7 +27,7 @@ export function changePower(
   actor: Actor,
   scope: store.Scope,
   serverId: number,
-  command: PowerCommand,
+  { command, timeoutSeconds, onTimeout }: PowerWish,
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
@@ -33,6 +43,9 @@ export function changePower(
       command,
       ...requester(actor),
       isUnchanged: isThere,
+      ...(command === 'shutdown'
+        ? { timeoutSeconds: timeoutSeconds ?? shutdownSeconds, onTimeout: onTimeout ?? 'fail' }
+        : {}),
     });
     if (isThere) return action;
     await store.updateState(tx, serverId, { powerState: course.via });

@@ -13,6 +13,8 @@ import {
   lockAccess,
 } from '#operations/billing/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
+import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
@@ -94,6 +96,7 @@ export async function createServer(
       const serverId = await insertServer(deps, tx, input, choice, orderId);
       await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
       await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+      await emit(tx, { type: 'server.created', serverId });
       return { serverId, orderId, rootPassword, deploys };
     });
   deps.wake();
@@ -130,7 +133,7 @@ async function insertServer(
     } else {
       await store.moveServer(tx, id, cluster.id);
     }
-    const mac = await tryCluster(deps, tx, input.tenantId, id, cluster);
+    const mac = await tryCluster(deps, tx, { tenantId: input.tenantId, serverId: id, cluster, plan });
     if (mac === null) continue;
     await store.insertInterface(tx, id, mac);
     return id;
@@ -141,16 +144,15 @@ async function insertServer(
   );
 }
 
-/** Gives the server its addresses in this cluster; returns the MAC that goes with them, or null when it is full. */
+/** Gives the server room and addresses in this cluster; returns the MAC that goes with them, or null when it is full. */
 async function tryCluster(
   deps: ServersDeps,
   tx: Queryable,
-  tenantId: number,
-  serverId: number,
-  cluster: Cluster,
+  { tenantId, serverId, cluster, plan }: { tenantId: number; serverId: number; cluster: Cluster; plan: Plan },
 ): Promise<string | null> {
-  const prepared = cluster.driver === deps.hypervisor.driver ? deps.hypervisor.preparedGuests : [];
+  const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
   try {
+    await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
     const assigned = await assignAddresses(tx, {
       clusterId: cluster.id,
       tenantId,
@@ -159,8 +161,9 @@ async function tryCluster(
     });
     return assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac;
   } catch (error) {
-    if (hasCode(error, 'addresses.exhausted')) return null;
-    throw error;
+    if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
+    await releaseRoom(tx, serverId);
+    return null;
   }
 }
 

@@ -9,18 +9,20 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { changePower, destroyServer } from './change-server.ts';
+import { changePower, destroyServer, type PowerWish } from './change-server.ts';
 import { type CreateServerInput, type CreateServerResult, createServer } from './create-server.ts';
 import { retryProvisioning } from './retry-provisioning.ts';
-import { type PowerCommand, type Server, type ServerAction, statusOf } from './server.ts';
+import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
+export type { PowerWish } from './change-server.ts';
 export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
 export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
 export { serverJobs } from './jobs.ts';
+export { createPowerObserver } from './observe-power.ts';
 export {
   type PowerCommand,
   type Server,
@@ -36,10 +38,12 @@ export interface ServersDeps {
   pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
-  hypervisor: HypervisorDriver;
+  hypervisors: Hypervisors;
   reporter: Reporter;
   /** Creates that one account may make within an hour. */
   deploysPerHour: number;
+  /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
+  bootSecondsMax?: number;
   /** Tells the job runner that there is work. */
   wake: () => void;
 }
@@ -79,7 +83,7 @@ export interface Servers {
     actor: Actor,
     tenantId: number | null,
     serverId: number,
-    command: PowerCommand,
+    wish: PowerWish,
   ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
   destroyServer(actor: Actor, tenantId: number | null, serverId: number): Promise<ServerAction>;
@@ -111,8 +115,8 @@ export function createServers(deps: ServersDeps): Servers {
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changePower: (actor, tenantId, serverId, command) =>
-      changePower(deps, actor, scope(actor, tenantId), serverId, command),
+    changePower: (actor, tenantId, serverId, wish) =>
+      changePower(deps, actor, scope(actor, tenantId), serverId, wish),
     destroyServer: (actor, tenantId, serverId) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId),
     async listActions(actor, tenantId, serverId, limit) {

@@ -3,20 +3,25 @@
  *
  * Each handler may be killed anywhere and run again: what it decides is in the database before the hypervisor is asked,
  * the hypervisor's calls are idempotent by name, and the last transaction is fenced by the job's term, so a worker that
- * was overtaken changes nothing.
+ * was overtaken changes nothing. What a guest takes its time for (booting, halting) is asked about again by a later job:
+ * no worker waits for a guest.
  */
-import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
+import { describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
+import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
-import { isPermanentRefusal } from '#operations/hypervisors/index.ts';
-import { finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { emit } from '#operations/events/index.ts';
+import { type GuestDefinition, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './index.ts';
-import { guestName, type PowerCommand, powerCourse } from './server.ts';
+import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import { failPower, runPower } from './run-power.ts';
+import { guestName } from './server.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
 const powerAttemptsMax = 5;
+const bootPollMs = 2_000;
 
 /** Handlers by job kind. */
 export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
@@ -24,7 +29,7 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
     'servers.provision': {
       run: (job) => provision(deps, job),
       attemptsMax: provisioningAttemptsMax,
-      giveUp: (job, error) => failProvisioning(deps, serverIdOf(job), error),
+      giveUp: (job, error) => failProvisioning(deps, serverIdOf(job), 'hypervisor_failed', error),
     },
     'servers.power': {
       run: (job) => runPower(deps, job),
@@ -38,7 +43,8 @@ export function serverJobs(deps: ServersDeps): Record<string, JobHandler> {
 
 async function provision(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  const site = await deps.hypervisor.describeSite();
+  const { driver } = await hypervisorOf(deps, serverId);
+  const site = await driver.describeSite();
   const facts = await inTransaction(deps, async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || !['queued', 'provisioning'].includes(server.provisioningState)) return null;
@@ -53,11 +59,34 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     return server;
   });
   if (facts === null) return;
-  const addresses = await deps.addresses.listAllocationsOfServers([serverId]);
-  const guest = {
-    name: guestName(serverId),
+  const guest = await describeGuest(deps, facts);
+  try {
+    const progress = await driver.ensureGuest(guest, (percent) =>
+      store.noteProgress(deps.db(), serverId, percent),
+    );
+    if (progress === 'booting') return await waitForBoot(deps, job);
+  } catch (error) {
+    if (!isPermanentRefusal(error)) throw error;
+    await failProvisioning(deps, serverId, 'hypervisor_failed', describeError(error));
+    return;
+  }
+  try {
+    await finish(deps, job, async (tx) => {
+      await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
+      await emit(tx, { type: 'server.provisioned', serverId });
+      await endAction(tx, serverId, {});
+    });
+  } catch (error) {
+    if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
+    throw error;
+  }
+}
+
+async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts): Promise<GuestDefinition> {
+  return {
+    name: guestName(facts.id),
     mac: facts.macAddress!,
-    addresses,
+    addresses: await deps.addresses.listAllocationsOfServers([facts.id]),
     hostname: facts.hostname,
     imageSlug: facts.imageSlug,
     vcpus: facts.vcpus,
@@ -67,98 +96,61 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     sshKeys: facts.sshKeys,
     userData: facts.userData,
   };
-  try {
-    await deps.hypervisor.ensureGuest(guest, (progress) => store.noteProgress(deps.db(), serverId, progress));
-  } catch (error) {
-    if (!isPermanentRefusal(error)) throw error;
-    await failProvisioning(deps, serverId, describeError(error));
-    return;
-  }
-  try {
-    await finish(deps, job, async (tx) => {
-      await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
-      await store.finishAction(tx, serverId, {});
-    });
-  } catch (error) {
-    if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
-    throw error;
-  }
+}
+
+/** `ready` means addressable: a guest that says nothing within its time has failed, however well it was made. */
+async function waitForBoot(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  if (!(await store.isActionOlder(deps.db(), serverId, deps.bootSecondsMax ?? 180)))
+    return askAgain(deps, job, {}, bootPollMs);
+  await failProvisioning(deps, serverId, 'guest_silent', 'the guest has sent nothing');
 }
 
 /** A worker that slept through the destruction of its server may have made the guest again. */
 async function removeStray(deps: ServersDeps, serverId: number): Promise<void> {
   const server = await inTransaction(deps, (tx) => store.lockServer(tx, serverId));
-  if (server?.provisioningState === 'deleted') await deps.hypervisor.ensureGone(guestName(serverId));
+  if (server?.provisioningState !== 'deleted') return;
+  const { driver } = await hypervisorOf(deps, serverId);
+  await driver.ensureGone(guestName(serverId));
 }
 
-async function failProvisioning(deps: ServersDeps, serverId: number, error: string): Promise<void> {
+/** What customers read: the hypervisor's own words may name machines of ours. */
+const failures = {
+  hypervisor_failed: 'The server could not be made. Our operators look into it.',
+  guest_silent: 'The server was made, but it does not answer. Our operators look into it.',
+} as const;
+
+async function failProvisioning(
+  deps: ServersDeps,
+  serverId: number,
+  code: keyof typeof failures,
+  error: string,
+): Promise<void> {
   deps.reporter.error('provisioning failed', { server: serverId, error });
   await inTransaction(deps, async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || !['queued', 'provisioning'].includes(server.provisioningState)) return;
-    // The hypervisor's own words may name machines of ours; the customer reads a sentence that doesn't.
-    const failure = {
-      code: 'hypervisor_failed',
-      message: 'The server could not be made. Our operators look into it.',
-    };
-    await store.updateState(tx, serverId, { provisioningState: 'failed', failure });
-    await store.finishAction(tx, serverId, { error: failure });
-  });
-}
-
-async function runPower(deps: ServersDeps, job: Job): Promise<void> {
-  const serverId = serverIdOf(job);
-  const action = await store.findUnfinishedAction(deps.db(), serverId);
-  if (action === null || action.id !== (job.payload as { action_id: number }).action_id) return;
-  const course = powerCourse[action.command as PowerCommand];
-  await store.noteProgress(deps.db(), serverId, 10);
-  const name = guestName(serverId);
-  if (course.via === 'rebooting') await deps.hypervisor.restart(name);
-  else await deps.hypervisor.setPower(name, course.to === 'running' ? 'on' : 'off');
-  await finish(deps, job, async (tx) => {
-    await store.updateState(tx, serverId, { powerState: course.to });
-    await store.finishAction(tx, serverId, { outcome: course.outcome });
-  });
-}
-
-/** The hypervisor did not obey: what the guest does now is not known. */
-async function failPower(deps: ServersDeps, serverId: number, error: string): Promise<void> {
-  deps.reporter.error('power command failed', { server: serverId, error });
-  await inTransaction(deps, async (tx) => {
-    await store.updateState(tx, serverId, { powerState: 'unknown' });
-    const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };
-    await store.finishAction(tx, serverId, { error: fault });
+    const failure = { code, message: failures[code] };
+    await store.updateState(tx, serverId, { provisioningState: 'failed', failure, failureDetail: error });
+    await emit(tx, { type: 'server.provisioning_failed', serverId });
+    await endAction(tx, serverId, { error: failure });
   });
 }
 
 async function destroy(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   await store.noteProgress(deps.db(), serverId, 10);
-  await deps.hypervisor.ensureGone(guestName(serverId));
+  const { driver } = await hypervisorOf(deps, serverId);
+  await driver.ensureGone(guestName(serverId));
   await finish(deps, job, async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
+    await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });
-    await store.finishAction(tx, serverId, {});
+    await emit(tx, { type: 'server.destroyed', serverId });
+    await endAction(tx, serverId, {});
     await enqueueDestroyNotice(tx, { clusterId: server.clusterId, serverId, macAddresses });
   });
-}
-
-/** The last transaction of a job, undone when another worker has claimed the job since. */
-async function finish(deps: ServersDeps, job: Job, effects: (tx: Queryable) => Promise<void>): Promise<void> {
-  await inTransaction(deps, async (tx) => {
-    if (!(await finishJob(tx, job)))
-      throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
-    await effects(tx);
-  });
-}
-
-function inTransaction<T>(deps: ServersDeps, work: (tx: Queryable) => Promise<T>): Promise<T> {
-  return deps.db().transaction().execute(work);
-}
-
-function serverIdOf(job: Job): number {
-  return (job.payload as { server_id: number }).server_id;
 }

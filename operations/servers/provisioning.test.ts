@@ -29,7 +29,7 @@ for (const moment of ['before', 'after'] as const) {
           if (moment === 'after') await usual.ensureGuest(guest, step);
           deaths -= 1;
           if (deaths >= 0) throw new Error('killed');
-          if (moment === 'before') await usual.ensureGuest(guest, step);
+          return usual.ensureGuest(guest, step);
         },
       }),
     });
@@ -59,7 +59,7 @@ test('a worker that was overtaken changes nothing, and removes the guest that it
           asleep.resolve();
           await sleeping.promise;
         }
-        await usual.ensureGuest(guest, step);
+        return usual.ensureGuest(guest, step);
       },
     }),
   });
@@ -91,7 +91,7 @@ test('API-2.3.c: provisioning that keeps failing ends in failed and waits for an
       ...usual,
       async ensureGuest(guest, step) {
         if (isBroken) throw new Error('no contact with node-7');
-        await usual.ensureGuest(guest, step);
+        return usual.ensureGuest(guest, step);
       },
     }),
   });

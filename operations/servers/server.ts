@@ -82,19 +82,27 @@ export function statusOf(server: Pick<Server, 'provisioningState' | 'powerState'
     : (server.provisioningState as Exclude<ProvisioningState, 'ready' | 'deleted'>);
 }
 
+/** What came of a shutdown: it halted, it was asked to and nobody waited, or it did not halt in its time. */
+export type ShutdownOutcome = 'stopped' | 'signal_sent' | 'timeout';
+
 /** The power state that a command leads to, and the one shown on the way. */
-export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState; outcome: string | null }> =
-  {
-    start: { via: 'starting', to: 'running', outcome: null },
-    shutdown: { via: 'stopping', to: 'stopped', outcome: 'stopped' },
-    stop: { via: 'stopping', to: 'stopped', outcome: null },
-    reboot: { via: 'rebooting', to: 'running', outcome: null },
-    reset: { via: 'rebooting', to: 'running', outcome: null },
-  };
+export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState }> = {
+  start: { via: 'starting', to: 'running' },
+  shutdown: { via: 'stopping', to: 'stopped' },
+  stop: { via: 'stopping', to: 'stopped' },
+  reboot: { via: 'rebooting', to: 'running' },
+  reset: { via: 'rebooting', to: 'running' },
+};
 
 /** The guest's name at its hypervisor. */
 export function guestName(serverId: number): string {
   return `vm-${serverId}`;
+}
+
+/** The server that a guest's name stands for; null for a guest that is none of ours. */
+export function serverIdOfGuest(name: string): number | null {
+  const id = Number(/^vm-([1-9]\d{0,15})$/.exec(name)?.[1]);
+  return Number.isSafeInteger(id) ? id : null;
 }
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */

@@ -269,6 +269,8 @@ export interface StateChange {
   powerState?: PowerState;
   node?: string;
   failure?: Omit<ServerFailure, 'at'> | null;
+  /** The hypervisor's own words, for operators. */
+  failureDetail?: string;
 }
 
 /** Moves a server to another state; the moments that follow from the new state are set with it. */
@@ -281,6 +283,8 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       node = coalesce(${change.node ?? null}, node),
       failure = case when ${change.failure === undefined} then failure
         else ${failure}::jsonb || jsonb_build_object('at', ${sql.raw(stamp('svc_now()'))}) end,
+      failure_detail = case when ${change.failure === undefined} then failure_detail
+        else ${change.failureDetail?.slice(0, 2_000) ?? null} end,
       provisioned_at = case when ${state}::text = 'ready' then coalesce(provisioned_at, svc_now()) else provisioned_at end,
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
@@ -300,15 +304,19 @@ export interface NewAction {
   requestedByPersonId: number | null;
   /** A finished one is recorded as such: the server was in the wanted state already. */
   isUnchanged?: boolean;
+  /** Of a shutdown: how long the guest may take, and what comes then. */
+  timeoutSeconds?: number;
+  onTimeout?: 'fail' | 'stop';
 }
 
 export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
   const isDone = action.isUnchanged ?? false;
   const { rows } = await sql<ServerAction>`
     insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
-      changed, started_at, finished_at)
+      changed, timeout_seconds, on_timeout, started_at, finished_at)
     values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
       ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
+      ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
       case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
     returning ${sql.raw(actionFields)}`.execute(tx);
   return rows[0]!;
@@ -319,6 +327,61 @@ export async function findUnfinishedAction(db: Queryable, serverId: number): Pro
     select ${sql.raw(actionFields)} from server_actions
     where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
   return rows[0] ?? null;
+}
+
+export interface PowerWish {
+  actionId: number;
+  serverId: number;
+  command: ActionCommand;
+  timeoutSeconds: number;
+  onTimeout: 'fail' | 'stop' | null;
+}
+
+/** What the unfinished action of a server asks of the hypervisor. */
+export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
+  const { rows } = await sql<PowerWish>`
+    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
+      on_timeout as "onTimeout"
+    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** True when the unfinished action of a server was begun at least so long ago. */
+export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from server_actions where server_id = ${serverId} and status in ('queued', 'running')
+      and started_at + make_interval(secs => ${seconds}) <= svc_now()`.execute(db);
+  return rows.length > 0;
+}
+
+/** The database's clock, to which every other moment belongs. */
+export async function readClock(db: Queryable): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  return rows[0]!.now;
+}
+
+/**
+ * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. Whatever has changed
+ * since the look began, or is being acted upon, is left alone: the look is older than that.
+ */
+export async function applyObservation(
+  db: Queryable,
+  nodeId: number,
+  since: Date,
+  seen: readonly { serverId: number; powerState: PowerState }[],
+): Promise<number> {
+  const { rows } = await sql`
+    with seen as (select * from unnest(${seen.map((one) => one.serverId)}::bigint[],
+      ${seen.map((one) => one.powerState)}::text[]) as s (server_id, power_state))
+    update servers s set power_state = coalesce(seen.power_state, 'unknown'),
+      status_changed_at = svc_now(), updated_at = svc_now()
+    from node_reservations r left join seen on seen.server_id = r.server_id
+    where r.node_id = ${nodeId} and r.released_at is null and s.id = r.server_id
+      and s.provisioning_state = 'ready' and s.status_changed_at < ${since}
+      and s.power_state <> coalesce(seen.power_state, 'unknown')
+      and not exists (select 1 from server_actions a where a.server_id = s.id and a.status in ('queued', 'running'))
+    returning 1`.execute(db);
+  return rows.length;
 }
 
 /** Actions of a server, newest first. */
@@ -335,18 +398,19 @@ export async function noteProgress(db: Queryable, serverId: number, progress: nu
     where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
 }
 
-/** Ends the unfinished action of a server. */
+/** Ends the unfinished action of a server; its id, null where there is none. */
 export async function finishAction(
   tx: Queryable,
   serverId: number,
   result: { outcome?: string | null; error?: { code: string; message: string } },
-): Promise<void> {
-  await sql`update server_actions set
+): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`update server_actions set
       status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
       progress = case when ${result.error !== undefined} then progress else 100 end,
       started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
       error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(tx);
+    where server_id = ${serverId} and status in ('queued', 'running') returning id`.execute(tx);
+  return rows[0]?.id ?? null;
 }
 
 /** Moves a server that has no addresses yet to another cluster. */

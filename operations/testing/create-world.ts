@@ -16,13 +16,15 @@ import {
   ensureLocation,
   ensurePlan,
 } from '#operations/catalog/index.ts';
-import { createSimulatedDriver, type HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
+import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
@@ -64,11 +66,13 @@ export async function createWorld(options: WorldOptions = {}) {
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
+  const hypervisors = singleDriver(hypervisor);
   const metering = createMetering({
     db,
     pool,
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
+    price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
   const serversDeps = {
@@ -76,7 +80,7 @@ export async function createWorld(options: WorldOptions = {}) {
     pool,
     catalog,
     addresses,
-    hypervisor,
+    hypervisors,
     reporter,
     deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
@@ -98,11 +102,13 @@ export async function createWorld(options: WorldOptions = {}) {
     metering,
     billing,
     catalog,
+    clusters: createClusters({ db, hypervisors }),
     servers,
     protectTraffic,
     sessions,
     clock,
   };
+  let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -110,6 +116,7 @@ export async function createWorld(options: WorldOptions = {}) {
     reporter,
     errorPage: renderErrorPage,
     async routes(app) {
+      answers = watchAnswers(app);
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, surfaces);
@@ -214,6 +221,7 @@ export async function createWorld(options: WorldOptions = {}) {
     async [Symbol.asyncDispose]() {
       await http.stop();
       await database.drop();
+      answers?.throwFaults();
     },
   };
 }
@@ -221,6 +229,9 @@ export async function createWorld(options: WorldOptions = {}) {
 async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
   const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
   const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
+  const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
+  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
+  await ensureNode(db, { ...node, ...capacity });
   for (const pool of [
     {
       prefix: '203.0.113.0/24',

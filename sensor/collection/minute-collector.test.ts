@@ -205,6 +205,47 @@ test('NET-7.3: while the disk is full nothing is collected; the paused minutes a
   assert.deepEqual(f.commits.slice(1), [{ minutes: ['4 eth0 60000'], gaps: ['1-3 all storage_full'] }]);
 });
 
+test('a clock that goes back while the sensor is down: minutes that were collected are not collected again', () => {
+  const f = started({ covered: [-3, -2, -1, 0, 1, 2] });
+  f.report(0, 40_000);
+  for (const index of [1, 2, 3]) f.report(index);
+  f.collector.tick(ms(4, 2));
+  assert.deepEqual(f.commits, [
+    { minutes: [], gaps: ['1 all clock_step'] },
+    { minutes: [], gaps: ['2 all clock_step'] },
+    { minutes: ['3 eth0 60000'], gaps: [] },
+  ]);
+});
+
+test('a clock that starts in 1970 and is then set leaves what was collected before alone', () => {
+  const f = fixture({ covered: [-3, -2, -1] });
+  f.collector.start(20_000);
+  f.collector.listening('eth0', 20_000);
+  f.collector.report({ ...sampleMinute(0, 1, 30_000), capture: 'eth0' }, 'clock_step');
+  f.collector.listening('eth0', ms(2, 50));
+  f.collector.tick(ms(2, 50));
+  f.report(2, 10_000, 'eth0', 'clock_step');
+  f.collector.tick(ms(3, 2));
+  assert.deepEqual(f.commits.slice(1), [
+    { minutes: [], gaps: ['0-1 all clock_step'] },
+    { minutes: ['2 eth0 10000'], gaps: ['2 eth0 clock_step'] },
+  ]);
+});
+
+test('NET-7.3: a minute that found no room is tried again every ten seconds, and is whole when there is room in time', () => {
+  const f = started();
+  f.report(0, 40_000);
+  f.collector.tick(ms(1, 2));
+  f.setFull(true);
+  f.report(1);
+  f.collector.tick(ms(2, 2));
+  f.setFull(false);
+  for (let tick = 1; tick <= 19; tick += 1) f.collector.tick(ms(2, 2) + tick * 500);
+  assert.equal(f.commits.length, 1);
+  f.collector.tick(ms(2, 12));
+  assert.deepEqual(f.commits.slice(1), [{ minutes: ['1 eth0 60000'], gaps: [] }]);
+});
+
 test('an orderly stop commits the whole minutes and then the open one as partial', () => {
   const f = started();
   f.report(0, 40_000);

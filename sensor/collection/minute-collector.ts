@@ -8,12 +8,16 @@ import { startOfMinuteMs } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { missingBetween, type Spool } from '#sensor/spool/index.ts';
+import { type MinuteRange, missingBetween, type Spool } from '#sensor/spool/index.ts';
 
 /** How long after a minute's end its reports may take. */
 const latenessMs = 2000;
 /** Calls of `tick` that a listening capture may let pass before its minute is given up. */
 const ticksMax = 60;
+/** Calls of `tick` between two attempts to store what found no room: ten seconds. */
+const retryTicks = 20;
+/** A clock that shows less was not set yet (2025): what it jumps over was never time to listen in. */
+const setClockFrom = 1_735_689_600;
 
 export interface MinuteCollectorOptions {
   captures: readonly string[];
@@ -43,6 +47,13 @@ interface Reported {
   reason: GapReason | null;
 }
 
+/** What the spool is to take with its next upload. */
+interface Commit {
+  minutes: TelemetryMinute[];
+  gaps: TelemetryGap[];
+  range: MinuteRange;
+}
+
 interface CaptureProgress {
   isListening: boolean;
   /** The first minute that may still be reported. */
@@ -58,30 +69,54 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     options.captures.map((name) => [name, { isListening: false, nextMinute: 0 }]),
   );
   const pending = new Map<number, Map<string, Reported>>();
+  /** The latest upload that found no room. It is tried again until the next one takes its place; then it is a gap. */
+  let held: Commit | null = null;
   /** Gaps that could not be committed yet. */
   let owed: TelemetryGap[] = [];
+  let isPaused = false;
   let cursor = 0;
   let startedIn = 0;
   let ticksWaited = 0;
-  let isPaused = false;
+  let ticksHeld = 0;
 
-  /** Commits one upload; when there is no room its minutes become a gap that is owed. */
-  function commit(minutes: TelemetryMinute[], gaps: TelemetryGap[], from: number, to: number): void {
+  function store(one: Commit): boolean {
     try {
-      spool.append(minutes, [...owed, ...gaps]);
-      owed = [];
-      if (isPaused) reporter.info('collecting again');
-      isPaused = false;
+      spool.append(one.minutes, [...owed, ...one.gaps]);
     } catch (error) {
       if (!isPaused)
         reporter.error('collection pauses, pending uploads are kept', { why: describeError(error) });
       isPaused = true;
-      // Minutes without any report keep their own reason; what was reported and found no room is storage's fault.
-      const lost = minutes.length > 0 ? [gapOf(from, to, '', 'storage_full')] : gaps;
-      owed = joinGaps([...owed, ...lost]);
-      return;
+      return false;
     }
+    if (isPaused) reporter.info('collecting again');
+    isPaused = false;
+    held = null;
+    owed = [];
     options.onCommitted();
+    return true;
+  }
+
+  /** Commits one upload, or holds it when there is no room. What was held before becomes a gap that is owed. */
+  function commit(minutes: TelemetryMinute[], gaps: TelemetryGap[], range: MinuteRange): void {
+    if (held) giveUp(held);
+    held = { minutes, gaps, range };
+    store(held);
+  }
+
+  function giveUp(one: Commit): void {
+    // A commit whose sync failed may have happened all the same, and what was owed with it.
+    if (isStored(one)) owed = [];
+    // Minutes without any report keep their own reason; what was reported and found no room is storage's fault.
+    else if (one.minutes.length > 0) owed = joinGaps([...owed, gapOf(...one.range, '', 'storage_full')]);
+    else owed = joinGaps([...owed, ...one.gaps]);
+  }
+
+  function isStored(one: Commit): boolean {
+    return one.minutes.length > 0 && spool.isCovered(one.range[0]);
+  }
+
+  function commitGap(range: MinuteRange, capture: string, reason: GapReason): void {
+    commit([], [gapOf(...range, capture, reason)], range);
   }
 
   function gapsOf(minute: number, reports: Map<string, Reported>): TelemetryGap[] {
@@ -101,8 +136,24 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   function commitMinute(minute: number): void {
     const reports = pending.get(minute) ?? new Map<string, Reported>();
     pending.delete(minute);
+    // The clock was set back while the sensor was down: this minute was collected once, or is a gap, already.
+    if (spool.isCovered(minute)) {
+      commitGap([minute, minute], '', 'clock_step');
+      return;
+    }
     const minutes = [...reports.values()].map((reported) => reported.minute);
-    commit(minutes, gapsOf(minute, reports), minute, minute);
+    commit(minutes, gapsOf(minute, reports), [minute, minute]);
+  }
+
+  /** Names a silence, but not what was collected in it before: a clock that starts in 1970 must not spoil that. */
+  function commitSilence(from: number, to: number, reason: GapReason): void {
+    for (let end = to; end >= from; ) {
+      const before = spool.isCovered(end) ? end : spool.coveredBefore(end);
+      const start = Math.max(from, before === null ? from : before + 60);
+      if (start >= setClockFrom && start <= end) commitGap([start, end], '', reason);
+      if (before === null || start < setClockFrom) return;
+      end = before - 60;
+    }
   }
 
   /** The last minute of the silence that begins at the cursor: nobody reported it and nobody will. */
@@ -120,7 +171,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     const silent = silentThrough(thisMinute);
     if (silent >= cursor) {
       const reason = [...progress.values()].some((one) => one.isListening) ? 'clock_step' : 'capture_failed';
-      commit([], [gapOf(cursor, silent, '', reason)], cursor, silent);
+      commitSilence(cursor, silent, reason);
       cursor = silent + 60;
       return true;
     }
@@ -146,7 +197,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
           from: isoMinute(from),
           to: isoMinute(to),
         });
-        commit([], [gapOf(from, to, '', 'sensor_down')], from, to);
+        commitGap([from, to], '', 'sensor_down');
       }
       // Stopped and started within one minute: its first part is committed, and named partial by a gap.
       if (spool.isCovered(cursor)) cursor += 60;
@@ -169,8 +220,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
         reporter.warn('the clock went back into a minute that was collected', {
           minute: isoMinute(minute.minute),
         });
-        const gap = gapOf(minute.minute, minute.minute, minute.capture, 'clock_step');
-        commit([], [gap], minute.minute, minute.minute);
+        commitGap([minute.minute, minute.minute], minute.capture, 'clock_step');
         return;
       }
       const reports = pending.get(minute.minute) ?? new Map<string, Reported>();
@@ -187,6 +237,9 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     },
 
     tick(nowMs) {
+      ticksHeld = held ? ticksHeld + 1 : 0;
+      // What is stored already is left out by the spool.
+      if (held && ticksHeld % retryTicks === 0) store(held);
       const thisMinute = minuteOf(nowMs - latenessMs);
       while (cursor < thisMinute && advance(thisMinute)) {
         // Goes on until the clock or a missing report stops it.
@@ -196,10 +249,12 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     finish() {
       for (const minute of [...pending.keys()].sort((a, b) => a - b)) {
         const missing = missingBetween(cursor - 60, minute);
-        if (missing) commit([], [gapOf(...missing, '', 'capture_failed')], ...missing);
+        if (missing) commitGap(missing, '', 'capture_failed');
         commitMinute(minute);
         cursor = minute + 60;
       }
+      // What is still held or owed is not covered, so the next start names it.
+      if (held) store(held);
     },
   };
 }
@@ -211,11 +266,17 @@ function gapOf(fromMinute: number, toMinute: number, capture: string, reason: Ga
 /** Neighbouring gaps of one capture and reason as one. */
 function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
   const joined: TelemetryGap[] = [];
+  const latest = new Map<string, TelemetryGap>();
   for (const gap of gaps) {
-    const last = joined.at(-1);
-    const isNext = last?.capture === gap.capture && last.reason === gap.reason;
-    if (last && isNext && gap.fromMinute === last.toMinute + 60) last.toMinute = gap.toMinute;
-    else joined.push({ ...gap });
+    const key = `${gap.reason} ${gap.capture}`;
+    const last = latest.get(key);
+    if (last && gap.fromMinute === last.toMinute + 60) {
+      last.toMinute = gap.toMinute;
+      continue;
+    }
+    const added = { ...gap };
+    latest.set(key, added);
+    joined.push(added);
   }
   return joined;
 }

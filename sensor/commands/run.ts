@@ -19,6 +19,7 @@ import { sensorVersion } from '#sensor/version.ts';
 
 /** The monitor may start beside the sensor; longer than this it does not wait for it before the first enrolment. */
 const enrolPatienceMs = 60_000;
+const outageNoteEveryMs = 86_400_000;
 
 /** Runs the sensor with the settings in this environment. Resolves with the exit code. */
 export async function run(environment: Readonly<Record<string, string | undefined>>): Promise<number> {
@@ -65,8 +66,12 @@ function createParts(
     captures: config.captures,
     spool,
     reporter,
-    onCommitted: () => uplink.wake(),
+    onCommitted: () => {
+      uplink.wake();
+      sayOutage();
+    },
   });
+  const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
     client,
     credential,
@@ -89,6 +94,20 @@ function createParts(
   };
   // The collection comes last, so that it stops first; it counts nothing before the first plan.
   return [spoolPart, uplink, plan, collection];
+}
+
+/** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */
+function createOutageNote(spool: Spool, reporter: Reporter): () => void {
+  let saidAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = systemClock.monotonicMs();
+    const { roomMinutes } = spool.status();
+    if (roomMinutes === null || nowMs - saidAtMs < outageNoteEveryMs) return;
+    saidAtMs = nowMs;
+    reporter.info('room for an outage of the monitor at the present rate', {
+      hours: Math.round(roomMinutes / 6) / 10,
+    });
+  };
 }
 
 async function enrolOnce(

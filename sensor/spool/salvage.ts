@@ -10,7 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, type MinuteRange, subtractRanges } from './minute-ranges.ts';
 import { readPageRecords } from './page-records.ts';
-import { nextSpoolFile, type SpoolFile, takeOver } from './spool-file.ts';
+import { nextSpoolFile, readStateCopy, type SpoolFile, takeOver } from './spool-file.ts';
 import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
 import { openSpoolStore, type UploadRow } from './store.ts';
 import { coversOf, gapRow, payloadIsIntact, renumberedRow } from './upload-row.ts';
@@ -35,7 +35,7 @@ export interface SalvageDeps {
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
 export function salvage(deps: SalvageDeps): SalvageResult {
-  const { state, rows } = readWhatIsLeft(deps.file.path);
+  const { state, rows } = readWhatIsLeft(deps.file.path, deps.directory);
   const present = rows.reduce<MinuteRange[]>((ranges, row) => {
     const gaps = coversOf(row) ?? [];
     return gaps.reduce<MinuteRange[]>((all, gap) => addRange(all, gap.fromMinute, gap.toMinute), ranges);
@@ -80,7 +80,7 @@ export function salvage(deps: SalvageDeps): SalvageResult {
  * The newest state and all rows that wait. Records that were deleted may show up again in freed pages: rows up to the
  * last receipt are left out, and any other is a repetition to the monitor, because its identity is the same.
  */
-function readWhatIsLeft(path: string): WhatIsLeft {
+function readWhatIsLeft(path: string, directory: string): WhatIsLeft {
   let state: SpoolState | null = null;
   const candidates: UploadRow[] = [];
   for (const { rowid, values } of readPageRecords(path)) {
@@ -104,6 +104,8 @@ function readWhatIsLeft(path: string): WhatIsLeft {
       if (intact) candidates.push(intact);
     }
   }
+  // Whatever the file still tells is newer than the copy beside it.
+  state ??= fromStored(readStateCopy(directory));
   const through = state?.lastReceipt?.throughMinute ?? Number.NEGATIVE_INFINITY;
   const distinct = new Map<string, UploadRow>();
   for (const row of candidates) {

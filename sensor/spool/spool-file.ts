@@ -11,15 +11,19 @@ import {
   fsyncSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolders } from '#common/folders/index.ts';
+import type { StoredText } from './spool-state.ts';
 
 const fileShape = /^spool-(\d+)\.sqlite$/;
 const damagedShape = /^damaged-spool-\d+\.sqlite/;
 const companions = ['', '-wal', '-shm'];
+const stateCopyName = 'spool-state.json';
 
 export interface SpoolFile {
   path: string;
@@ -64,6 +68,30 @@ export function takeOver(
   renameSync(next.building, next.path);
   syncDirectory(directory);
   putAside(directory, damagedGeneration);
+}
+
+/**
+ * Keeps the state outside the file too, for the day when the file loses both of its own. Not synced, because it is
+ * only a witness: one that is late or missing makes a gap longer, never shorter than what is lost.
+ */
+export function writeStateCopy(directory: string, { body, sha256 }: StoredText): void {
+  const path = join(directory, stateCopyName);
+  try {
+    writeFileSync(`${path}.new`, `${Buffer.from(sha256).toString('hex')} ${body}\n`, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  } catch {
+    // The disk is full or failing; what counts is in the file.
+  }
+}
+
+/** The copy outside the file as it was stored, unverified. */
+export function readStateCopy(directory: string): { body: unknown; sha256: unknown } | undefined {
+  try {
+    const text = readFileSync(join(directory, stateCopyName), 'utf8');
+    return { sha256: Buffer.from(text.slice(0, 64), 'hex'), body: text.slice(65, -1) };
+  } catch {
+    return undefined;
+  }
 }
 
 function putAside(directory: string, generation: number): void {

@@ -142,6 +142,65 @@ test('NET-7.3: a full spool takes no more minutes, keeps all it has, and takes m
   spool.close();
 });
 
+test('a minute that is covered is not taken again, whatever it holds now', (t) => {
+  const { spool } = openSpool(temporaryFolder(t));
+  spool.append([sampleMinute(at(0), 1)], []);
+  spool.append([], [{ fromMinute: at(1), toMinute: at(1), capture: '', reason: 'sensor_down' }]);
+  for (const index of [0, 1]) spool.append([sampleMinute(at(index), 99)], []);
+  assert.deepEqual(
+    drain(spool).map((upload) => upload.minutes.map((one) => one.totals.ipBytes)),
+    [[1], []],
+  );
+  spool.close();
+});
+
+test('what is too large for one upload goes as several, in order, and nothing is left out', (t) => {
+  const { spool } = openSpool(temporaryFolder(t));
+  const gaps = Array.from({ length: 9000 }, (_, i) => ({
+    fromMinute: at(-20_000 + 2 * i),
+    toMinute: at(-20_000 + 2 * i),
+    capture: '',
+    reason: 'storage_full' as const,
+  }));
+  const minutes = Array.from({ length: 100 }, (_, i) => ({ ...sampleMinute(at(0), i), capture: `eth${i}` }));
+  spool.append(minutes, gaps);
+  const uploads = drain(spool);
+  assert.ok(uploads.every((one) => one.minutes.length <= 64 && one.gaps.length <= 4096));
+  assert.deepEqual(
+    uploads.map((one) => one.sequence),
+    uploads.map((_, i) => i + 1),
+  );
+  assert.deepEqual(
+    uploads.flatMap((one) => one.minutes.map((minute) => minute.capture)),
+    minutes.map((minute) => minute.capture),
+  );
+  assert.deepEqual(
+    uploads.flatMap((one) => one.gaps),
+    gaps,
+  );
+  spool.close();
+});
+
+test('it says for how long an outage there is room, at the rate of the minutes it was given', (t) => {
+  const { spool } = openSpool(temporaryFolder(t));
+  assert.equal(spool.status().roomMinutes, null);
+  spool.append([sampleMinute(at(0), 1)], []);
+  const one = spool.status();
+  const limit = 8 * 1024 * 1024 * 0.8;
+  assert.ok(Math.abs(one.roomMinutes! - (limit - one.pendingBytes) / one.pendingBytes) < 2);
+  for (let index = 1; index < 50; index += 1) spool.append([sampleMinute(at(index), 1)], []);
+  assert.ok(Math.abs(spool.status().roomMinutes! - one.roomMinutes! + 49) < 200);
+  spool.close();
+});
+
+test('a file that lost both its states is mended with the copy beside it', (t) => {
+  const directory = temporaryFolder(t);
+  const bytes = filledFile(directory, 6);
+  writeFileSync(join(directory, 'spool-1.sqlite'), bytes.subarray(0, 100));
+  const fate = fateOf(directory, 6);
+  assert.deepEqual(fate, { sent: 0, gaps: 6, lost: 0, wrong: 0 });
+});
+
 test('two sensors can not share a spool', (t) => {
   const directory = temporaryFolder(t);
   const { spool } = openSpool(directory);

@@ -5,7 +5,6 @@
  * kept in memory too, and replaced only after the commit, so a failed transaction changes nothing.
  */
 import { randomUUID } from 'node:crypto';
-import { statfsSync } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
@@ -13,16 +12,13 @@ import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, hasMinute, lastBefore } from './minute-ranges.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
-import { currentSpoolFile, makeDurableFile } from './spool-file.ts';
-import { type SpoolState, spoolFormat } from './spool-state.ts';
+import { currentSpoolFile, makeDurableFile, writeStateCopy } from './spool-file.ts';
+import { createSpoolRoom } from './spool-room.ts';
+import { type SpoolState, spoolFormat, toStored } from './spool-state.ts';
 import type { PendingUpload, Receipt, Spool } from './spooled-upload.ts';
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
-import { coversOf, gapRow, payloadIsIntact, renumberedRow, uploadRow } from './upload-row.ts';
+import { coversOf, gapRow, payloadIsIntact, renumberedRow, uploadRows } from './upload-row.ts';
 
-/** Payloads of minutes may fill this much of the file (128 of 160 MiB); the rest is for gaps, receipts and SQLite. */
-const payloadShare = 0.8;
-/** What stays free on the disk for receipts and gaps: deleting needs room in SQLite's log first. */
-const diskReserveBytes = 2 * 1024 * 1024;
 const truncateWalEveryMs = 600_000;
 
 export interface SpoolOptions {
@@ -43,6 +39,9 @@ export function createSpool(options: SpoolOptions): Spool {
   let lastPosition = 0;
   let positionAtOpen = 0;
   let walTruncatedAtMs = 0;
+  /** The disk has failed a write or a sync since the log was last known to be wholly in the file. */
+  let isDoubtful = false;
+  const room = createSpoolRoom(directory, options.bytesMax);
 
   /** Runs one step on an open and sound file: reopens it after a disk error, mends it when it turns out damaged. */
   function withStore<T>(step: (store: SpoolStore) => T): T {
@@ -50,6 +49,7 @@ export function createSpool(options: SpoolOptions): Spool {
       try {
         return step(store ?? openStore());
       } catch (error) {
+        if (breaksHandle(error)) isDoubtful = true;
         if (breaksHandle(error) || isDamage(error)) closeStore();
         if (!isDamage(error) || attempt > 1) throw spoolError(error, directory);
         mend();
@@ -75,8 +75,13 @@ export function createSpool(options: SpoolOptions): Spool {
           `The spool in ${directory} was made by a newer sensor. Install that one.`,
         );
       }
+      // After a failed sync the kernel may show bytes that no disk holds, and call the next sync of them good. Written
+      // into the other file and synced there, they are durable whatever became of the log.
+      if (isDoubtful) opened.truncateWal();
+      isDoubtful = false;
       state = read;
       pending = opened.totals();
+      room.learn(opened.payloadBytesPerMinute());
       lastPosition = opened.lastPosition();
       if (store === null) positionAtOpen = lastPosition;
       store = opened;
@@ -115,19 +120,7 @@ export function createSpool(options: SpoolOptions): Spool {
     });
     state = next;
     pending = store.totals();
-  }
-
-  /** Minutes are refused before the disk is full to the brim: then not even a receipt could be stored. */
-  function requireRoom(store: SpoolStore, payloadBytes: number): void {
-    if (pending.bytes + payloadBytes > options.bytesMax * payloadShare) {
-      throw new CodedError('spool.full', 'The spool is full of uploads that wait for the monitor.');
-    }
-    const disk = statfsSync(directory);
-    const freeBytes = disk.bavail * disk.bsize + store.unusedBytes();
-    // Once into the log, once into the file.
-    if (freeBytes < diskReserveBytes + 2 * payloadBytes) {
-      throw new CodedError('spool.full', `The disk of ${directory} is full.`);
-    }
+    writeStateCopy(directory, toStored(next));
   }
 
   /** A damaged record goes; its gap takes its place. Returns the row that is first now. */
@@ -191,20 +184,22 @@ export function createSpool(options: SpoolOptions): Spool {
 
     append(minutes, gaps) {
       withStore((store) => {
-        const { spoolId, nextSequence } = state;
-        const identity = {
-          position: lastPosition + 1,
-          spoolId,
-          sequence: nextSequence,
-          madeAtMs: clock.nowMs(),
-        };
-        const row = uploadRow(identity, minutes, gaps, options.sensorVersion);
-        if (minutes.length > 0) requireRoom(store, row.payload.length);
+        // A commit whose sync failed may have happened all the same: then the caller comes with it once more.
+        const fresh = minutes.filter(({ minute }) => !hasMinute(state.covered, minute));
+        if (minutes.length > 0 && fresh.length === 0) return;
+        const { spoolId } = state;
+        const first = { position: lastPosition + 1, spoolId, sequence: state.nextSequence };
+        const rows = uploadRows({ ...first, madeAtMs: clock.nowMs() }, fresh, gaps, options.sensorVersion);
+        const payloadBytes = rows.reduce((sum, row) => sum + row.payload.length, 0);
+        if (fresh.length > 0) room.require(store, pending.bytes, payloadBytes);
         let covered = state.covered;
-        for (const { minute } of minutes) covered = addRange(covered, minute, minute);
+        for (const { minute } of fresh) covered = addRange(covered, minute, minute);
         for (const { fromMinute, toMinute } of gaps) covered = addRange(covered, fromMinute, toMinute);
-        commit(store, { ...state, nextSequence: nextSequence + 1, covered }, () => store.insertUpload(row));
-        lastPosition += 1;
+        commit(store, { ...state, nextSequence: first.sequence + rows.length, covered }, () => {
+          for (const row of rows) store.insertUpload(row);
+        });
+        lastPosition += rows.length;
+        if (fresh.length > 0) room.note(payloadBytes);
       });
     },
 
@@ -278,6 +273,7 @@ export function createSpool(options: SpoolOptions): Spool {
       pendingUploads: pending.uploads,
       pendingBytes: pending.bytes,
       lastReceipt: state.lastReceipt,
+      roomMinutes: store ? room.minutesLeft(store, pending.bytes) : null,
     }),
   };
 }

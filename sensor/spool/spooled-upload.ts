@@ -28,6 +28,8 @@ export interface SpoolStatus {
   pendingUploads: number;
   pendingBytes: number;
   lastReceipt: Receipt | null;
+  /** Minutes of outage that the free room lasts at the present rate; null while no rate is known. */
+  roomMinutes: number | null;
 }
 
 export interface Spool {
@@ -35,8 +37,10 @@ export interface Spool {
   open(): void;
   close(): void;
   /**
-   * Commits minutes and gaps as one upload; they count as covered from then on. Throws `spool.full` when there is no
-   * room and `spool.failed` when the disk fails; then nothing is changed.
+   * Commits minutes and gaps at once, as one upload or as several where one would be too large for the wire; they
+   * count as covered from then on. Minutes that are covered already are left out. Throws `spool.full` when there is
+   * no room and `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the
+   * bytes were written: its minutes may turn out to be covered after all.
    */
   append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[]): void;
   /** The first upload in the queue, verified against its digest, or null. */

@@ -39,8 +39,12 @@ export interface SpoolStore {
   uploadAfter(position: number): UploadRow | null;
   lastPosition(): number;
   totals(): { uploads: number; bytes: number };
+  /** Mean payload of the latest uploads with minutes, or null. */
+  payloadBytesPerMinute(): number | null;
   /** Bytes of pages in the file that nothing uses. */
   unusedBytes(): number;
+  /** Bytes of pages in the file that something uses. */
+  usedBytes(): number;
   transaction(work: () => void): void;
   truncateWal(): void;
   close(): void;
@@ -166,6 +170,15 @@ function storeOf(db: DatabaseSync): SpoolStore {
     unusedBytes() {
       const row = prepared('PRAGMA freelist_count').get() as { freelist_count: number };
       return row.freelist_count * pageBytes;
+    },
+    payloadBytesPerMinute() {
+      const row = prepared(`SELECT avg(length(payload)) AS mean
+        FROM (SELECT payload FROM uploads WHERE kind = 'minutes' ORDER BY position DESC LIMIT 60)`).get();
+      return (row as { mean: number | null }).mean;
+    },
+    usedBytes() {
+      const row = prepared('PRAGMA page_count').get() as { page_count: number };
+      return row.page_count * pageBytes - this.unusedBytes();
     },
     transaction(work) {
       db.exec('BEGIN IMMEDIATE');

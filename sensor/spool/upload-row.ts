@@ -1,9 +1,12 @@
 /** Rows of the queue: how an upload and the gaps that stand for it become bytes with digests, and back. */
+import { uploadBytesMax } from '#contracts/sensor-api/http.ts';
 import {
+  captureMinutesMax,
   compressUpload,
   decodeUpload,
   decompressUpload,
   encodeUpload,
+  gapsMax,
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -42,6 +45,34 @@ export function uploadRow(
     payload,
     sha256: digestOf(spoolId, String(sequence), payload),
   };
+}
+
+/**
+ * The rows of as many uploads as minutes and gaps need: more than one where an upload would be larger than the wire
+ * takes, with positions and numbers that follow one another. One minute of one capture is never divided.
+ */
+export function uploadRows(
+  first: UploadIdentity,
+  minutes: readonly TelemetryMinute[],
+  gaps: readonly TelemetryGap[],
+  sensorVersion: string,
+): UploadRow[] {
+  const content = { spoolId: first.spoolId, sequence: first.sequence, sensorVersion };
+  const isSmall =
+    minutes.length <= captureMinutesMax &&
+    gaps.length <= gapsMax &&
+    (minutes.length < 2 ||
+      encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] }).length <= uploadBytesMax);
+  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion)];
+  const half = Math.ceil(minutes.length / 2);
+  const gapsHere = gaps.slice(
+    0,
+    half > 0 && gaps.length <= gapsMax ? gaps.length : Math.ceil(gaps.length / 2),
+  );
+  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion);
+  const { position, sequence } = before.at(-1)!;
+  const next = { ...first, position: position + 1, sequence: sequence + 1 };
+  return [...before, ...uploadRows(next, minutes.slice(half), gaps.slice(gapsHere.length), sensorVersion)];
 }
 
 /** The row of an upload of gaps alone. */

@@ -3,13 +3,14 @@
  *
  * Promises: an upload leaves the spool only on a receipt that names it, or on a refusal that says never to send it
  * again; then a gap takes its place. Everything else is tried again without end. The same upload always carries the
- * same number, so the monitor can tell a repetition from a new one.
+ * same number, so the monitor can tell a repetition from a new one. A monitor that does not know Zstandard gets gzip.
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
+import { type UploadEncoding, uploadEncodings } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import type { PendingUpload, Spool } from '#sensor/spool/index.ts';
 import { type Outcome, sendUpload } from './send-upload.ts';
@@ -48,12 +49,22 @@ export function createUplink(options: UplinkOptions): Uplink {
   let rest = new AbortController();
   let isSending = false;
   let failures = 0;
+  let encoding: UploadEncoding = uploadEncodings[0];
   let running: Promise<void> = Promise.resolve();
 
   async function pause(ms: number, untilWoken: boolean): Promise<void> {
     const signals = untilWoken ? [rest.signal, stopping.signal] : [stopping.signal];
     await clock.wait(ms, AbortSignal.any(signals));
     if (rest.signal.aborted) rest = new AbortController();
+  }
+
+  /** What waits, and how long the spool can go on like this. */
+  function backlog(): Record<string, number> {
+    const { pendingUploads, roomMinutes } = spool.status();
+    return {
+      pending: pendingUploads,
+      ...(roomMinutes === null ? {} : { room_hours: Math.round(roomMinutes / 6) / 10 }),
+    };
   }
 
   /** Deals with one answer. Returns how long to rest before the next upload. */
@@ -90,20 +101,24 @@ export function createUplink(options: UplinkOptions): Uplink {
         reporter.error("the monitor does not accept this sensor's credential; uploads wait", {
           ...fields,
           why: outcome.message,
-          pending: spool.status().pendingUploads,
+          ...backlog(),
         });
         return deniedWaitMs;
+      case 'encoding_unsupported': {
+        const next = uploadEncodings[uploadEncodings.indexOf(encoding) + 1];
+        reporter.warn('the monitor does not understand this encoding', { encoding, why: outcome.message });
+        // After the last one the first is tried again, later: a monitor that takes none of them is in trouble.
+        encoding = next ?? uploadEncodings[0];
+        if (next) return 0;
+        failures += 1;
+        return backoffMs(backoff, failures, options.random);
+      }
       case 'trouble': {
         failures += 1;
         // The first failure and then ever fewer: a day without the monitor must not fill the log.
         if (Number.isInteger(Math.log2(failures))) {
-          const pending = spool.status().pendingUploads;
-          reporter.warn('upload failed, trying again', {
-            ...fields,
-            why: outcome.message,
-            failures,
-            pending,
-          });
+          const why = outcome.message;
+          reporter.warn('upload failed, trying again', { ...fields, why, failures, ...backlog() });
         }
         return Math.max(backoffMs(backoff, failures, options.random), outcome.waitMs);
       }
@@ -116,7 +131,8 @@ export function createUplink(options: UplinkOptions): Uplink {
     const { client, credential } = options;
     const signal = inFlight.signal;
     isSending = true;
-    const outcome = await sendUpload({ client, credential, timeoutMs: answerTimeoutMs, signal }, upload);
+    const deps = { client, credential, encoding, timeoutMs: answerTimeoutMs, signal };
+    const outcome = await sendUpload(deps, upload);
     isSending = false;
     if (signal.aborted) return;
     const waitMs = settle(upload, outcome);

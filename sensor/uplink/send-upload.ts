@@ -2,6 +2,11 @@
 import { describeError } from '#common/errors/index.ts';
 import { telemetryContentType } from '#contracts/sensor-api/http.ts';
 import {
+  compressUpload,
+  decompressUpload,
+  type UploadEncoding,
+} from '#contracts/sensor-api/telemetry-codec.ts';
+import {
   type MonitorAnswer,
   type MonitorClient,
   refusalMessage,
@@ -14,11 +19,14 @@ export type Outcome =
   /** Never to be sent again. */
   | { kind: 'refused'; message: string }
   | { kind: 'denied'; message: string }
+  /** The monitor does not understand the body's encoding. */
+  | { kind: 'encoding_unsupported'; message: string }
   | { kind: 'trouble'; message: string; waitMs: number };
 
 export interface SendUploadDeps {
   client: MonitorClient;
   credential: string;
+  encoding: UploadEncoding;
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -30,8 +38,11 @@ export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): P
       method: 'POST',
       path: '/telemetry',
       credential: deps.credential,
-      headers: { 'content-type': telemetryContentType, 'content-encoding': 'zstd' },
-      body: upload.body,
+      headers: {
+        'content-type': telemetryContentType,
+        ...(deps.encoding === 'identity' ? {} : { 'content-encoding': deps.encoding }),
+      },
+      body: encodedBody(upload.body, deps.encoding),
       timeoutMs: deps.timeoutMs,
       signal: deps.signal,
     });
@@ -41,7 +52,15 @@ export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): P
   }
 }
 
+/** The spool keeps uploads as Zstandard. */
+function encodedBody(body: Uint8Array, encoding: UploadEncoding): Uint8Array {
+  return encoding === 'zstd' ? body : compressUpload(decompressUpload(body, 'zstd'), encoding);
+}
+
 function outcomeOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
+  const message = refusalMessage(answer);
+  if (answer.status === 415 || errorCode(answer) === 'telemetry_encoding_unsupported')
+    return { kind: 'encoding_unsupported', message };
   switch (answer.status) {
     case 200:
       return receiptOf(answer, upload);
@@ -50,13 +69,13 @@ function outcomeOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
     case 422:
       // A proxy's page of that status is not the monitor's word; only its own body may cost a minute.
       return hasErrorBody(answer)
-        ? { kind: 'refused', message: refusalMessage(answer) }
+        ? { kind: 'refused', message }
         : trouble(answer, `status ${answer.status} without the monitor's error body`);
     case 401:
     case 403:
-      return { kind: 'denied', message: refusalMessage(answer) };
+      return { kind: 'denied', message };
     default:
-      return trouble(answer, refusalMessage(answer));
+      return trouble(answer, message);
   }
 }
 
@@ -69,6 +88,10 @@ function receiptOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
   if (receipt !== 'accepted' && receipt !== 'duplicate')
     return trouble(answer, 'the receipt says nothing known');
   return { kind: 'stored', receipt };
+}
+
+function errorCode(answer: MonitorAnswer): unknown {
+  return (answer.json as { error?: { code?: unknown } } | null)?.error?.code;
 }
 
 function hasErrorBody(answer: MonitorAnswer): boolean {

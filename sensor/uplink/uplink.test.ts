@@ -191,6 +191,46 @@ for (const status of [400, 413]) {
   });
 }
 
+test('NET-9.2: a monitor that does not know Zstandard gets the same upload as gzip, then plain, and never loses it', async (t) => {
+  const known = (request: ReceivedRequest) => request.headers['content-encoding'] ?? 'identity';
+  const f = await fixture(
+    t,
+    (request, index) => {
+      if (index === 0) return { status: 415 };
+      if (known(request) === 'identity') return receiptFor(request);
+      const error = { code: 'telemetry_encoding_unsupported', message: 'only plain' };
+      return { status: 400, body: { error } };
+    },
+    two,
+  );
+  await f.empty();
+  assert.deepEqual(f.monitor.requests.map(known), ['zstd', 'gzip', 'identity', 'identity']);
+  assert.deepEqual(
+    f.monitor.requests.map((request) => [uploadIn(request).sequence, uploadIn(request).minutes.length]),
+    [
+      [1, 1],
+      [1, 1],
+      [1, 1],
+      [2, 1],
+    ],
+  );
+});
+
+test('a monitor that understands no encoding is in trouble: the upload stays and is tried again', async (t) => {
+  const f = await fixture(t, (request, index) => (index < 6 ? { status: 415 } : receiptFor(request)), two);
+  await f.until(6);
+  assert.equal(f.spool.status().pendingUploads, 2);
+  await f.empty();
+  assert.deepEqual(f.waits.slice(0, 2), [1000, 2000]);
+});
+
+test('while uploads fail the log says how many wait and for how many hours there is room', async (t) => {
+  const f = await fixture(t, () => refusal(503, 'busy'), two);
+  await f.until(2);
+  const line = f.log.find((one) => one.includes('upload failed'));
+  assert.match(line ?? '', /pending=2 .*room_hours=\d{2,}/);
+});
+
 test('a denied credential keeps everything, is said, and is tried again slowly', async (t) => {
   const answers = (request: ReceivedRequest, index: number) =>
     index < 2 ? refusal(index === 0 ? 401 : 403, 'unknown sensor') : receiptFor(request);

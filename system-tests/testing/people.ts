@@ -1,5 +1,8 @@
 /** People and programs that use the system: somebody signed in to the pages, somebody with an API key. */
+import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
 import type { DemoFile, Login } from './run-demo.ts';
+
+const checker = createAnswerChecker();
 
 /** A person with a session cookie. */
 export interface Visitor {
@@ -34,7 +37,7 @@ export async function signIn(url: string, login: Login): Promise<Visitor> {
   };
 }
 
-/** Calls the customer API with a key. */
+/** Calls the customer API with a key; an answer that its OpenAPI document does not know is an error. */
 export async function callApi<T>(
   demo: DemoFile,
   key: string,
@@ -42,7 +45,8 @@ export async function callApi<T>(
   path: string,
   body?: object,
 ): Promise<{ status: number; body: T }> {
-  const answer = await fetch(`${demo.operations_url}/api/v1${path}`, {
+  const whole = `/api/v1${path}`;
+  const answer = await fetch(demo.operations_url + whole, {
     method,
     headers: {
       authorization: `Bearer ${key}`,
@@ -51,7 +55,9 @@ export async function callApi<T>(
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
   const text = await answer.text();
-  return { status: answer.status, body: (text ? JSON.parse(text) : null) as T };
+  const { status, headers } = answer;
+  checker.check({ method, path: whole, status, headers: Object.fromEntries(headers), text });
+  return { status, body: (text ? JSON.parse(text) : null) as T };
 }
 
 export interface ServerView {

@@ -3,7 +3,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createAddresses } from '#operations/addresses/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
-import { createSimulatedDriver } from '#operations/hypervisors/index.ts';
+import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
@@ -15,7 +15,9 @@ const deps = {
   pool: () => pool,
   catalog: createCatalog({ db }),
   addresses: createAddresses({ db }),
-  hypervisor: createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
+  hypervisors: singleDriver(
+    createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
+  ),
   reporter: silentReporter,
   deploysPerHour: 100,
   wake: () => {},

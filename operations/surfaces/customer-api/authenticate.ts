@@ -9,6 +9,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import type { Version } from './call.ts';
+import { addRateLimit } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';
 import { notFound, selectTenant } from './select-tenant.ts';
 import type { Allowance, SlidingLog } from './sliding-log.ts';
@@ -51,14 +52,20 @@ export function createGate(deps: GateDeps): Gate {
     async admit(request, reply, version) {
       const principal = await authenticate(request);
       const allowance = deps.keyBudget.take(principal.keyId);
-      reply.header('ratelimit-policy', `"key";q=${deps.requestsPerMinute};w=60`);
-      reply.header('ratelimit', `"key";r=${allowance.remaining};t=${allowance.resetSeconds}`);
+      addRateLimit(reply, {
+        policy: 'key',
+        limit: deps.requestsPerMinute,
+        windowSeconds: 60,
+        remaining: allowance.remaining,
+        resetSeconds: allowance.resetSeconds,
+      });
       if (!allowance.isAllowed) throw overBudget(deps.requestsPerMinute, allowance);
       request.call = {
         version,
         principal,
         actor: actorOf(principal),
         tenant: principal.tenants[0]!,
+        budgetRemaining: allowance.remaining,
         counted: null,
       };
     },

@@ -11,6 +11,8 @@ export interface Call {
   actor: CustomerActor;
   /** The workspace that the call acts on and is counted for. */
   tenant: ReachableTenant;
+  /** What is left of the key's requests per minute, this call taken off. */
+  budgetRemaining: number;
   /** The call's number in its account's month; null while it is not to be counted, or when that failed. */
   counted: Promise<number | null> | null;
 }

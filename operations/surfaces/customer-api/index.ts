@@ -15,11 +15,14 @@ import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
+import { keyHandlers } from './key.routes.ts';
+import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { serverHandlers } from './servers.routes.ts';
 import { createSlidingLog } from './sliding-log.ts';
 import { tenantHandlers } from './tenants.routes.ts';
 import { translateError } from './translate-error.ts';
+import { usageHandlers } from './usage.routes.ts';
 
 export interface CustomerApiDeps {
   apiKeys: ApiKeys;
@@ -34,8 +37,10 @@ export interface CustomerApiDeps {
 }
 
 const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+/** What a caller may call its own request; anything else is not repeated. */
+const clientName = /^[\x21-\x7e]{1,128}$/;
 const exposed =
-  'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location';
+  'X-Request-Id, X-Client-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location';
 
 /** Registers the API's routes. */
 export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {
@@ -47,13 +52,17 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps.servers),
     ...tenantHandlers(deps),
+    ...keyHandlers(deps),
+    ...usageHandlers(deps),
   };
   await app.register(async (scope) => {
     const api = scope as unknown as FastifyInstance;
     api.decorateRequest('call', null);
     api.decorateRequest('hasForeignBody', false);
     useBodyReader(api);
-    api.addHook('onRequest', async (_request, reply) => {
+    api.addHook('onRequest', async (request, reply) => {
+      const name = request.headers['x-client-request-id'];
+      if (typeof name === 'string' && clientName.test(name)) reply.header('x-client-request-id', name);
       // Without credentials: the key travels in a header that only the calling script can know.
       reply.header('access-control-allow-origin', '*');
       reply.header('access-control-expose-headers', exposed);
@@ -95,6 +104,7 @@ function registerEndpoint(
       try {
         return await handler(request.call!, request, reply);
       } catch (error) {
+        addRefusedBudget(reply, error);
         throw translateError(error);
       }
     },
@@ -115,7 +125,10 @@ function registerOtherMethods(api: FastifyInstance): void {
     const allow = ['OPTIONS', ...methods].join(', ');
     api.options(url, async (_request, reply) => {
       reply.header('allow', allow).header('access-control-allow-methods', allow);
-      reply.header('access-control-allow-headers', 'Authorization, Content-Type, X-Tenant-Id, If-None-Match');
+      reply.header(
+        'access-control-allow-headers',
+        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-None-Match',
+      );
       reply.header('access-control-max-age', '600');
       return reply.code(204).send();
     });

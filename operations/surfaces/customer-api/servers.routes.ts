@@ -3,6 +3,7 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import type { Call, Handler } from './call.ts';
+import { addDeployBudget } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction, showServer } from './views.ts';
@@ -60,12 +61,7 @@ export function serverHandlers(servers: Servers): ServerHandlers {
         labels: wanted.labels,
         billingCycle: wanted.billing_cycle,
       });
-      const { limit, used, resetSeconds } = created.deploys;
-      reply.header('ratelimit-policy', `${reply.getHeader('ratelimit-policy')}, "deploy";q=${limit};w=3600`);
-      reply.header(
-        'ratelimit',
-        `${reply.getHeader('ratelimit')}, "deploy";r=${limit - used};t=${resetSeconds}`,
-      );
+      addDeployBudget(reply, created.deploys);
       reply.header('location', `/api/${call.version}/servers/${created.serverId}`).code(201);
       const server = await servers.findServer(call.actor, call.tenant.id, created.serverId);
       if (server === null) throw notFound();
@@ -99,12 +95,9 @@ export function serverHandlers(servers: Servers): ServerHandlers {
       // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
       if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
       checkAction(body);
-      const action = await servers.changePower(
-        call.actor,
-        call.tenant.id,
-        id,
-        commandOf((body as schemas.ActionRequest).action),
-      );
+      const action = await servers.changePower(call.actor, call.tenant.id, id, {
+        command: commandOf((body as schemas.ActionRequest).action),
+      });
       reply.code(action.changed ? 202 : 200);
       return showAction(action);
     },

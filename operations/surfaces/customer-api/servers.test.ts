@@ -14,7 +14,7 @@ before(async () => {
       ...usual,
       async ensureGuest(guest, step) {
         if (isHypervisorBroken) throw new CodedError('hypervisor.refused', 'node-7 says no');
-        await usual.ensureGuest(guest, step);
+        return usual.ensureGuest(guest, step);
       },
     }),
   });

@@ -69,7 +69,7 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
   app.post('/servers/:id/actions', { schema: { params: Id, body: PowerForm } }, async (request, reply) => {
     const { visitor, server } = await findServerOf(deps.servers, request);
     const command = request.body.action as PowerCommand;
-    const fault = await faultOf(() => deps.servers.changePower(visitor.actor, null, server.id, command));
+    const fault = await faultOf(() => deps.servers.changePower(visitor.actor, null, server.id, { command }));
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=${command}`, 303);
     const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
     const toast = { tone: 'bad' as const, text: fault };

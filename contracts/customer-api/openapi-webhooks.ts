@@ -1,0 +1,54 @@
+/** The `webhooks` of the OpenAPI document: what we send to the endpoints that customers name. */
+import { eventBodySchema, testEvent, webhookEvents } from './webhook-events.ts';
+
+type Json = Record<string, unknown>;
+
+const parameter = (name: string, description: string, schema: Json) => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema,
+});
+
+const parameters = [
+  parameter('webhook-id', 'Names the event; a repeated delivery has the same.', {
+    type: 'string',
+    pattern: '^msg_[0-9a-f]{32}$',
+  }),
+  parameter('webhook-timestamp', 'When this attempt was signed, in seconds since 1970.', {
+    type: 'string',
+    pattern: '^\\d+$',
+  }),
+  parameter(
+    'webhook-signature',
+    'One or more signatures with spaces between them, each `v1,` and the base64 of an HMAC-SHA256 of `id.timestamp.body`.',
+    { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
+  ),
+];
+
+const responses = {
+  '2XX': { description: 'Taken. Anything else, or no answer within 15 seconds, is tried again.' },
+  '410': { description: 'Not wanted any more: the endpoint is disabled.' },
+};
+
+/** One entry for each event; `refer` puts titled schemas among the components. */
+export function describeWebhooks(refer: (schema: unknown) => unknown): Json {
+  return Object.fromEntries(
+    [...webhookEvents, testEvent].map((kind) => [
+      kind.type,
+      {
+        post: {
+          summary: kind.summary,
+          security: [],
+          parameters,
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: refer(eventBodySchema(kind)) } },
+          },
+          responses,
+        },
+      },
+    ]),
+  );
+}

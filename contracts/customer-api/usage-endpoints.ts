@@ -1,0 +1,20 @@
+import { type Endpoint, ok } from './endpoint.ts';
+import { Usage, UsageQuery } from './usage-schemas.ts';
+
+/** Counted requests. */
+export const usageEndpoints = [
+  {
+    id: 'readUsage',
+    method: 'GET',
+    path: '/usage',
+    versions: ['v2'],
+    summary: 'Read the requests of a month',
+    description:
+      'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call.',
+    params: {},
+    query: UsageQuery,
+    selectsTenant: true,
+    responses: ok(Usage, 'The month.'),
+    errors: ['invalid_fields'],
+  },
+] as const satisfies readonly Endpoint[];

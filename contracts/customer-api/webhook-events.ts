@@ -1,0 +1,94 @@
+/**
+ * What webhooks tell: types and bodies of events, as receivers see them.
+ *
+ * Bodies are thin: what happened, to which thing, and where to read it. A receiver that missed one, or got it late,
+ * reads the present state from `href`; nothing in a body needs to be kept secret or believed for long.
+ */
+import { type TSchema, Type } from 'typebox';
+import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
+
+const Href = Type.String({ description: 'Path of the API where the thing can be read.' });
+const aboutServer = Type.Object({ server_id: Id, tenant_id: Id, href: Href }, { title: 'ServerEventData' });
+const aboutNetwork = Type.Object(
+  { network_id: Id, tenant_id: Id, href: Href },
+  { title: 'NetworkEventData' },
+);
+const aboutAction = Type.Object(
+  { action_id: Id, server_id: Id, tenant_id: Id, href: Href },
+  { title: 'ActionEventData' },
+);
+const aboutUsage = Type.Object(
+  {
+    tenant_id: Id,
+    period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'The UTC month.' }),
+    percent: Type.Integer({ description: 'Of the free requests of the month: 50, 80 or 100.' }),
+    href: Href,
+  },
+  { title: 'UsageEventData' },
+);
+const aboutKey = Type.Object(
+  { key_id: Type.String(), organization_id: Id, href: Href },
+  { title: 'KeyEventData' },
+);
+const aboutAccount = Type.Object(
+  { tenant_id: Id, reason: OneOf(['account_suspended', 'account_closed']), href: Href },
+  { title: 'AccountEventData' },
+);
+const aboutTest = Type.Object({ endpoint_id: Id, href: Nullable(Href) }, { title: 'TestEventData' });
+
+interface EventKind {
+  type: string;
+  /** One sentence: when it is sent. */
+  summary: string;
+  data: TSchema;
+}
+
+/** Every event that an endpoint can choose, in the order in which they are offered. */
+export const webhookEvents = [
+  { type: 'server.created', summary: 'A server was ordered; provisioning begins.', data: aboutServer },
+  { type: 'server.provisioned', summary: 'A server is ready and addressable.', data: aboutServer },
+  {
+    type: 'server.provisioning_failed',
+    summary: 'Provisioning failed; an operator has to look at it.',
+    data: aboutServer,
+  },
+  { type: 'server.power_changed', summary: 'A server was started or stopped.', data: aboutServer },
+  { type: 'server.destroyed', summary: 'A server is gone, its addresses are released.', data: aboutServer },
+  {
+    type: 'network.synced',
+    summary: 'The hypervisors have the network as it is described.',
+    data: aboutNetwork,
+  },
+  {
+    type: 'network.sync_failed',
+    summary: 'The hypervisors could not be brought in line with the network.',
+    data: aboutNetwork,
+  },
+  { type: 'action.finished', summary: 'An action of a server ended, well or badly.', data: aboutAction },
+  {
+    type: 'usage.threshold',
+    summary: 'The account has used half, 80 % or all of its free requests of the month.',
+    data: aboutUsage,
+  },
+  { type: 'key.created', summary: 'An API key was created.', data: aboutKey },
+  { type: 'key.revoked', summary: 'An API key was revoked.', data: aboutKey },
+  { type: 'account.locked', summary: 'The account was suspended or closed.', data: aboutAccount },
+] as const satisfies readonly EventKind[];
+
+/** Sent by the test button alone; every endpoint gets it. */
+export const testEvent = {
+  type: 'webhook.test',
+  summary: 'Somebody pressed the test button of the endpoint.',
+  data: aboutTest,
+} as const satisfies EventKind;
+
+export type WebhookEventType = (typeof webhookEvents)[number]['type'];
+
+/** The whole body of a delivery. */
+export function eventBodySchema(kind: { type: string; data: TSchema }): TSchema {
+  return Type.Object({
+    type: OneOf([kind.type]),
+    timestamp: Type.Unsafe<string>({ ...Moment, description: 'When it happened, not when it was sent.' }),
+    data: kind.data,
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Where guests can run: the nodes of each cluster, what may be given away of them, and the room that servers hold.
+ *
+ * Room is reserved in the transaction that orders the server, with the cluster's nodes locked, so no node is ever sold
+ * twice; it comes back when the guest is gone. A node that is closed keeps its guests and takes no new ones.
+ */
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { addNode, changeNode, createCluster, removeNode } from './change-node.ts';
+import type { Node } from './node.ts';
+import * as store from './store.ts';
+
+export type { Node, Room } from './node.ts';
+export { placeGuest } from './place-guest.ts';
+export {
+  ensureNode,
+  findNodeOfServer,
+  type NewNode,
+  type NodeChange,
+  noteSeen,
+  releaseReservation as releaseRoom,
+} from './store.ts';
+
+export interface Clusters {
+  /** All nodes, or one cluster's. Staff only. */
+  listNodes(actor: Actor, clusterId: number | null): Promise<Node[]>;
+  findNode(actor: Actor, nodeId: number): Promise<Node | null>;
+  createCluster(actor: Actor, cluster: { locationId: number; name: string; driver: string }): Promise<number>;
+  addNode(actor: Actor, node: store.NewNode): Promise<number>;
+  changeNode(actor: Actor, nodeId: number, change: store.NodeChange): Promise<void>;
+  removeNode(actor: Actor, nodeId: number): Promise<void>;
+}
+
+export interface ClustersDeps {
+  db: () => Queryable;
+  hypervisors: Hypervisors;
+}
+
+export function createClusters(deps: ClustersDeps): Clusters {
+  return {
+    async listNodes(actor, clusterId) {
+      requireStaff(actor);
+      return store.listNodes(deps.db(), clusterId);
+    },
+    async findNode(actor, nodeId) {
+      requireStaff(actor);
+      return store.findNode(deps.db(), nodeId);
+    },
+    createCluster: (actor, cluster) => createCluster(deps, actor, cluster),
+    addNode: (actor, node) => addNode(deps, actor, node),
+    changeNode: (actor, nodeId, change) => changeNode(deps, actor, nodeId, change),
+    removeNode: (actor, nodeId) => removeNode(deps, actor, nodeId),
+  };
+}

@@ -1,0 +1,123 @@
+/** Every statement on nodes and the room that is reserved on them. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Node, Room } from './node.ts';
+
+const nodeText = `
+  select n.id, n.cluster_id as "clusterId", c.name as "clusterName", c.driver, n.name, n.uri,
+    n.storage_pool as "storagePool", n.bridge, n.is_open as "isOpen", n.seen_at as "seenAt",
+    n.last_error as "lastError",
+    json_build_object('vcpus', n.vcpus, 'memoryMb', n.memory_mb, 'diskGb', n.disk_gb) as capacity,
+    json_build_object('vcpus', coalesce(r.vcpus, 0), 'memoryMb', coalesce(r.memory_mb, 0),
+      'diskGb', coalesce(r.disk_gb, 0)) as used,
+    coalesce(r.guests, 0) as "guestCount"
+  from nodes n join clusters c on c.id = n.cluster_id
+  left join lateral (select sum(vcpus)::int as vcpus, sum(memory_mb)::int as memory_mb, sum(disk_gb)::int as disk_gb,
+    count(*) as guests from node_reservations where node_id = n.id and released_at is null) r on true`;
+
+/** All nodes, or one cluster's; oldest first. */
+export async function listNodes(db: Queryable, clusterId: number | null): Promise<Node[]> {
+  const { rows } = await sql<Node>`${sql.raw(nodeText)}
+    where ${clusterId}::bigint is null or n.cluster_id = ${clusterId} order by n.cluster_id, n.id`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function findNode(db: Queryable, nodeId: number): Promise<Node | null> {
+  const { rows } = await sql<Node>`${sql.raw(nodeText)} where n.id = ${nodeId}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The node that holds a server's room; of a server that is gone, the one that held it last. */
+export async function findNodeOfServer(db: Queryable, serverId: number): Promise<Node | null> {
+  const { rows } = await sql<Node>`${sql.raw(nodeText)} where n.id = (
+    select node_id from node_reservations where server_id = ${serverId} order by id desc limit 1)`.execute(
+    db,
+  );
+  return rows[0] ?? null;
+}
+
+/** A cluster's nodes with their rows locked: whoever places a guest in the cluster places it alone. */
+export async function lockNodes(tx: Queryable, clusterId: number): Promise<Node[]> {
+  await sql`select 1 from nodes where cluster_id = ${clusterId} order by id for update`.execute(tx);
+  return listNodes(tx, clusterId);
+}
+
+export async function insertReservation(
+  tx: Queryable,
+  reservation: { nodeId: number; serverId: number } & Room,
+): Promise<void> {
+  await sql`insert into node_reservations (node_id, server_id, vcpus, memory_mb, disk_gb)
+    values (${reservation.nodeId}, ${reservation.serverId}, ${reservation.vcpus}, ${reservation.memoryMb},
+      ${reservation.diskGb})`.execute(tx);
+}
+
+export async function releaseReservation(tx: Queryable, serverId: number): Promise<void> {
+  await sql`update node_reservations set released_at = svc_now()
+    where server_id = ${serverId} and released_at is null`.execute(tx);
+}
+
+export interface NewNode extends Room {
+  clusterId: number;
+  name: string;
+  uri: string | null;
+  storagePool: string | null;
+  bridge: string | null;
+}
+
+export async function insertNode(db: Queryable, node: NewNode): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into nodes (cluster_id, name, uri, storage_pool, bridge, vcpus, memory_mb, disk_gb)
+    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.vcpus},
+      ${node.memoryMb}, ${node.diskGb}) returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+/** Makes a node or brings it up to date, by cluster and name. */
+export async function ensureNode(db: Queryable, node: NewNode): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into nodes (cluster_id, name, uri, storage_pool, bridge, vcpus, memory_mb, disk_gb)
+    values (${node.clusterId}, ${node.name}, ${node.uri}, ${node.storagePool}, ${node.bridge}, ${node.vcpus},
+      ${node.memoryMb}, ${node.diskGb})
+    on conflict (cluster_id, name) do update set uri = excluded.uri, storage_pool = excluded.storage_pool,
+      bridge = excluded.bridge, vcpus = excluded.vcpus, memory_mb = excluded.memory_mb, disk_gb = excluded.disk_gb
+    returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+export interface NodeChange extends Partial<Room> {
+  uri?: string | null;
+  storagePool?: string | null;
+  bridge?: string | null;
+  isOpen?: boolean;
+}
+
+export async function updateNode(db: Queryable, nodeId: number, change: NodeChange): Promise<void> {
+  const given = <K extends keyof NodeChange>(name: K) => change[name] !== undefined;
+  await sql`update nodes set
+      uri = case when ${given('uri')} then ${change.uri ?? null} else uri end,
+      storage_pool = case when ${given('storagePool')} then ${change.storagePool ?? null} else storage_pool end,
+      bridge = case when ${given('bridge')} then ${change.bridge ?? null} else bridge end,
+      is_open = coalesce(${change.isOpen ?? null}, is_open),
+      vcpus = coalesce(${change.vcpus ?? null}, vcpus), memory_mb = coalesce(${change.memoryMb ?? null}, memory_mb),
+      disk_gb = coalesce(${change.diskGb ?? null}, disk_gb)
+    where id = ${nodeId}`.execute(db);
+}
+
+export async function countReservations(db: Queryable, nodeId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from node_reservations where node_id = ${nodeId}`.execute(db);
+  return rows[0]!.count;
+}
+
+export async function deleteNode(db: Queryable, nodeId: number): Promise<void> {
+  await sql`delete from nodes where id = ${nodeId}`.execute(db);
+}
+
+/** What came of looking at a node: it answered, or what it said instead. */
+export async function noteSeen(db: Queryable, nodeId: number, error: string | null): Promise<void> {
+  await sql`update nodes set last_error = ${error},
+      seen_at = case when ${error === null} then svc_now() else seen_at end
+    where id = ${nodeId}`.execute(db);
+}

@@ -1,0 +1,92 @@
+/**
+ * The definition of a libvirt domain.
+ *
+ * Everything that goes into it is checked against a narrow pattern first and escaped as well, so nothing that a customer
+ * chose can add an element: the host name and the user data travel in the seed image, not in here.
+ */
+import { CodedError } from '#common/errors/index.ts';
+
+export interface DomainPlan {
+  name: string;
+  mac: string;
+  vcpus: number;
+  memoryMb: number;
+  /** Volumes of the pool. */
+  storagePool: string;
+  disk: string;
+  seed: string;
+  bridge: string;
+  /** Hardware virtualisation where the node has it, QEMU in software where not. */
+  type: 'kvm' | 'qemu';
+}
+
+const patterns = {
+  name: /^vm-[1-9]\d{0,15}$/,
+  mac: /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/,
+  storagePool: /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+  disk: /^vm-[1-9]\d{0,15}\.qcow2$/,
+  seed: /^vm-[1-9]\d{0,15}-seed\.iso$/,
+  bridge: /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/,
+  image: /^[a-z0-9][a-z0-9.-]{0,62}$/,
+};
+
+/** The text itself when it is a fitting one; throws `hypervisor.refused` otherwise. */
+export function checked(kind: keyof typeof patterns, text: string | null): string {
+  if (text !== null && patterns[kind].test(text)) return text;
+  throw new CodedError(
+    'hypervisor.refused',
+    `${JSON.stringify(text)} can not serve as the ${kind} of a libvirt guest.`,
+  );
+}
+
+/** The guest's network card at the node. Made from the guest's name, so that its counters can be told apart. */
+export function deviceOf(name: string): string {
+  // A device has at most 15 characters; ids of more than eleven digits are cut to their unlike end.
+  return `svc${checked('name', name).slice(3).slice(-11)}`;
+}
+
+export function domainXml(plan: DomainPlan): string {
+  const whole = (value: number, max: number) => {
+    if (Number.isInteger(value) && value > 0 && value <= max) return String(value);
+    throw new CodedError('hypervisor.refused', `${value} is no size of a guest.`);
+  };
+  const pool = escapeXml(checked('storagePool', plan.storagePool));
+  return `<domain type='${plan.type}'>
+  <name>${escapeXml(checked('name', plan.name))}</name>
+  <memory unit='MiB'>${whole(plan.memoryMb, 16_777_216)}</memory>
+  <vcpu>${whole(plan.vcpus, 1_024)}</vcpu>
+  <os><type arch='x86_64'>hvm</type><boot dev='hd'/><boot dev='network'/></os>
+  <features><acpi/><apic/></features>
+  <clock offset='utc'/>
+  <on_poweroff>destroy</on_poweroff>
+  <on_reboot>restart</on_reboot>
+  <on_crash>restart</on_crash>
+  <devices>
+    <disk type='volume' device='disk'>
+      <driver name='qemu' type='qcow2' discard='unmap'/>
+      <source pool='${pool}' volume='${escapeXml(checked('disk', plan.disk))}'/>
+      <target dev='vda' bus='virtio'/>
+    </disk>
+    <disk type='volume' device='cdrom'>
+      <driver name='qemu' type='raw'/>
+      <source pool='${pool}' volume='${escapeXml(checked('seed', plan.seed))}'/>
+      <target dev='sda' bus='sata'/>
+      <readonly/>
+    </disk>
+    <interface type='bridge'>
+      <mac address='${escapeXml(checked('mac', plan.mac))}'/>
+      <source bridge='${escapeXml(checked('bridge', plan.bridge))}'/>
+      <target dev='${deviceOf(plan.name)}'/>
+      <model type='virtio'/>
+    </interface>
+    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
+    <console type='pty'/>
+    <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
+  </devices>
+</domain>
+`;
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll(/[<>&'"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

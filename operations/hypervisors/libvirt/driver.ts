@@ -1,0 +1,148 @@
+/**
+ * Guests of libvirt, one node behind one connection URI, spoken to through `virsh`.
+ *
+ * A guest is a domain `vm-<id>` with two volumes of the node's storage pool: a copy-on-write disk over the volume
+ * `<image>.qcow2`, and a seed image. A guest counts as addressable when its card has sent something: until then it is
+ * `booting`, and the caller asks again.
+ */
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '#common/errors/index.ts';
+import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
+import { withSeedImage } from './cloud-seed.ts';
+import { checked, domainXml } from './domain-xml.ts';
+import { readDomstats } from './read-domstats.ts';
+import { createVirsh, type Virsh } from './run-virsh.ts';
+
+const uriPattern =
+  /^[a-z]+(\+[a-z0-9]+)?:\/\/[A-Za-z0-9@._:[\]-]*\/[A-Za-z0-9/._-]*(\?[A-Za-z0-9_=/.,&+-]*)?$/;
+
+/** Makes the driver of a node. `virsh` stands in for the program in tests. */
+export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): HypervisorDriver {
+  if (node.uri === null || !uriPattern.test(node.uri)) {
+    throw new CodedError(
+      'hypervisor.refused',
+      `Node ${node.name} needs a connection URI such as qemu+ssh://svc@${node.name}/system.`,
+    );
+  }
+  const call = virsh ?? createVirsh(node.uri);
+  const pool = checked('storagePool', node.storagePool);
+  const bridge = checked('bridge', node.bridge);
+  const power = (name: string) => readPower(call, name);
+  const unlessSo = (command: readonly string[], isSo: RegExp) => tolerate(call(command), isSo);
+  return {
+    driver: 'libvirt',
+    preparedGuests: [],
+    describeSite: async () => ({ node: node.name, bridge, networks: [] }),
+    async ensureGuest(guest, step) {
+      if ((await power(guest.name)) === null) {
+        await makeVolumes(call, pool, guest);
+        await step(40);
+        await define(call, guest, pool, bridge);
+        await step(60);
+      }
+      await unlessSo(['start', checked('name', guest.name)], /already active|already running/i);
+      await step(80);
+      const seen = (await observe(call)).find((one) => one.name === guest.name);
+      return seen?.interfaces.some((one) => one.sentBytes > 0) ? 'ready' : 'booting';
+    },
+    async setPower(name, to) {
+      if (to === 'on') await unlessSo(['start', checked('name', name)], /already active|already running/i);
+      else await unlessSo(['destroy', checked('name', name)], /not running/i);
+    },
+    async signalShutdown(name) {
+      await unlessSo(['shutdown', checked('name', name), '--mode', 'acpi'], /not running/i);
+    },
+    async restart(name, how) {
+      if ((await power(name)) === 'off') await call(['start', checked('name', name)]);
+      else if (how === 'reset') await call(['reset', checked('name', name)]);
+      else await call(['reboot', checked('name', name), '--mode', 'acpi']);
+    },
+    readPower: power,
+    observeGuests: () => observe(call),
+    async ensureGone(name) {
+      const domain = checked('name', name);
+      const isAbsent = /failed to get domain|Domain not found/i;
+      await unlessSo(['destroy', domain], /not running|failed to get domain|Domain not found/i);
+      const rest = ['--managed-save', '--snapshots-metadata', '--checkpoints-metadata', '--nvram'];
+      await unlessSo(['undefine', domain, ...rest], isAbsent);
+      for (const volume of [diskOf(name), seedOf(name)])
+        await unlessSo(['vol-delete', '--pool', pool, volume], /Storage volume not found/i);
+    },
+  };
+}
+
+const diskOf = (name: string) => checked('disk', `${name}.qcow2`);
+const seedOf = (name: string) => checked('seed', `${name}-seed.iso`);
+
+async function readPower(call: Virsh, name: string): Promise<ObservedGuest['power'] | null> {
+  try {
+    const state = (await call(['domstate', checked('name', name)])).trim();
+    if (['running', 'idle', 'paused', 'in shutdown', 'pmsuspended'].includes(state)) return 'on';
+    return state === 'shut off' || state === 'crashed' ? 'off' : 'unknown';
+  } catch (error) {
+    if (complaintOf(error).match(/failed to get domain|Domain not found/i)) return null;
+    throw error;
+  }
+}
+
+async function observe(call: Virsh): Promise<ObservedGuest[]> {
+  return readDomstats(await call(['domstats', '--raw', '--state', '--interface']));
+}
+
+/** Disk and seed. A volume that stands from an earlier attempt is taken as it is; the seed is always written anew. */
+async function makeVolumes(call: Virsh, pool: string, guest: GuestDefinition): Promise<void> {
+  const image = `${checked('image', guest.imageSlug)}.qcow2`;
+  const disk = [
+    'vol-create-as',
+    pool,
+    diskOf(guest.name),
+    `${Math.trunc(guest.diskGb)}G`,
+    '--format',
+    'qcow2',
+  ];
+  const backing = ['--backing-vol', image, '--backing-vol-format', 'qcow2'];
+  await tolerate(call([...disk, ...backing]), /exists already/i);
+  await withSeedImage(guest, async (path) => {
+    const { size } = await stat(path);
+    const seed = seedOf(guest.name);
+    await tolerate(call(['vol-create-as', pool, seed, String(size), '--format', 'raw']), /exists already/i);
+    await call(['vol-upload', '--pool', pool, seed, path]);
+  });
+}
+
+async function define(call: Virsh, guest: GuestDefinition, pool: string, bridge: string): Promise<void> {
+  const hasHardware = /<domain type='kvm'/.test(await call(['capabilities']));
+  const xml = domainXml({
+    name: guest.name,
+    mac: guest.mac,
+    vcpus: guest.vcpus,
+    memoryMb: guest.memoryMb,
+    storagePool: pool,
+    disk: diskOf(guest.name),
+    seed: seedOf(guest.name),
+    bridge,
+    type: hasHardware ? 'kvm' : 'qemu',
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'svc-domain-'));
+  try {
+    const file = join(folder, 'domain.xml');
+    await writeFile(file, xml, { mode: 0o600 });
+    await call(['define', file, '--validate']);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function tolerate(work: Promise<string>, isFine: RegExp): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isFine.test(complaintOf(error))) throw error;
+  }
+}
+
+function complaintOf(error: unknown): string {
+  return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
+}

@@ -1,0 +1,75 @@
+/** Runs virsh, never through a shell: every argument is one element of an array, and what it says is plain English. */
+import { spawn } from 'node:child_process';
+import { CodedError, describeError } from '#common/errors/index.ts';
+
+/** Runs one virsh command; resolves with its standard output. */
+export type Virsh = (command: readonly string[]) => Promise<string>;
+
+const outputBytesMax = 8 * 1024 * 1024;
+const timeoutMs = 25_000;
+
+/** Complaints that the same command will always get again; anything else may be better next time. */
+const finalComplaints =
+  /error: (XML error|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
+
+/** Makes the runner for one connection. A failure is a `hypervisor.refused`, `hypervisor.failed` or `.unreachable`. */
+export function createVirsh(uri: string): Virsh {
+  return async (command) => {
+    const { code, out, err } = await run('virsh', ['-q', '-c', uri, ...command]);
+    if (code === 0) return out;
+    throw virshError(command[0]!, err);
+  };
+}
+
+/** What virsh complained about, as an error whose code says whether another attempt makes sense. */
+export function virshError(command: string, complaint: string): CodedError {
+  const text = complaint
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ' ')
+    .slice(0, 500);
+  const code = /failed to connect to the hypervisor/i.test(complaint)
+    ? 'hypervisor.unreachable'
+    : finalComplaints.test(complaint)
+      ? 'hypervisor.refused'
+      : 'hypervisor.failed';
+  return new CodedError(code, `virsh ${command}: ${text || 'failed without a word'}`, { complaint: text });
+}
+
+/** Runs a program to its end, with a limit on its time and its words. */
+export function run(
+  program: string,
+  args: readonly string[],
+  input?: string,
+): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      // The words of a translated virsh could not be told apart.
+      env: { ...process.env, LC_ALL: 'C', LANGUAGE: 'C' },
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    let out = '';
+    let err = '';
+    const gather = (piece: Buffer, isError: boolean) => {
+      if (isError) err += piece;
+      else out += piece;
+      if (out.length + err.length > outputBytesMax) child.kill('SIGKILL');
+    };
+    child.stdout.on('data', (piece: Buffer) => gather(piece, false));
+    child.stderr.on('data', (piece: Buffer) => gather(piece, true));
+    child.stdin.on('error', () => {});
+    child.on('error', (error) =>
+      reject(
+        new CodedError(
+          'hypervisor.unreachable',
+          `${program} can not be run (${describeError(error)}).`,
+          {},
+          error,
+        ),
+      ),
+    );
+    child.on('close', (code) => resolve({ code: code ?? 1, out, err }));
+    child.stdin.end(input ?? '');
+  });
+}

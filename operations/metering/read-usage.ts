@@ -1,0 +1,94 @@
+import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+import { type MonthUsage, type OveragePrice, overageCount, overageQuanta, projectCount } from './usage.ts';
+
+/** A month of one account, as its customer sees it. */
+export interface AccountUsage extends MonthUsage {
+  tenantId: number;
+  overageCount: number;
+  overageQuanta: number;
+  projectedCount: number;
+  projectedOverageQuanta: number;
+  keys: store.KeyUsage[];
+  days: store.DayUsage[];
+}
+
+/** A month of all accounts. */
+export interface FleetUsage extends Pick<MonthUsage, 'period' | 'isOpen' | 'startsAt' | 'endsAt' | 'asOf'> {
+  count: number;
+  accountCount: number;
+  /** Accounts beyond their free requests. */
+  overAccountCount: number;
+  overageQuanta: number;
+  chargedQuanta: number;
+  days: store.DayUsage[];
+  /** Most requests first. */
+  accounts: (store.FleetAccount & { overageCount: number; overageQuanta: number })[];
+}
+
+interface UsageDeps {
+  includedPerMonth: number;
+  price: OveragePrice;
+}
+
+const accountsMax = 50;
+
+/** The account's month; null for a month that has not begun. Throws `accounts.forbidden` for another's account. */
+export async function readUsage(
+  db: Queryable,
+  deps: UsageDeps,
+  actor: Actor,
+  query: { tenantId: number; period: string | null },
+): Promise<AccountUsage | null> {
+  const { tenantId } = query;
+  if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
+  const month = await store.findMonth(db, tenantId, query.period, deps.includedPerMonth);
+  if (month.startsAt > month.asOf) return null;
+  const [keys, days] = await Promise.all([
+    store.listKeyUsage(db, tenantId, month.period),
+    store.listDays(db, tenantId, month.period),
+  ]);
+  const projectedCount = projectCount(month);
+  const costOf = (count: number) => overageQuanta(overageCount(count, month.includedCount), deps.price);
+  return {
+    ...month,
+    tenantId,
+    overageCount: overageCount(month.count, month.includedCount),
+    overageQuanta: costOf(month.count),
+    projectedCount,
+    projectedOverageQuanta: costOf(projectedCount),
+    keys,
+    days,
+  };
+}
+
+/** All accounts of a month, for staff; null for a month that has not begun. */
+export async function readFleetUsage(
+  db: Queryable,
+  deps: UsageDeps,
+  actor: Actor,
+  period: string | null,
+): Promise<FleetUsage | null> {
+  requireStaff(actor);
+  const month = await store.findMonth(db, null, period, deps.includedPerMonth);
+  if (month.startsAt > month.asOf) return null;
+  const [totals, days, accounts] = await Promise.all([
+    store.sumMonth(db, month.period, deps),
+    store.listDays(db, null, month.period),
+    store.listTopAccounts(db, month.period, deps.includedPerMonth, accountsMax),
+  ]);
+  return {
+    period: month.period,
+    isOpen: month.isOpen,
+    startsAt: month.startsAt,
+    endsAt: month.endsAt,
+    asOf: month.asOf,
+    ...totals,
+    days,
+    accounts: accounts.map((account) => {
+      const over = overageCount(account.count, account.includedCount);
+      return { ...account, overageCount: over, overageQuanta: overageQuanta(over, deps.price) };
+    }),
+  };
+}

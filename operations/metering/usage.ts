@@ -1,0 +1,62 @@
+/** What requests beyond the free ones cost, and what a month is going to be. */
+
+/** Requests beyond the free ones cost `rateQuanta` for every `unitRequests` of them. */
+export interface OveragePrice {
+  unitRequests: number;
+  rateQuanta: number;
+}
+
+/** Requests beyond the free ones. */
+export function overageCount(count: number, includedCount: number): number {
+  return Math.max(0, count - includedCount);
+}
+
+/** What so many requests beyond the free ones cost altogether, rounded down to the quantum. Exact: no fraction is stored. */
+export function overageQuanta(overage: number, price: OveragePrice): number {
+  return Number((BigInt(overage) * BigInt(price.rateQuanta)) / BigInt(price.unitRequests));
+}
+
+/**
+ * The charge that is due, and the new high-water mark of charged requests.
+ *
+ * The mark moves only as far as the money pays for, so the rest is carried; and because both sums are taken from the
+ * start of the month, any schedule of charges comes to the same total.
+ */
+export function dueOverage(
+  overage: number,
+  chargedCount: number,
+  price: OveragePrice,
+): { quanta: number; chargedCount: number } {
+  const total = overageQuanta(overage, price);
+  const quanta = total - overageQuanta(Math.min(chargedCount, overage), price);
+  if (quanta <= 0) return { quanta: 0, chargedCount };
+  const rate = BigInt(price.rateQuanta);
+  const paidRequests = (BigInt(total) * BigInt(price.unitRequests) + rate - 1n) / rate;
+  return { quanta, chargedCount: Number(paidRequests) };
+}
+
+/** A month of an account. */
+export interface MonthUsage {
+  /** Such as `2025-11`. */
+  period: string;
+  /** The open month is the one that runs by the database's clock. */
+  isOpen: boolean;
+  count: number;
+  /** The live setting while the month is open, what was kept when it closed afterwards (API-8.7). */
+  includedCount: number;
+  /** Requests beyond the free ones that have been charged. */
+  chargedCount: number;
+  startsAt: Date;
+  endsAt: Date;
+  /** The database's present. */
+  asOf: Date;
+}
+
+/** A month goes on as it began; its first day counts as a whole one, or one busy minute would make millions. */
+export function projectCount(usage: MonthUsage): number {
+  if (!usage.isOpen) return usage.count;
+  const dayMs = 86_400_000;
+  const lengthMs = usage.endsAt.getTime() - usage.startsAt.getTime();
+  const elapsedMs = Math.max(dayMs, usage.asOf.getTime() - usage.startsAt.getTime());
+  return Math.max(usage.count, Math.round((usage.count * lengthMs) / elapsedMs));
+}

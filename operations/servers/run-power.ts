@@ -1,0 +1,101 @@
+/** Carries a power command out at the hypervisor, and says honestly what came of a request to halt. */
+import { emit } from '#operations/events/index.ts';
+import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import type { Job } from '#service-kit/jobs/index.ts';
+import type { ServersDeps } from './index.ts';
+import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
+import {
+  guestName,
+  type PowerCommand,
+  type PowerState,
+  powerCourse,
+  type ShutdownOutcome,
+} from './server.ts';
+import * as store from './store.ts';
+
+const haltPollMs = 1_000;
+
+interface PowerJob {
+  server_id: number;
+  action_id: number;
+  /** The guest has been asked to halt already. */
+  signalled?: boolean;
+}
+
+export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
+  const serverId = serverIdOf(job);
+  const wish = await store.findPowerWish(deps.db(), serverId);
+  if (wish === null || wish.actionId !== (job.payload as PowerJob).action_id) return;
+  await store.noteProgress(deps.db(), serverId, 10);
+  const { driver } = await hypervisorOf(deps, serverId);
+  const name = guestName(serverId);
+  const command = wish.command as PowerCommand;
+  if (command === 'shutdown') return halt(deps, job, driver, wish);
+  if (command === 'reboot') await driver.restart(name, 'acpi');
+  else if (command === 'reset') await driver.restart(name, 'reset');
+  else await driver.setPower(name, command === 'start' ? 'on' : 'off');
+  await conclude(deps, job, { powerState: powerCourse[command].to, outcome: null });
+}
+
+/**
+ * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` says that nobody looked,
+ * `timeout` that it did not halt; with `on_timeout: stop` its power is then cut.
+ */
+async function halt(
+  deps: ServersDeps,
+  job: Job,
+  driver: HypervisorDriver,
+  wish: store.PowerWish,
+): Promise<void> {
+  const name = guestName(wish.serverId);
+  if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
+  if ((await driver.readPower(name)) === 'off')
+    return conclude(deps, job, { powerState: 'stopped', outcome: 'stopped' });
+  // The observer sees to the state of a guest that nobody waits for.
+  if (wish.timeoutSeconds === 0)
+    return conclude(deps, job, { powerState: 'running', outcome: 'signal_sent' });
+  if (!(await store.isActionOlder(deps.db(), wish.serverId, wish.timeoutSeconds)))
+    return askAgain(deps, job, { signalled: true }, haltPollMs);
+  if (wish.onTimeout === 'stop') {
+    await driver.setPower(name, 'off');
+    return conclude(deps, job, { powerState: 'stopped', outcome: 'timeout' });
+  }
+  return conclude(deps, job, {
+    powerState: 'running',
+    outcome: 'timeout',
+    error: {
+      code: 'shutdown_timeout',
+      message: `The guest did not halt within ${wish.timeoutSeconds} seconds. Use stop to switch it off.`,
+    },
+  });
+}
+
+async function conclude(
+  deps: ServersDeps,
+  job: Job,
+  result: {
+    powerState: PowerState;
+    outcome: ShutdownOutcome | null;
+    error?: { code: string; message: string };
+  },
+): Promise<void> {
+  const serverId = serverIdOf(job);
+  await finish(deps, job, async (tx) => {
+    await store.updateState(tx, serverId, { powerState: result.powerState });
+    await emit(tx, { type: 'server.power_changed', serverId });
+    await endAction(tx, serverId, {
+      outcome: result.outcome,
+      ...(result.error === undefined ? {} : { error: result.error }),
+    });
+  });
+}
+
+/** The hypervisor did not obey: what the guest does now is not known. */
+export async function failPower(deps: ServersDeps, serverId: number, error: string): Promise<void> {
+  deps.reporter.error('power command failed', { server: serverId, error });
+  await inTransaction(deps, async (tx) => {
+    await store.updateState(tx, serverId, { powerState: 'unknown' });
+    const fault = { code: 'hypervisor_failed', message: 'The hypervisor did not carry the command out.' };
+    await endAction(tx, serverId, { error: fault });
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-10 writes them: lists of named policies, so
+ * that a client can tell which limit it is near. The monthly pool is not among them: it never blocks.
+ */
+import type { FastifyReply } from 'fastify';
+import { type CodedError, hasCode } from '#common/errors/index.ts';
+import type { DeployBudget } from '#operations/servers/index.ts';
+
+interface RateLimit {
+  policy: 'key' | 'deploy';
+  limit: number;
+  windowSeconds: number;
+  remaining: number;
+  /** Until there is room for one more than now. */
+  resetSeconds: number;
+}
+
+/** Adds a limit to those that the answer names. */
+export function addRateLimit(reply: FastifyReply, rate: RateLimit): void {
+  append(reply, 'ratelimit-policy', `"${rate.policy}";q=${rate.limit};w=${rate.windowSeconds}`);
+  append(reply, 'ratelimit', `"${rate.policy}";r=${rate.remaining};t=${rate.resetSeconds}`);
+}
+
+/** The account's deployments of the last hour, which are counted in durable orders and not in memory. */
+export function addDeployBudget(reply: FastifyReply, { limit, used, resetSeconds }: DeployBudget): void {
+  const remaining = Math.max(0, limit - used);
+  addRateLimit(reply, { policy: 'deploy', limit, windowSeconds: 3_600, remaining, resetSeconds });
+}
+
+/** A refusal for lack of deployments names that limit too. */
+export function addRefusedBudget(reply: FastifyReply, error: unknown): void {
+  if (hasCode(error, 'servers.deploy_rate'))
+    addDeployBudget(reply, (error as CodedError).details.deploys as DeployBudget);
+}
+
+function append(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
+}

@@ -45,7 +45,10 @@ export class Booking {
     const downPackets = words[base + Field.packets + 1]! - before.downPackets;
     if (listing && !isLast) listing.noteBooked(base, words, sums);
     const packets = upPackets + downPackets;
-    if (packets === 0) return;
+    if (packets === 0) {
+      if ((flags & Flag.inner) !== 0 && !listing) this.#bookName(base, flags);
+      return;
+    }
     const version = (words[base + Field.meta]! >> 8) & 0xff;
     listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
     const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
@@ -61,6 +64,18 @@ export class Booking {
     if (listing) return;
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
+    words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
+  }
+
+  /** A named flow inside a tunnel gets a row without bytes, when one of its ends is ours. */
+  #bookName(base: number, flags: number): void {
+    const { words } = this.#options.flows;
+    const isOurs = (flags & (Flag.lowerIsLocal | Flag.higherIsLocal)) !== 0;
+    const hasSent = words[base + Field.lastSent] !== 0 || words[base + Field.lastSent + 1] !== 0;
+    if (isOurs && hasSent && words[base + Field.name] !== 0) {
+      this.#fillShare(base, 0, 0, 0);
+      if (!this.#options.ledger.addUsage()) this.#options.onTruncated(1);
+    }
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
   }
 

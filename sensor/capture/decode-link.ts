@@ -112,6 +112,11 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
         type = view.getUint16(at + 4);
         at += 6;
         break;
+      case 0x893f: // E-tag (802.1BR)
+        if (at + 8 > end) return Verdict.dropped;
+        type = view.getUint16(at + 6);
+        at += 8;
+        break;
       case 0x8847:
       case 0x8848:
         return decodeMpls(packet, at);

@@ -20,7 +20,7 @@ import { Naming } from './naming.ts';
 import { defaultOuterNames } from './outer-names.ts';
 import { Packet, Protocol, Verdict } from './packet.ts';
 import { emptyTotals, type Totals } from './totals.ts';
-import { openTunnel } from './tunnels.ts';
+import { mayCarryPackets, openTunnel, TunnelPaths } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
 
@@ -51,6 +51,7 @@ export class Engine {
   readonly #packet = new Packet();
   readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
   readonly #scratch = new Int32Array(8);
+  readonly #tunnels: TunnelPaths;
   #local: LocalRanges;
   /** The side that sent the packet that was counted last. */
   #side = 0;
@@ -62,10 +63,12 @@ export class Engine {
     names: NameTable,
     listing: Listing | null,
     key: readonly [number, number],
+    tunnels = new TunnelPaths(),
   ) {
     this.#options = options;
     this.#names = names;
     this.#listing = listing;
+    this.#tunnels = tunnels;
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
     this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
@@ -247,15 +250,18 @@ export class Engine {
       return;
     }
     if (p.protocol === Protocol.udp) this.#naming.inspect(p, base, side, this.now);
-    if (this.#listing && depth < tunnelDepthMax) this.#lookInside(p, tunnel, depth);
+    if (depth < tunnelDepthMax && mayCarryPackets(p)) this.#lookInside(p, tunnel, depth);
   }
 
-  /** Names inside a tunnel; the flow in it has no bytes, because they count outside. */
+  /**
+   * Names inside a tunnel; the flow in it has no bytes, because they count outside. Its row in a minute has a name and
+   * no packets, and is there only when the name is known and one of its ends is local.
+   */
   #lookInside(outer: Packet, tunnel: number, depth: number): void {
     const inner = this.#inner[depth]!;
     const kind = openTunnel(outer, inner);
     if (kind === null) return;
-    const path = this.#listing!.tunnelId(tunnel, kind);
+    const path = this.#tunnels.id(tunnel, kind);
     let p = inner;
     if (inner.isFragment) {
       if (!this.#fragments.add(inner, this.now)) return;
@@ -269,9 +275,11 @@ export class Engine {
     }
     const { side } = flows;
     flows.words[base + Field.lastSeen] = this.now;
+    flows.words[base + Field.lastSent + side] = this.offsetMs;
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
-      this.#naming.onNewFlow(base, p, side, this.now, false);
+      this.#judgeSides(base);
+      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
     }
     noteState(flows.words, base, side, p);
     this.#inspect(p, base, side, path, depth + 1);

@@ -5,7 +5,7 @@
  * A flow is booked at the minute's end, when it leaves the table, and before it changes its name. What finds no room
  * is counted as truncated; the addresses have theirs by then.
  */
-import { Field, Flag, type FlowTable } from './flow-table.ts';
+import { evidenceOf, Field, Flag, type FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
 import type { BookedCounters, Listing } from './listing.ts';
 
@@ -55,10 +55,10 @@ export class Booking {
     const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
     const hasHosts = this.bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
     if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
-    this.#fillShare(base, up, down, packets);
-    // Attempts that nobody answered get at most half of the rows.
-    const isAttempt = (flags & Flag.unanswered) !== 0;
-    const mayHaveRow = !isAttempt || ledger.usageCount * 2 < usageRowsMax;
+    // What nobody answered and nothing names gets at most half of the rows, or a flood would take those of the rest.
+    const isNoise = (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
+    const mayHaveRow = !isNoise || ledger.usageCount * 2 < usageRowsMax;
+    if (mayHaveRow) this.#fillShare(base, up, down, packets);
     const hasRow = mayHaveRow && ledger.addUsage();
     if (!hasRow || !hasHosts) onTruncated(packets);
     if (listing) return;
@@ -142,7 +142,7 @@ export class Booking {
     share.clientIsLocal = (flags & (client === 0 ? Flag.lowerIsLocal : Flag.higherIsLocal)) !== 0;
     share.serverIsLocal = (flags & (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal)) !== 0;
     share.name = words[base + Field.name]! - 1;
-    share.evidence = words[base + Field.evidence]!;
+    share.evidence = evidenceOf(words, base);
     share.clientBytes = client === 0 ? up : down;
     share.serverBytes = client === 0 ? down : up;
     share.packets = packets;

@@ -72,7 +72,12 @@ export class Engine {
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
     this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
-    this.flows = new FlowTable({ flowsMax: sizes.flowsMax, key, onRemove: (base) => this.#onRemove(base) });
+    this.flows = new FlowTable({
+      flowsMax: sizes.flowsMax,
+      key,
+      keepsOrder: listing !== null,
+      onRemove: (base) => this.#onRemove(base),
+    });
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
@@ -168,7 +173,8 @@ export class Engine {
   listOpenFlows(): void {
     const { words, sums, highWater } = this.flows;
     for (let base = 0; base < highWater; base += flowWords) {
-      if ((words[base + Field.flags]! & Flag.alive) !== 0) this.#listing?.addFlow(words, sums, base);
+      if ((words[base + Field.flags]! & Flag.alive) === 0) continue;
+      this.#listing?.addFlow(words, sums, base, this.flows.serials[base / flowWords]!);
     }
   }
 
@@ -326,7 +332,8 @@ export class Engine {
   #onRemove(base: number): void {
     this.#booking.book(base, true);
     this.#naming.forget(base);
-    this.#listing?.addFlow(this.flows.words, this.flows.sums, base);
+    const { words, sums, serials } = this.flows;
+    this.#listing?.addFlow(words, sums, base, serials[base / flowWords]!);
   }
 
   #onTruncated(packets: number): void {

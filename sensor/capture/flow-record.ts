@@ -37,8 +37,8 @@ export function noteMac(words: Int32Array, base: number, side: number, p: Packet
 /** The same two sockets begin another connection: all but the sockets, their place and their owners is forgotten. */
 export function beginAgain(words: Int32Array, sums: Float64Array, base: number): void {
   words[base + Field.flags]! &= Flag.alive | Flag.lowerIsLocal | Flag.higherIsLocal | Flag.inner;
-  words[base + Field.name] = words[base + Field.evidence] = 0;
-  words.fill(0, base + Field.stream, base + Field.mac);
+  // Name, streams and the first sequence number lie side by side, and so do packets and times.
+  words.fill(0, base + Field.name, base + Field.mac);
   words.fill(0, base + Field.packets, base + Field.lastSeen);
   const sum = (base + Field.bytes) >> 1;
   sums[sum] = sums[sum + 1] = 0;

@@ -11,7 +11,7 @@ import {
   dnsNameLengths,
   dnsNames,
 } from './dns-message.ts';
-import { Field, Flag } from './flow-table.ts';
+import { evidenceOf, Field, Flag } from './flow-table.ts';
 import { KeyedTable } from './keyed-table.ts';
 import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';
@@ -127,15 +127,15 @@ export class Listing {
   }
 
   /** Lists a flow that is over, with its counters since its start. */
-  addFlow(words: Int32Array, sums: Float64Array, base: number): void {
+  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): void {
     const names = this.#seen.get(base) ?? [];
     this.#seen.delete(base);
     if (names.length === 0) {
       const name = words[base + Field.name]! - 1;
-      names.push({ evidence: name < 0 ? 0 : words[base + Field.evidence]!, name });
+      names.push({ evidence: name < 0 ? 0 : evidenceOf(words, base), name });
     }
     for (const entry of names) {
-      this.#order.push(words[base + Field.serial]!);
+      this.#order.push(serial);
       this.flows.push(this.#listFlow(words, sums, base, entry));
     }
   }

@@ -8,7 +8,7 @@
 
 import { DnsEvidence, pair } from './dns-evidence.ts';
 import { dnsAddresses, dnsChainTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
-import { Field, Flag, type FlowTable } from './flow-table.ts';
+import { evidenceOf, Field, Flag, type FlowTable, setName } from './flow-table.ts';
 import type { Listing } from './listing.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
 import { type Packet, Protocol } from './packet.ts';
@@ -175,7 +175,7 @@ export class Naming {
     this.setClient(base, side);
     listing?.addName(base, evidence, id);
     const words = this.#words;
-    const current = words[base + Field.evidence]!;
+    const current = evidenceOf(words, base);
     const isFirst = current === Evidence.none || (current === Evidence.dns && evidence !== Evidence.outer);
     const isStronger = current === Evidence.outer && evidence > Evidence.outer;
     const isRequest = evidence === Evidence.host || evidence === Evidence.connect;
@@ -183,8 +183,7 @@ export class Naming {
     if (isNextRequest && names.domain(words[base + Field.name]! - 1) !== names.domain(id)) {
       this.#options.flush(base);
     } else if (!isFirst && !isStronger) return;
-    words[base + Field.name] = id + 1;
-    words[base + Field.evidence] = evidence;
+    setName(words, base, id, evidence);
   }
 
   /** Names the flow by what `client` looked up; what the other side may have asked for says nothing about it. */
@@ -198,8 +197,7 @@ export class Naming {
     }
     const name = this.#dns.nameOf(now);
     if (name < 0) return;
-    words[base + Field.name] = name + 1;
-    words[base + Field.evidence] = Evidence.dns;
+    setName(words, base, name, Evidence.dns);
   }
 
   /** A question is remembered, an answer to one gives its client names for the addresses in it. */

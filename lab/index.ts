@@ -28,6 +28,7 @@ import { type SupervisedProcess, superviseProcess } from './world/supervise-proc
 export type { GuestAddress, GuestInput, Power } from './guests/guest-definition.ts';
 export type { Guest } from './guests/index.ts';
 export type { TruthRow } from './truth/minute-ledger.ts';
+export type { PrivateCard } from './world/private-networks.ts';
 
 export interface LabOptions {
   dataDir: string;
@@ -159,6 +160,10 @@ export function createLab(options: LabOptions): Lab {
     setPower: guests.setPower,
     restart: guests.restart,
     remove: guests.remove,
+    attachCard: guests.attachCard,
+    detachCard: guests.detachCard,
+    syncNetwork: guests.syncNetwork,
+    removeNetwork: guests.removeNetwork,
     inHypervisor,
     inGuest,
     execInHypervisor: (argv) => runTool(inHypervisor(argv)),

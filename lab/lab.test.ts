@@ -217,6 +217,7 @@ describe('a lab world', needsRoot, () => {
         { address: '203.0.113.17', prefix_length: 24, gateway: '203.0.113.1' },
         { address: '2001:db8:113::17', prefix_length: 64, gateway: '2001:db8:113::1' },
       ],
+      private_interfaces: [],
       power: 'on',
       interface: lab.get('vm-17').interface,
       namespace: lab.get('vm-17').namespace,

@@ -2,9 +2,13 @@
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
+import { networkJobs } from '#operations/networks/index.ts';
+import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
-import { createPowerObserver, createServerHoursLoop, serverJobs } from '#operations/servers/index.ts';
+import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -22,7 +26,10 @@ export function createBackground(
   const db = () => features.database.db;
   const shared = { db, clock: systemClock, reporter, claimSeconds };
   const workers = Array.from({ length: serverWorkers }, () =>
-    createJobRunner({ ...shared, handlers: serverJobs(features.serversDeps) }),
+    createJobRunner({
+      ...shared,
+      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+    }),
   );
   features.onWork(() => {
     for (const worker of workers) worker.wake();
@@ -37,8 +44,11 @@ export function createBackground(
   return [
     ...workers,
     ...notices,
-    createServerHoursLoop(loop),
+    createBillingMaintenance({ ...features, ...loop }),
+    createOrderLoop({ ...features.serversDeps, clock: systemClock }),
+    createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
+    createIdempotencyRetention(loop),
     createTrafficRetention(loop),
   ];
 }

@@ -55,6 +55,21 @@ export const operationsSettings = {
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',
   ),
+  paymentGateway: choiceSetting(
+    'SVC_PAYMENT_GATEWAY',
+    ['test', 'stripe'],
+    'test',
+    'Who charges saved cards. The test gateway takes test cards only and moves no money.',
+  ),
+  stripeSecretKey: optionalTextSetting(
+    'SVC_STRIPE_SECRET_KEY',
+    'Secret key of the Stripe account, for SVC_PAYMENT_GATEWAY=stripe.',
+  ),
+  stripeCallbackSecret: optionalTextSetting(
+    'SVC_STRIPE_CALLBACK_SECRET',
+    'Signing secret of the Stripe webhook endpoint /integrations/stripe; without it callbacks are refused and charges are looked up by time alone.',
+  ),
+  stripeUrl: httpUrlSetting('SVC_STRIPE_URL', 'https://api.stripe.com', 'Where the Stripe API is.'),
   requestsPerMinute: integerSetting(
     'SVC_API_KEY_REQUESTS_PER_MINUTE',
     120,
@@ -78,6 +93,12 @@ export const operationsSettings = {
     100,
     { min: 1, max: 1_000_000, unit: 'orders' },
     'Servers that one account may order within any hour.',
+  ),
+  networksMax: integerSetting(
+    'SVC_PRIVATE_NETWORKS_MAX',
+    10,
+    { min: 0, max: 10_000, unit: 'networks' },
+    'Private networks that one account may have.',
   ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',
@@ -133,6 +154,9 @@ export function readOperationsSettings(
       'config.invalid',
       'SVC_OPERATIONS_NOTICE_URL and SVC_OPERATIONS_NOTICE_SECRET belong together: set both or neither.',
     );
+  }
+  if (settings.paymentGateway === 'stripe' && settings.stripeSecretKey === null) {
+    throw new CodedError('config.invalid', 'SVC_PAYMENT_GATEWAY=stripe needs SVC_STRIPE_SECRET_KEY.');
   }
   return settings;
 }

@@ -11,9 +11,19 @@ import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
+import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
+import { createNetworks, type Networks, type NetworksDeps } from '#operations/networks/index.ts';
+import { createOrders, type Orders } from '#operations/orders/index.ts';
+import {
+  createGateway,
+  createPayments,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
@@ -28,13 +38,21 @@ export interface Features {
   catalog: Catalog;
   clusters: Clusters;
   hypervisors: Hypervisors;
+  idempotency: Idempotency;
   metering: Metering;
+  networks: Networks;
+  notifications: Notifications;
+  orders: Orders;
+  payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
   /** Of people in portal and console. */
   sessions: Sessions;
+  /** What the reconciliation of charges works with. */
+  paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
+  networksDeps: NetworksDeps;
   /** Set by whoever runs the jobs: tells it that there is work. */
   onWork: (listener: () => void) => void;
 }
@@ -75,15 +93,39 @@ export async function createFeatures(
   });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
+  const gateway = await createGateway(
+    {
+      gateway: settings.paymentGateway,
+      stripeSecretKey: settings.stripeSecretKey,
+      stripeCallbackSecret: settings.stripeCallbackSecret,
+      stripeUrl: settings.stripeUrl!,
+    },
+    { db, clock, reporter },
+  );
+  const paymentsDeps: PaymentsDeps = { db, gateway, reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps: NetworksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: settings.networksMax,
+    wake: () => wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps: ServersDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
+    orders,
     reporter,
-    deploysPerHour: settings.deploysPerHour,
     wake: () => wake(),
   };
   return {
@@ -92,10 +134,12 @@ export async function createFeatures(
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     apiKeys: createApiKeys({ db, pool, reporter }),
-    billing: createBilling({ db, pool }),
+    billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    clusters,
     hypervisors,
+    idempotency: createIdempotency({ db }),
+    notifications: createNotifications({ pool, channel: 'svc_operations' }),
     metering: createMetering({
       db,
       pool,
@@ -103,11 +147,15 @@ export async function createFeatures(
       includedPerMonth: settings.includedPerMonth,
       price: { unitRequests: settings.overageUnitRequests, rateQuanta: settings.overageRateQuanta },
     }),
+    orders,
+    payments,
+    paymentsDeps,
     protectTraffic: createProtectTraffic({
       db,
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    networks,
     servers: createServers(serversDeps),
     sessions: createSessions({
       db,
@@ -116,6 +164,7 @@ export async function createFeatures(
       isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     }),
     serversDeps,
+    networksDeps,
     onWork: (listener) => {
       wake = listener;
     },

@@ -16,6 +16,11 @@ export function createServer(
   features: Features,
   reporter: Reporter,
 ): Promise<HttpServer> {
+  const surfaces = {
+    ...features,
+    clock: systemClock,
+    apiFacts: { ...settings, origin: settings.publicUrl },
+  };
   return createHttpServer({
     host: settings.host,
     port: settings.port,
@@ -27,7 +32,7 @@ export function createServer(
       // The gallery is for whoever builds pages; production does not have it.
       if (settings.demoWorld) registerGallery(app);
       await registerPublic(app, {
-        ...features,
+        ...surfaces,
         isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
       });
       await registerCustomerApi(app, {
@@ -40,8 +45,8 @@ export function createServer(
         ...features,
         isDocumentationGlobal: settings.allowDocumentationAddresses,
       });
-      await registerPortal(app, { ...features, clock: systemClock });
-      await registerConsole(app, { ...features, clock: systemClock });
+      await registerPortal(app, surfaces);
+      await registerConsole(app, surfaces);
     },
   });
 }

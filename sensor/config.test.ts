@@ -8,10 +8,14 @@ test('captures are listed with their role, and the state lies in the data direct
     SVC_SENSOR_CAPTURES: 'uplink:eth0, bridge:br0',
     SVC_DATA_DIR: '/srv/data',
   });
+  const live = { kind: 'live', ringMiB: 128, method: 'auto' };
   assert.deepEqual(config.captures, [
-    { name: 'eth0', role: 'uplink', source: { kind: 'live', interfaceName: 'eth0', ringMiB: 128 } },
-    { name: 'br0', role: 'bridge', source: { kind: 'live', interfaceName: 'br0', ringMiB: 128 } },
+    { name: 'eth0', role: 'uplink', members: 1, source: { ...live, interfaceName: 'eth0' } },
+    { name: 'br0', role: 'bridge', members: 1, source: { ...live, interfaceName: 'br0' } },
   ]);
+  const shared = readSensorConfig({ SVC_SENSOR_CAPTURES: 'uplink:eth0', SVC_SENSOR_FANOUT: '2' });
+  const source = { ...live, interfaceName: 'eth0', ringMiB: 64 };
+  assert.deepEqual(shared.captures, [{ name: 'eth0', role: 'uplink', members: 2, source }]);
   assert.equal(config.stateDirectory, '/srv/data/sensor');
   assert.equal(config.spoolBytesMax, 160 * 1024 * 1024);
   assert.equal(readSensorConfig({ SVC_SENSOR_STATE_DIR: '/var/lib/s' }).stateDirectory, '/var/lib/s');

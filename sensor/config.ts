@@ -49,11 +49,23 @@ export const sensorSettings = {
     { min: 4, max: 16_384, unit: 'MiB' },
     'How large the spool may grow while the monitor is away; pending uploads take at most four fifths.',
   ),
+  captureMethod: choiceSetting(
+    'SVC_SENSOR_CAPTURE_METHOD',
+    ['auto', 'ring', 'tcpdump'],
+    'auto',
+    'How frames are captured: by the packet ring, by a tcpdump child, or by the ring where it works and else tcpdump.',
+  ),
+  fanout: integerSetting(
+    'SVC_SENSOR_FANOUT',
+    1,
+    { min: 1, max: 16 },
+    'Threads that share each interface, flow by flow; more than one where one core is not enough.',
+  ),
   ringMiB: integerSetting(
     'SVC_SENSOR_RING_MIB',
     128,
     { min: 2, max: 2048, unit: 'MiB' },
-    'Memory of the packet ring of each capture.',
+    'Memory of the packet ring of each capture; the threads of one share it.',
   ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(
@@ -83,13 +95,15 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
   if (values.captures && values.replayFile) {
     throw new CodedError('config.invalid', 'Set SVC_SENSOR_CAPTURES or SVC_SENSOR_REPLAY, not both.');
   }
-  const { ringMiB } = values;
+  const { fanout, captureMethod: method } = values;
+  const ringMiB = Math.max(2, Math.floor(values.ringMiB / fanout));
   const captures: CaptureSpec[] = values.replayFile
     ? [{ name: 'replay', role: 'uplink', source: { kind: 'replay', file: resolve(values.replayFile) } }]
     : (values.captures ?? []).map(({ name, role }) => ({
         name,
         role,
-        source: { kind: 'live', interfaceName: name, ringMiB },
+        members: fanout,
+        source: { kind: 'live', interfaceName: name, ringMiB, method },
       }));
   return {
     monitorUrl: values.monitorUrl!,

@@ -4,10 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { type Client, NotFoundError, type Server } from '#clients/typescript/index.ts';
 import { photographPages } from './testing/browser.ts';
 import { compareMinutes } from './testing/compare-minutes.ts';
 import { needsRoot } from './testing/needs-root.ts';
-import { callApi, readMinutes, type ServerView, signIn, type Visitor } from './testing/people.ts';
+import { apiOf, readMinutes, signIn, type Visitor } from './testing/people.ts';
 import { type RunningDemo, runDemo } from './testing/run-demo.ts';
 
 /** Names that the lab's clients speak or look up, as registrable domains. */
@@ -23,29 +24,23 @@ interface ApplicationView {
 
 describe('the journey of a server', needsRoot, () => {
   let demo: RunningDemo;
-  let server: ServerView;
+  let server: Server;
+  let api: Client;
   let customer: Visitor;
 
   before(async () => {
     demo = await runDemo();
     customer = await signIn(demo.file.operations_url, demo.file.customer);
+    api = apiOf(demo.file, demo.file.full_key);
   });
   after(() => demo?.stop());
-  const call = <T>(method: string, path: string, body?: object) => {
-    return callApi<T>(demo.file, demo.file.full_key, method, path, body);
-  };
 
   test('API-4.b: one call deploys a server, which becomes a guest with real addresses', async () => {
-    const body = { plan: 'kvm-1', image: 'debian-13', name: 'journey' };
-    const answer = await call<ServerView>('POST', '/servers', body);
-    assert.equal(answer.status, 201, JSON.stringify(answer.body));
-    assert.ok(answer.body.root_password);
-    server = await demo.until('the server runs', 60_000, async () => {
-      const { body: view } = await call<ServerView>('GET', `/servers/${answer.body.id}`);
-      return view.status === 'running' && view;
-    });
+    const created = await api.createServer({ plan: 'kvm-1', image: 'debian-13', name: 'journey' });
+    assert.ok(created.root_password);
+    server = await api.waitForServer(created.id, 'running', { timeoutMs: 60_000, everyMs: 250 });
     assert.deepEqual(server.public_ips.map((ip) => ip.family).sort(), [4, 6]);
-    assert.equal(server.root_password, undefined);
+    assert.ok(!('root_password' in server));
     const guest = (await demo.listGuests()).find((entry) => entry.name === `vm-${server.id}`);
     assert.equal(guest?.power, 'on');
   });
@@ -97,10 +92,9 @@ describe('the journey of a server', needsRoot, () => {
       assert.equal(foreign.status, 404, tab);
       assert.equal(foreign.status, missing.status, tab);
     }
-    const key = demo.file.other_full_key;
-    assert.equal((await callApi(demo.file, key, 'GET', `/servers/${server.id}`)).status, 404);
-    const listed = await callApi<{ servers: ServerView[] }>(demo.file, key, 'GET', '/servers');
-    assert.ok(listed.body.servers.every((entry) => entry.id !== server.id));
+    const stranger = apiOf(demo.file, demo.file.other_full_key);
+    await assert.rejects(stranger.readServer(server.id), NotFoundError);
+    for await (const entry of stranger.listServers()) assert.notEqual(entry.id, server.id);
   });
 
   test('pages show it in a real browser, in light, dark and phone width, with nothing to complain about', async () => {
@@ -131,7 +125,7 @@ describe('the journey of a server', needsRoot, () => {
       async () => (await archivedAt()) ?? null,
     );
     assert.equal(device.archived_at, null);
-    assert.ok((await call('DELETE', `/servers/${server.id}`)).status < 300);
+    await api.destroyServer(server.id);
     await demo.until('the guest is gone', 60_000, async () => {
       return (await demo.listGuests()).every((entry) => entry.name !== `vm-${server.id}`);
     });

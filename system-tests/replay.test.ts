@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { TruthRow } from '#lab/index.ts';
-import { callApi, readMinutes, type ServerView, signIn } from './testing/people.ts';
+import { apiOf, readMinutes, signIn } from './testing/people.ts';
 import { runDemo } from './testing/run-demo.ts';
 
 const truthFile = new URL('../demo/recording.truth.json', import.meta.url);
@@ -16,13 +16,11 @@ test('a server of the demo without root has the recorded traffic, exactly', asyn
   const demo = await runDemo({ isSimulated: true });
   t.after(() => demo.stop());
   const body = { plan: 'kvm-1', image: 'debian-13', name: 'replayed' };
-  const key = demo.file.full_key;
-  const made = await callApi<ServerView>(demo.file, key, 'POST', '/servers', body);
-  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const made = await apiOf(demo.file, demo.file.full_key).createServer(body);
   const customer = await signIn(demo.file.operations_url, demo.file.customer);
-  const addresses = made.body.public_ips.map((ip) => ip.address);
+  const addresses = made.public_ips.map((ip) => ip.address);
   const shown = await demo.until('two whole minutes of each address are shown', 360_000, async () => {
-    const whole = (await readMinutes(customer, made.body.id)).filter((row) => row.coverage === 1);
+    const whole = (await readMinutes(customer, made.id)).filter((row) => row.coverage === 1);
     return addresses.every((one) => whole.filter((row) => row.address === one).length >= 2) && whole;
   });
   for (const address of addresses) {

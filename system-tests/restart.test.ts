@@ -3,25 +3,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { callApi, type ServerView } from './testing/people.ts';
-import { type RunningDemo, runDemo } from './testing/run-demo.ts';
+import { apiOf } from './testing/people.ts';
+import { runDemo } from './testing/run-demo.ts';
 
 /** With root on a lab, else simulated: the promise is the same. */
 const isSimulated = process.getuid?.() !== 0;
-
-async function listServers(demo: RunningDemo): Promise<ServerView[]> {
-  const answer = await callApi<{ servers: ServerView[] }>(demo.file, demo.file.full_key, 'GET', '/servers');
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  return answer.body.servers;
-}
 
 test('a demo that was killed with a deployment under way starts again with all that was acknowledged', async (t) => {
   const first = await runDemo({ isSimulated });
   let demo = first;
   t.after(() => demo.stop());
   const body = { plan: 'kvm-1', image: 'debian-13', name: 'survivor' };
-  const made = await callApi<ServerView>(first.file, first.file.full_key, 'POST', '/servers', body);
-  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const made = await apiOf(first.file, first.file.full_key).createServer(body);
   await first.kill();
   demo = await runDemo({ isSimulated, after: first });
 
@@ -31,12 +24,13 @@ test('a demo that was killed with a deployment under way starts again with all t
     first.file.full_key,
   );
   const survivor = await demo.until('the server that was under way runs', 90_000, async () => {
-    const found = (await listServers(demo)).filter((server) => server.name === 'survivor');
+    const { servers } = await apiOf(demo.file, demo.file.full_key).listServers({ name: 'survivor' });
+    const found = servers.filter((server) => server.name === 'survivor');
     assert.equal(found.length, 1);
     return found[0]!.status === 'running' && found[0]!;
   });
-  assert.equal(survivor.id, made.body.id);
-  assert.deepEqual(survivor.public_ips, made.body.public_ips);
+  assert.equal(survivor.id, made.id);
+  assert.deepEqual(survivor.public_ips, made.public_ips);
   if (!isSimulated) {
     const guests = (await demo.listGuests()).filter((guest) => guest.name === `vm-${survivor.id}`);
     assert.deepEqual(

@@ -19,9 +19,20 @@ export interface Endpoint {
   body?: TSchema;
   /** A body may be left out. */
   isBodyOptional?: boolean;
+  /** Request headers that change what the call does. */
+  headers?: readonly ('Idempotency-Key' | 'Prefer')[];
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
-  responses: Readonly<Record<number, { description: string; schema: TSchema; headers?: readonly string[] }>>;
+  responses: Readonly<
+    Record<
+      number,
+      {
+        description: string /** Absent: an answer without a body. */;
+        schema?: TSchema;
+        headers?: readonly string[];
+      }
+    >
+  >;
   /** Reasons (or codes without one) beyond those of every call. */
   errors: readonly string[];
 }

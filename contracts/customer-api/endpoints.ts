@@ -2,7 +2,9 @@
  * Every endpoint of the customer API. The server registers its routes from this list and the OpenAPI document is made
  * of it, so what is documented, validated and served can't differ.
  */
+
 import { keyEndpoints } from './key-endpoints.ts';
+import { networkEndpoints } from './network-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
 import { tenantEndpoints } from './tenant-endpoints.ts';
 import { usageEndpoints } from './usage-endpoints.ts';
@@ -10,6 +12,7 @@ import { usageEndpoints } from './usage-endpoints.ts';
 export const endpoints = [
   ...tenantEndpoints,
   ...serverEndpoints,
+  ...networkEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,
 ] as const;

@@ -8,5 +8,6 @@ export { commonErrors, type Endpoint, type ResourceKind } from './endpoint.ts';
 export { type EndpointId, endpoints } from './endpoints.ts';
 export { type ErrorKind, errorKinds } from './errors.ts';
 export { buildOpenApi, listEndpoints } from './openapi.ts';
+export { resourceOf } from './resources.ts';
 export * as schemas from './schemas.ts';
 export { type WebhookEventType, webhookEvents } from './webhook-events.ts';

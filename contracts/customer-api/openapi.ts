@@ -8,6 +8,7 @@ import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
+import { resourceOf } from './resources.ts';
 import { ErrorAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -35,10 +36,7 @@ export function buildOpenApi(): Json {
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    tags: [
-      { name: 'v2', description: 'Current version.' },
-      { name: 'v1', description: 'Legacy version: the same calls on the default workspace.' },
-    ],
+    tags: listTags(),
     paths,
     webhooks,
     components: {
@@ -54,6 +52,12 @@ export function buildOpenApi(): Json {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a.localeCompare(b))),
     },
   };
+}
+
+function listTags(): Json[] {
+  const found = (endpoints as readonly Endpoint[]).map((endpoint) => resourceOf(endpoint.path));
+  const named = new Map(found.map((resource) => [resource.title, resource.summary]));
+  return [...named].map(([name, description]) => ({ name, description }));
 }
 
 /** One line for each endpoint: method, path, the scope that it needs, whose resources it touches. */
@@ -102,9 +106,29 @@ const headers: Record<string, Json> = {
   'WWW-Authenticate': { description: 'The scheme to use.', required: true, schema: { type: 'string' } },
   Location: { description: 'Where the new thing is.', required: true, schema: { type: 'string' } },
   ETag: { description: 'Send it back as `If-None-Match`.', required: true, schema: { type: 'string' } },
+  'Idempotent-Replayed': {
+    description: '`true` when the work was done by an earlier call with the same `Idempotency-Key`.',
+    schema: { type: 'string' },
+  },
+  'Preference-Applied': {
+    description: 'The wait that was granted, in seconds.',
+    schema: { type: 'string' },
+  },
   Link: {
     description:
       'The next page, as `rel="next"`; in v1 also the same call in v2, as `rel="successor-version"`.',
+    schema: { type: 'string' },
+  },
+};
+/** Headers that a caller may send. */
+const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
+  'Idempotency-Key': {
+    description:
+      'A name of your choosing for this request, such as a UUID. Repeated within 24 hours it does its work once: the answer comes again, with `Idempotent-Replayed: true`.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  Prefer: {
+    description: '`wait=N`: answer when it has finished, or after N seconds, at most 30.',
     schema: { type: 'string' },
   },
 };
@@ -119,7 +143,9 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     responses[status] = {
       description: response.description,
       headers: referHeaders([...counted, ...(response.headers ?? [])]),
-      content: { 'application/json': { schema: refer(response.schema, schemas) } },
+      ...(response.schema
+        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        : {}),
     };
   }
   if (endpoint.method === 'GET') {
@@ -133,7 +159,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
   }
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,
-    tags: [version],
+    tags: [resourceOf(endpoint.path).title],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
@@ -172,6 +198,8 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
       ...(resource ? { 'x-resource': resource } : {}),
     });
   }
+  for (const name of endpoint.headers ?? [])
+    parameters.push({ name, in: 'header', required: false, ...requestHeaders[name] });
   if (version === 'v2' && endpoint.selectsTenant) {
     const {
       description,

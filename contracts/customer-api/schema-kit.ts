@@ -66,6 +66,12 @@ export const ErrorAnswer = Type.Object(
       request_id: Type.String(),
       retryable: Type.Boolean(),
       doc_url: Type.String(),
+      order_id: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Of a 402: the order that was not paid.' }),
+      ),
+      payment_attempt_id: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Of a 402: the charge, absent when there was none.' }),
+      ),
       details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
       fields: Type.Optional(
         Type.Array(

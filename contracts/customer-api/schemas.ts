@@ -1,5 +1,7 @@
 /** Every body of the customer API, by the name of its schema. */
+
 export * from './key-schemas.ts';
+export * from './network-schemas.ts';
 export * from './schema-kit.ts';
 export * from './server-schemas.ts';
 export * from './tenant-schemas.ts';

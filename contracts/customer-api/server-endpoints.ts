@@ -5,13 +5,18 @@ import {
   CreatedServer,
   CreateServerRequest,
   ListServersQuery,
+  ReadServerQuery,
   Server,
   ServerAction,
   ServerActionList,
+  ServerForecast,
   ServerList,
+  UpdateServerRequest,
 } from './server-schemas.ts';
 
 const onServer = { id: 'server' } as const;
+/** Reasons of a call that may carry an `Idempotency-Key`. */
+const idempotencyErrors = ['invalid_header', 'idempotency_key_reused', 'idempotency_in_progress'];
 
 /** Servers and their actions. */
 export const serverEndpoints = [
@@ -37,20 +42,33 @@ export const serverEndpoints = [
     versions: both,
     summary: 'Deploy a server',
     description:
-      'Orders one hourly-billed server and starts provisioning at once. Every call is a new order. The answer is the only one that carries `root_password`. Poll the server until its `status` is `running`.',
+      'Orders one hourly-billed server and starts provisioning at once. Every call is a new order, unless an `Idempotency-Key` says that it is the same one. The answer is the only one that carries `root_password`. Read the server with `wait_for=status:running` until it runs.',
     params: {},
     body: CreateServerRequest,
+    headers: ['Idempotency-Key'],
     selectsTenant: true,
     responses: {
-      201: { description: 'The server, queued.', schema: CreatedServer, headers: ['Location'] },
+      200: { description: 'What would happen, with `dry_run`.', schema: ServerForecast },
+      201: {
+        description: 'The server, queued.',
+        schema: CreatedServer,
+        headers: ['Location', 'Idempotent-Replayed'],
+      },
     },
     errors: [
       ...bodyErrors,
       'billing_cycle_not_supported',
+      'not_found',
+      'ip_in_use',
+      'limit_exceeded',
       'credit_required',
+      'charge_declined',
+      'charge_unconfirmed',
       'read_only_key',
       'deploy_rate',
       'capacity_unavailable',
+      ...idempotencyErrors,
+      'not_found',
     ],
   },
   {
@@ -59,11 +77,30 @@ export const serverEndpoints = [
     path: '/servers/{id}',
     versions: both,
     summary: 'Read a server',
-    description: 'One server of the workspace.',
+    description:
+      'One server of the workspace. With `wait_for` the answer comes when the server has got there, so that one call takes the place of many.',
     params: onServer,
+    query: ReadServerQuery,
+    headers: ['Prefer'],
     selectsTenant: true,
-    responses: ok(Server, 'The server.'),
-    errors: ['not_found'],
+    responses: {
+      200: { description: 'The server.', schema: Server, headers: ['ETag', 'Preference-Applied'] },
+    },
+    errors: ['not_found', 'invalid_fields'],
+  },
+  {
+    id: 'updateServer',
+    method: 'PATCH',
+    path: '/servers/{id}',
+    versions: both,
+    summary: 'Rename or label a server',
+    description:
+      'Changes what is given and leaves the rest. Labels are merged; null takes one away. The guest itself is not touched.',
+    params: onServer,
+    body: UpdateServerRequest,
+    selectsTenant: true,
+    responses: { 200: { description: 'The server.', schema: Server } },
+    errors: [...bodyErrors, 'not_found', 'read_only_key'],
   },
   {
     id: 'destroyServer',
@@ -102,10 +139,19 @@ export const serverEndpoints = [
       '`shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`.',
     params: onServer,
     body: ActionRequest,
+    headers: ['Idempotency-Key', 'Prefer'],
     selectsTenant: true,
     responses: {
-      200: { description: 'It was so already.', schema: ServerAction },
-      202: { description: 'The action, queued.', schema: ServerAction },
+      200: {
+        description: 'It has finished, or it was so already.',
+        schema: ServerAction,
+        headers: ['Idempotent-Replayed', 'Preference-Applied'],
+      },
+      202: {
+        description: 'The action, queued or running.',
+        schema: ServerAction,
+        headers: ['Idempotent-Replayed', 'Preference-Applied'],
+      },
     },
     errors: [
       ...bodyErrors,
@@ -114,6 +160,23 @@ export const serverEndpoints = [
       'read_only_key',
       'server_busy',
       'server_not_ready',
+      ...idempotencyErrors,
     ],
+  },
+  {
+    id: 'readAction',
+    method: 'GET',
+    path: '/actions/{id}',
+    versions: both,
+    summary: 'Read an action',
+    description:
+      'One action, also of a server that is gone by now. With `Prefer: wait=N` the answer comes when it has finished.',
+    params: { id: 'action' },
+    headers: ['Prefer'],
+    selectsTenant: true,
+    responses: {
+      200: { description: 'The action.', schema: ServerAction, headers: ['ETag', 'Preference-Applied'] },
+    },
+    errors: ['not_found'],
   },
 ] as const satisfies readonly Endpoint[];

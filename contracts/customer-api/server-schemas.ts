@@ -1,5 +1,6 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
+import { PrivateNetworkAttachment } from './network-schemas.ts';
 import {
   Id,
   Labels,
@@ -35,7 +36,12 @@ export const ServerAction = Type.Object(
     status: OneOf(['queued', 'running', 'success', 'error']),
     progress: Type.Integer({ minimum: 0, maximum: 100, description: 'Percent.' }),
     changed: Type.Boolean({ description: 'False when the server was in the wanted state already.' }),
-    outcome: Nullable(Type.String({ description: 'Of a shutdown: `stopped`.' })),
+    outcome: Nullable(
+      OneOf(
+        ['stopped', 'signal_sent', 'timeout'],
+        'Of a shutdown: the guest halted, it was asked to and nobody looked, it did not halt in its time.',
+      ),
+    ),
     requested_by_key: Nullable(Type.String()),
     created_at: Moment,
     started_at: Nullable(Moment),
@@ -53,17 +59,6 @@ const PublicIp = Type.Object({
   gateway: Type.String(),
   primary: Type.Boolean(),
   reverse_dns: Nullable(Type.String()),
-});
-
-const PrivateNetworkAttachment = Type.Object({
-  network_id: Id,
-  name: Type.String(),
-  cidr: Type.String(),
-  ip: Type.String(),
-  mac_address: Type.String(),
-  state: OneOf(['attaching', 'attached', 'detaching', 'error']),
-  is_last_interface: Type.Boolean(),
-  attached_at: Nullable(Moment),
 });
 
 const serverFields = {
@@ -118,7 +113,8 @@ export const CreatedServer = Type.Object(
   {
     ...serverFields,
     root_password: Type.String({
-      description: 'Only in this answer; it is not stored anywhere that could be asked for it again.',
+      description:
+        'Only in this answer, and in its replays to the same key under the same `Idempotency-Key` within 24 hours.',
     }),
   },
   { title: 'CreatedServer' },
@@ -153,13 +149,80 @@ export const CreateServerRequest = Type.Object(
       }),
     ),
     user_data: Type.Optional(Type.String({ maxLength: 65_536 })),
+    network_id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        'x-resource': 'network',
+        description:
+          'One existing private network of the workspace and location, joined from the first boot on.',
+      }),
+    ),
+    network_ip: Type.Optional(
+      Type.String({ maxLength: 15, description: 'Its address there; absent: the lowest free one.' }),
+    ),
+    public_ip: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: '`false`: no public address; reached through `network_id`, which is then required.',
+      }),
+    ),
     labels: Type.Optional(Labels),
     billing_cycle: Type.Optional(Type.String({ description: '`hourly`, which is also what absence means.' })),
+    dry_run: Type.Optional(
+      Type.Boolean({
+        description: 'Says in a 200 what the call would do and cost, and does nothing; takes no deployment.',
+      }),
+    ),
     tenant: Type.Optional(TenantSelector),
   },
   { title: 'CreateServerRequest', additionalProperties: false },
 );
 export type CreateServerRequest = Static<typeof CreateServerRequest>;
+
+/** What a create with `dry_run` is answered. */
+export const ServerForecast = Type.Object(
+  {
+    would_create: Type.Boolean(),
+    eligible: Type.Boolean({ description: 'Whether the account may deploy this plan.' }),
+    reason: Nullable(
+      Type.String({ description: 'Why it would not be created, as the real call would say it.' }),
+    ),
+    due_now: Nullable(
+      Type.String({ description: 'What the saved card would be charged; it becomes credit.' }),
+    ),
+    price_hourly: Money,
+    price_monthly_cap: Money,
+    currency: Type.String(),
+    credit_after_first_day: Nullable(
+      Type.String({ description: 'Decimal text; what would be left when nothing else is charged.' }),
+    ),
+  },
+  { title: 'ServerForecast' },
+);
+export type ServerForecast = Static<typeof ServerForecast>;
+
+export const UpdateServerRequest = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^\\S(.*\\S)?$' })),
+    hostname: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$',
+        description: 'As it is shown here; the guest itself is not touched.',
+      }),
+    ),
+    labels: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
+        Nullable(Type.String({ maxLength: 255 })),
+        { additionalProperties: false, description: 'Merged into what there is; null takes a label away.' },
+      ),
+    ),
+    tenant: Type.Optional(TenantSelector),
+  },
+  { title: 'UpdateServerRequest', additionalProperties: false },
+);
+export type UpdateServerRequest = Static<typeof UpdateServerRequest>;
 
 export const ActionRequest = Type.Object(
   {
@@ -167,6 +230,19 @@ export const ActionRequest = Type.Object(
       description:
         '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset).',
     }),
+    timeout_s: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 3_600,
+        description: 'Of a shutdown: how long the guest may take, 120 where absent; 0 only asks it.',
+      }),
+    ),
+    on_timeout: Type.Optional(
+      OneOf(
+        ['fail', 'stop'],
+        'Of a shutdown: what comes when the guest did not halt; `stop` cuts its power.',
+      ),
+    ),
     tenant: Type.Optional(TenantSelector),
   },
   { title: 'ActionRequest', additionalProperties: false },
@@ -179,10 +255,35 @@ export const ListServersQuery = Type.Object(
     name: Type.Optional(Type.String({ maxLength: 64 })),
     plan: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
     location: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
-    sort: Type.Optional(OneOf(['created_at', '-created_at'])),
+    network_id: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Servers on this private network.', 'x-resource': 'network' }),
+    ),
+    label: Type.Optional(
+      Type.String({
+        maxLength: 1_000,
+        description:
+          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold.',
+      }),
+    ),
+    created_after: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339.' })),
+    sort: Type.Optional(OneOf(['created_at', '-created_at', 'name', '-name'])),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+    cursor: Type.Optional(Type.String({ maxLength: 600 })),
   },
   { additionalProperties: false },
 );
 export type ListServersQuery = Static<typeof ListServersQuery>;
+
+export const ReadServerQuery = Type.Object(
+  {
+    wait_for: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description:
+          'Such as `status:running`: answers when the server has that status, when it has failed, or after 30 seconds (`Prefer: wait=N` shortens that).',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ReadServerQuery = Static<typeof ReadServerQuery>;

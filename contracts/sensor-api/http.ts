@@ -37,6 +37,9 @@ export const SensorPlan = Type.Object({
     maxItems: 128,
     description: 'Decide which endpoint is local, nothing else.',
   }),
+  live_version: Type.Optional(
+    Type.Literal(1, { description: 'The monitor takes live windows; missing from older ones.' }),
+  ),
   protected_targets: Type.Array(Type.String(), {
     maxItems: 4096,
     description: 'Exact addresses of live allocations.',

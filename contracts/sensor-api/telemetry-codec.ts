@@ -20,7 +20,6 @@ import {
   type TelemetryGap,
   type TelemetryHost,
   type TelemetryMinute,
-  type TelemetryTotals,
   type TelemetryUpload,
   telemetryContractVersion,
 } from './telemetry.ts';
@@ -30,10 +29,11 @@ import {
   CaptureRole,
   type Gap as GapMessage,
   GapSchema,
-  InterfaceTotalsSchema,
   MetricPointSchema,
   TelemetryUploadSchema,
 } from './telemetry_pb.js';
+import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
+import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { decodeUsage, encodeUsage } from './telemetry-usage.ts';
 import {
   boundedList,
@@ -42,11 +42,11 @@ import {
   countOf,
   malformed,
   plainText,
+  uuidShape,
 } from './telemetry-values.ts';
 
 export * from './telemetry.ts';
 
-const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const roleToWire = { uplink: CaptureRole.UPLINK, bridge: CaptureRole.BRIDGE } as const;
 /** The last minute a sensor may name: the year 9999 still fits every database's timestamp. */
 const lastMinute = 253_402_300_740;
@@ -61,6 +61,7 @@ export function encodeUpload(upload: TelemetryUpload): Uint8Array {
       sequence: BigInt(upload.sequence),
       sensorVersion: upload.sensorVersion,
       minutes: upload.minutes.map(encodeMinute),
+      ...(upload.inventory ? { inventory: encodeInventory(upload.inventory) } : {}),
       gaps: upload.gaps.map((gap) =>
         create(GapSchema, {
           fromMinute: BigInt(gap.fromMinute),
@@ -93,6 +94,7 @@ export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
     sensorVersion: plainText(message.sensorVersion, 32, 'sensor_version'),
     minutes: boundedList(message.minutes, captureMinutesMax, 'minutes').map(decodeMinute),
     gaps: boundedList(message.gaps, gapsMax, 'gaps').map(decodeGap),
+    ...(message.inventory ? { inventory: decodeInventory(message.inventory) } : {}),
   };
   const seen = new Set<string>();
   for (const { minute, capture } of upload.minutes) {
@@ -152,21 +154,12 @@ function tooLarge(): CodedError {
 }
 
 function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
-  const totals = minute.totals;
   return create(CaptureMinuteSchema, {
     minute: BigInt(minute.minute),
     capture: minute.capture,
     role: roleToWire[minute.role],
     observedMs: Math.round(minute.observedMs),
-    totals: create(InterfaceTotalsSchema, {
-      packets: BigInt(totals.packets),
-      ipPackets: BigInt(totals.ipPackets),
-      ipBytes: BigInt(totals.ipBytes),
-      nonIpPackets: BigInt(totals.nonIpPackets),
-      parserDropped: BigInt(totals.parserDropped),
-      kernelDropped: BigInt(totals.kernelDropped),
-      detailTruncated: BigInt(totals.detailTruncated),
-    }),
+    totals: encodeTotals(minute.totals),
     // The monitor attributes traffic to local addresses only; remote ones live in the usage rows.
     hosts: minute.hosts
       .filter((host) => host.isLocal)
@@ -192,19 +185,7 @@ function decodeMinute(message: CaptureMinuteMessage): TelemetryMinute {
   if (capture === '') throw malformed('capture of a minute is blank');
   if (message.observedMs > 60_000) throw malformed('observed_ms is over 60000');
   if (!message.totals) throw malformed('totals are missing');
-  const wire = message.totals;
-  const totals: TelemetryTotals = {
-    packets: countOf(wire.packets, 'totals.packets'),
-    ipPackets: countOf(wire.ipPackets, 'totals.ip_packets'),
-    ipBytes: countOf(wire.ipBytes, 'totals.ip_bytes'),
-    nonIpPackets: countOf(wire.nonIpPackets, 'totals.non_ip_packets'),
-    parserDropped: countOf(wire.parserDropped, 'totals.parser_dropped'),
-    kernelDropped: countOf(wire.kernelDropped, 'totals.kernel_dropped'),
-    detailTruncated: countOf(wire.detailTruncated, 'totals.detail_truncated'),
-  };
-  if (totals.packets !== totals.ipPackets + totals.nonIpPackets + totals.parserDropped) {
-    throw malformed('totals.packets is not ip_packets + non_ip_packets + parser_dropped');
-  }
+  const totals = decodeTotals(message.totals);
   const hosts: TelemetryHost[] = boundedList(message.hosts, hostsMax, 'hosts').map((point) => ({
     address: canonicalAddressText(point.address, 'hosts.address'),
     isLocal: true,

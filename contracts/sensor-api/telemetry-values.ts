@@ -5,6 +5,9 @@ import { canonicalAddress } from '#common/ip/index.ts';
 /** Longest name or device key on the wire, in UTF-16 units; DNS names end at 253. */
 export const textMax = 255;
 
+/** A UUID in canonical text. */
+export const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.
 const controls = /[\u0000-\u001f\u007f-\u009f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.

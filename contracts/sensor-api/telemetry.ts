@@ -14,6 +14,10 @@ export const captureMinutesMax = 64;
 export const hostsMax = 65_536;
 /** Gap records of one upload. */
 export const gapsMax = 4096;
+/** Interfaces and neighbours of one inventory, addresses of one interface. */
+export const interfacesMax = 1024;
+export const neighboursMax = 4096;
+export const interfaceAddressesMax = 64;
 /** Characters of a capture's name. */
 export const captureNameMax = 64;
 
@@ -36,6 +40,8 @@ export interface TelemetryUpload {
   sensorVersion: string;
   minutes: TelemetryMinute[];
   gaps: TelemetryGap[];
+  /** The host's interfaces and neighbours; older sensors send none. */
+  inventory?: HostInventory;
 }
 
 /** What one capture saw in one UTC minute. */
@@ -62,6 +68,8 @@ export interface TelemetryTotals {
   parserDropped: number;
   kernelDropped: number;
   detailTruncated: number;
+  /** Frames merged by offload out of an unknown number of packets; where there are any, `packets` is too low. */
+  mergedFrames?: number;
 }
 
 export interface TelemetryHost {
@@ -113,4 +121,42 @@ export interface TelemetryGap {
   /** Blank: every capture of the sensor. */
   capture: string;
   reason: GapReason;
+}
+
+/** What the host's network consists of. */
+export interface HostInventory {
+  observedAtMs: number;
+  interfaces: HostInterface[];
+  neighbours: HostNeighbour[];
+  /** What found no room. */
+  interfacesLeftOut: number;
+  neighboursLeftOut: number;
+}
+
+export interface HostInterface {
+  name: string;
+  index: number;
+  /** Lower-case pairs joined by colons; blank where it has none. */
+  mac: string;
+  /** What the kernel calls it: bridge, vlan, veth, tun, …; blank for a plain device. */
+  kind: string;
+  isUp: boolean;
+  mtu: number;
+  /** The bridge or bond that it is a member of, blank for none. */
+  master: string;
+  /** The interface below a VLAN interface and the tag; blank and 0 for others. */
+  parent: string;
+  vlan: number;
+  /** Prefixes such as `192.0.2.1/24`. */
+  addresses: string[];
+}
+
+/** A MAC that the host's kernel knows on a segment. */
+export interface HostNeighbour {
+  /** The interface, or `bridge.vlan`, as in device keys. */
+  segment: string;
+  mac: string;
+  /** Canonical text; blank: only the bridge's forwarding table knows it. */
+  address: string;
+  isRouter: boolean;
 }

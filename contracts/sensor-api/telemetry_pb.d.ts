@@ -53,6 +53,13 @@ export declare type TelemetryUpload = Message<"svc.sensor.v1.TelemetryUpload"> &
    * @generated from field: repeated svc.sensor.v1.Gap gaps = 6;
    */
   gaps: Gap[];
+
+  /**
+   * The host's interfaces and neighbours when these minutes were committed. Missing from older sensors.
+   *
+   * @generated from field: svc.sensor.v1.HostInventory inventory = 7;
+   */
+  inventory?: HostInventory | undefined;
 };
 
 /**
@@ -157,6 +164,13 @@ export declare type InterfaceTotals = Message<"svc.sensor.v1.InterfaceTotals"> &
    * @generated from field: uint64 detail_truncated = 7;
    */
   detailTruncated: bigint;
+
+  /**
+   * Frames that offload merged out of an unknown number of packets; each counts as one.
+   *
+   * @generated from field: uint64 merged_frames = 8;
+   */
+  mergedFrames: bigint;
 };
 
 /**
@@ -329,6 +343,154 @@ export declare type Gap = Message<"svc.sensor.v1.Gap"> & {
  * Use `create(GapSchema)` to create a new message.
  */
 export declare const GapSchema: GenMessage<Gap>;
+
+/**
+ * What the host's network consists of. Bounded; what found no room is counted.
+ *
+ * @generated from message svc.sensor.v1.HostInventory
+ */
+export declare type HostInventory = Message<"svc.sensor.v1.HostInventory"> & {
+  /**
+   * Unix milliseconds.
+   *
+   * @generated from field: int64 observed_at = 1;
+   */
+  observedAt: bigint;
+
+  /**
+   * @generated from field: repeated svc.sensor.v1.HostInterface interfaces = 2;
+   */
+  interfaces: HostInterface[];
+
+  /**
+   * @generated from field: repeated svc.sensor.v1.Neighbour neighbours = 3;
+   */
+  neighbours: Neighbour[];
+
+  /**
+   * @generated from field: uint32 interfaces_left_out = 4;
+   */
+  interfacesLeftOut: number;
+
+  /**
+   * @generated from field: uint32 neighbours_left_out = 5;
+   */
+  neighboursLeftOut: number;
+};
+
+/**
+ * Describes the message svc.sensor.v1.HostInventory.
+ * Use `create(HostInventorySchema)` to create a new message.
+ */
+export declare const HostInventorySchema: GenMessage<HostInventory>;
+
+/**
+ * @generated from message svc.sensor.v1.HostInterface
+ */
+export declare type HostInterface = Message<"svc.sensor.v1.HostInterface"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: uint32 index = 2;
+   */
+  index: number;
+
+  /**
+   * Lower-case pairs joined by colons; blank where it has none.
+   *
+   * @generated from field: string mac = 3;
+   */
+  mac: string;
+
+  /**
+   * What the kernel calls it: bridge, vlan, veth, tun, bond, …; blank for a plain device.
+   *
+   * @generated from field: string kind = 4;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: bool is_up = 5;
+   */
+  isUp: boolean;
+
+  /**
+   * @generated from field: uint32 mtu = 6;
+   */
+  mtu: number;
+
+  /**
+   * The bridge or bond that it is a member of, blank for none.
+   *
+   * @generated from field: string master = 7;
+   */
+  master: string;
+
+  /**
+   * The interface below a VLAN interface and the tag; blank and 0 for others.
+   *
+   * @generated from field: string parent = 8;
+   */
+  parent: string;
+
+  /**
+   * @generated from field: uint32 vlan = 9;
+   */
+  vlan: number;
+
+  /**
+   * Prefixes such as 192.0.2.1/24.
+   *
+   * @generated from field: repeated string addresses = 10;
+   */
+  addresses: string[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.HostInterface.
+ * Use `create(HostInterfaceSchema)` to create a new message.
+ */
+export declare const HostInterfaceSchema: GenMessage<HostInterface>;
+
+/**
+ * A MAC that the host's kernel knows on a segment.
+ *
+ * @generated from message svc.sensor.v1.Neighbour
+ */
+export declare type Neighbour = Message<"svc.sensor.v1.Neighbour"> & {
+  /**
+   * The interface, or `bridge.vlan`, as in device keys.
+   *
+   * @generated from field: string segment = 1;
+   */
+  segment: string;
+
+  /**
+   * @generated from field: string mac = 2;
+   */
+  mac: string;
+
+  /**
+   * Blank: only the bridge's forwarding table knows it.
+   *
+   * @generated from field: string address = 3;
+   */
+  address: string;
+
+  /**
+   * @generated from field: bool is_router = 4;
+   */
+  isRouter: boolean;
+};
+
+/**
+ * Describes the message svc.sensor.v1.Neighbour.
+ * Use `create(NeighbourSchema)` to create a new message.
+ */
+export declare const NeighbourSchema: GenMessage<Neighbour>;
 
 /**
  * @generated from enum svc.sensor.v1.CaptureRole

@@ -3,12 +3,14 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import { type GuestInput, invalid } from '../guests/guest-definition.ts';
+import { invalid } from '../guests/check-body.ts';
+import type { GuestInput } from '../guests/guest-definition.ts';
 import type { Guest, Guests } from '../guests/index.ts';
+import type { PrivateCard } from '../world/private-networks.ts';
 
 export interface ControlServer {
   start(): Promise<void>;
@@ -28,18 +30,34 @@ const bodyBytesMax = 64 * 1024;
 
 const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
 const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
+const cardFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
+const CardBody = Type.Object(cardFields, { additionalProperties: false });
+const DetachBody = Type.Object({ mac: Type.String() }, { additionalProperties: false });
+const NetworkBody = Type.Object(
+  {
+    members: Type.Array(
+      Type.Object({ guest: Type.String(), ...cardFields }, { additionalProperties: false }),
+    ),
+  },
+  { additionalProperties: false },
+);
 const GuestBody = Type.Object(
   {
-    mac: Type.String(),
-    addresses: Type.Array(
-      Type.Object(
-        {
-          address: Type.String(),
-          prefix_length: Type.Optional(Type.Integer()),
-          gateway: Type.Optional(Type.String()),
-        },
-        { additionalProperties: false },
+    mac: Type.Optional(Type.String()),
+    addresses: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            address: Type.String(),
+            prefix_length: Type.Optional(Type.Integer()),
+            gateway: Type.Optional(Type.String()),
+          },
+          { additionalProperties: false },
+        ),
       ),
+    ),
+    private_interfaces: Type.Optional(
+      Type.Array(Type.Object({ network: Type.Integer(), ...cardFields }, { additionalProperties: false })),
     ),
     power: Type.Optional(Power),
   },
@@ -96,7 +114,7 @@ async function answerCall(
   body: unknown,
 ): Promise<Answer> {
   const path = decodePath(url);
-  const call = `${method} /${path.map((part, i) => (i === 1 && path[0] === 'guests' ? '{name}' : part)).join('/')}`;
+  const call = `${method} /${nameParts(path).join('/')}`;
   const name = path[1] ?? '';
   const { guests } = deps;
   switch (call) {
@@ -127,8 +145,54 @@ async function answerCall(
       await guests.remove(name);
       return { status: 204, body: undefined };
     default:
+      return answerNetworkCall(guests, call, { method, url, path, body });
+  }
+}
+
+/** The calls about private networks. */
+async function answerNetworkCall(
+  guests: Guests,
+  call: string,
+  { method, url, path, body }: { method: string; url: string; path: string[]; body: unknown },
+): Promise<Answer> {
+  const name = path[1] ?? '';
+  const network = Number(path.at(-1));
+  switch (call) {
+    case 'PUT /guests/{name}/networks/{id}':
+      await guests.attachCard(name, toCard(network, checkBody(CardBody, body)));
+      return { status: 200, body: toWire(guests.get(name)) };
+    case 'DELETE /guests/{name}/networks/{id}':
+      await guests.detachCard(name, network, checkBody(DetachBody, body).mac);
+      return { status: 204, body: undefined };
+    case 'PUT /networks/{id}': {
+      const { members } = checkBody(NetworkBody, body);
+      await guests.syncNetwork(
+        network,
+        members.map((member) => ({ guest: member.guest, card: toCard(network, member) })),
+      );
+      return { status: 200, body: { network, members: members.length } };
+    }
+    case 'DELETE /networks/{id}':
+      await guests.removeNetwork(network);
+      return { status: 204, body: undefined };
+    default:
       throw new CodedError('lab.call_unknown', `There is no ${method} ${url} here`);
   }
+}
+
+/** The path with what names a guest or a network replaced by its kind. */
+function nameParts(path: readonly string[]): string[] {
+  return path.map((part, i) => {
+    if (i === 1 && path[0] === 'guests') return '{name}';
+    const isNetwork = path[i - 1] === 'networks' && /^[1-9]\d{0,11}$/.test(part);
+    return isNetwork ? '{id}' : part;
+  });
+}
+
+function checkBody<T extends TSchema>(schema: T, body: unknown): Static<T> {
+  if (Value.Check(schema, body)) return body as Static<T>;
+  const first = Value.Errors(schema, body)[0];
+  throw invalid(`The body${first?.instancePath ?? ''} ${first?.message ?? 'is not as documented'}`);
 }
 
 function decodePath(url: string): string[] {
@@ -140,20 +204,22 @@ function decodePath(url: string): string[] {
 }
 
 function readGuestBody(name: string, body: unknown): GuestInput {
-  if (!Value.Check(GuestBody, body)) {
-    const first = Value.Errors(GuestBody, body)[0];
-    throw invalid(`The body${first?.instancePath ?? ''} ${first?.message ?? 'must be a guest'}`);
-  }
+  const { mac, addresses, private_interfaces: cards, power } = checkBody(GuestBody, body);
   return {
     name,
-    mac: body.mac,
-    addresses: body.addresses.map((entry) => ({
+    mac: mac ?? null,
+    addresses: (addresses ?? []).map((entry) => ({
       address: entry.address,
       ...(entry.prefix_length === undefined ? {} : { prefixLength: entry.prefix_length }),
       ...(entry.gateway === undefined ? {} : { gateway: entry.gateway }),
     })),
-    ...(body.power === undefined ? {} : { power: body.power }),
+    cards: (cards ?? []).map((entry) => toCard(entry.network, entry)),
+    ...(power === undefined ? {} : { power }),
   };
+}
+
+function toCard(network: number, body: Static<typeof CardBody>): PrivateCard {
+  return { network, mac: body.mac, address: body.address, prefixLength: body.prefix_length };
 }
 
 function toWire(guest: Guest): object {
@@ -164,6 +230,12 @@ function toWire(guest: Guest): object {
       address: entry.address,
       prefix_length: entry.prefixLength,
       gateway: entry.gateway,
+    })),
+    private_interfaces: guest.cards.map((card) => ({
+      network: card.network,
+      mac: card.mac,
+      address: card.address,
+      prefix_length: card.prefixLength,
     })),
     power: guest.power,
     interface: guest.interface,
@@ -199,6 +271,7 @@ const statuses: Readonly<Record<string, number>> = {
   'lab.guest_differs': 409,
   'lab.address_taken': 409,
   'lab.mac_taken': 409,
+  'lab.network_in_use': 409,
 };
 
 function describeFailure(error: unknown): Answer {
@@ -215,11 +288,13 @@ export function callControl(
   body?: object,
 ): Promise<{ status: number; body: unknown }> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json' };
+    const text = body === undefined ? '' : JSON.stringify(body);
+    // Named always: a DELETE's body would go out without any mark of its length.
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
     const request = httpRequest({ socketPath: socket, method, path, headers, agent: false }, (response) => {
       readBody(response).then((answer) => resolve({ status: response.statusCode!, body: answer }), reject);
     });
     request.on('error', reject);
-    request.end(body && JSON.stringify(body));
+    request.end(text);
   });
 }

@@ -3,15 +3,16 @@ import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
 
-const good: GuestInput = {
+const good = {
   name: 'vm-17',
   mac: '52:54:00:5e:00:11',
   addresses: [{ address: '203.0.113.17' }, { address: '2001:DB8:113::17' }],
-};
+} satisfies GuestInput;
 
 test('what a guest leaves out is taken from its network, in canonical spelling', () => {
   assert.deepEqual(defineGuest(good), {
     ...good,
+    cards: [],
     power: 'on',
     addresses: [
       { address: '203.0.113.17', prefixLength: 24, gateway: '203.0.113.1' },

@@ -1,7 +1,9 @@
 /** A guest as a driver defines it: parsing of untrusted bodies, with sentences that say what to mend. */
-import { CodedError } from '#common/errors/index.ts';
 import { canonicalAddress } from '#common/ip/index.ts';
-import { findLanNetwork, lanNetworks, macs } from '../world/networks.ts';
+import { findLanNetwork, lanNetworks } from '../world/networks.ts';
+import type { PrivateCard } from '../world/private-networks.ts';
+import { invalid, unicastMac } from './check-body.ts';
+import { defineCard } from './private-cards.ts';
 
 export type Power = 'on' | 'off';
 
@@ -14,23 +16,25 @@ export interface GuestAddress {
 
 export interface GuestDefinition {
   name: string;
-  /** Six lower-case hex pairs. */
-  mac: string;
+  /** Six lower-case hex pairs; null for a guest without a link on the public bridge, which has no addresses then. */
+  mac: string | null;
   addresses: GuestAddress[];
+  /** On private networks, one each. */
+  cards: PrivateCard[];
   power: Power;
 }
 
 /** What a caller may say of a guest; what is left out is taken from the network. */
 export interface GuestInput {
   name: string;
-  mac: string;
-  addresses: readonly { address: string; prefixLength?: number; gateway?: string }[];
+  mac?: string | null;
+  addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
+  cards?: readonly PrivateCard[];
   power?: Power;
 }
 
 const addressesMax = 8;
 const namePattern = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
-const macPattern = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
 /** The definition that `input` means; throws `lab.body_invalid`. */
 export function defineGuest(input: GuestInput): GuestDefinition {
@@ -39,22 +43,28 @@ export function defineGuest(input: GuestInput): GuestDefinition {
       `"name" must be 1 to 32 of a-z, 0-9 and -, neither first nor last a -, not "${input.name}"`,
     );
   }
-  if (!macPattern.test(input.mac) || Number.parseInt(input.mac.slice(0, 2), 16) & 1) {
-    throw invalid(`"mac" must be six lower-case hex pairs of a unicast address, not "${input.mac}"`);
-  }
-  if (Object.values<string>(macs).includes(input.mac))
-    throw invalid(`${input.mac} belongs to the world itself`);
-  if (input.addresses.length < 1 || input.addresses.length > addressesMax) {
-    throw invalid(`"addresses" must hold 1 to ${addressesMax} addresses`);
-  }
-  const addresses = input.addresses.map(defineAddress);
+  const cards = (input.cards ?? []).map(defineCard);
+  if (new Set(cards.map((card) => card.network)).size < cards.length)
+    throw invalid('"private_interfaces" names one network twice');
+  const given = input.addresses ?? [];
+  const mac = input.mac ?? null;
+  if ((mac === null) !== (given.length === 0))
+    throw invalid('"mac" and "addresses" belong together: give both or neither');
+  if (given.length > addressesMax) throw invalid(`"addresses" must hold 1 to ${addressesMax} addresses`);
+  const addresses = given.map(defineAddress);
   if (new Set(addresses.map((entry) => entry.address)).size < addresses.length) {
     throw invalid('"addresses" names one address twice');
   }
-  return { name: input.name, mac: input.mac, addresses, power: input.power ?? 'on' };
+  return {
+    name: input.name,
+    mac: mac === null ? null : unicastMac(mac),
+    addresses,
+    cards,
+    power: input.power ?? 'on',
+  };
 }
 
-function defineAddress(input: GuestInput['addresses'][number]): GuestAddress {
+function defineAddress(input: NonNullable<GuestInput['addresses']>[number]): GuestAddress {
   const address = canonicalAddress(input.address);
   const network = address ? findLanNetwork(address) : null;
   if (!address || !network) {
@@ -70,7 +80,7 @@ function defineAddress(input: GuestInput['addresses'][number]): GuestAddress {
   return { address, prefixLength, gateway };
 }
 
-/** True when both are the same guest apart from its power. */
+/** True when both are the same guest apart from its power and its private cards, which come and go. */
 export function isSameGuest(a: GuestDefinition, b: GuestDefinition): boolean {
   const list = (guest: GuestDefinition) =>
     guest.addresses
@@ -78,9 +88,4 @@ export function isSameGuest(a: GuestDefinition, b: GuestDefinition): boolean {
       .toSorted()
       .join();
   return a.name === b.name && a.mac === b.mac && list(a) === list(b);
-}
-
-/** `lab.body_invalid` with what to mend. */
-export function invalid(message: string): CodedError {
-  return new CodedError('lab.body_invalid', message);
 }

@@ -23,6 +23,7 @@ export interface GuestPower {
   switchOn(guest: GuestDefinition): Promise<void>;
   /** Also clears what a guest left that nobody remembers to be on. */
   switchOff(guest: GuestDefinition): Promise<void>;
+  isOn(name: string): boolean;
   /** Ends all guests' processes and leaves their namespaces to whoever removes the world. */
   stopAll(): Promise<void>;
   counts(name: string): TalkCounts | null;
@@ -53,6 +54,7 @@ export function createGuestPower(deps: GuestPowerDeps): GuestPower {
       await process?.stop();
       await unplugGuest(deps.names, guest);
     },
+    isOn: (name) => processes.has(name),
     async stopAll() {
       const ending = [...processes.values()];
       processes.clear();

@@ -8,6 +8,15 @@ import { CodedError } from '#common/errors/index.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
 import { nameGuestLink } from '../world/name-world.ts';
 import {
+  ensureSegment,
+  isPlugged,
+  type PrivateCard,
+  plugCard,
+  removeSegment,
+  unplugCard,
+} from '../world/private-networks.ts';
+import { invalid } from './check-body.ts';
+import {
   defineGuest,
   type GuestDefinition,
   type GuestInput,
@@ -16,10 +25,11 @@ import {
 } from './guest-definition.ts';
 import { readGuestFile, writeGuestFile } from './guest-file.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
+import { defineCard, isSameCard, refuseTakenCard } from './private-cards.ts';
 
 export interface Guest extends GuestDefinition {
-  /** Its link on the bridge, in the hypervisor's namespace. */
-  interface: string;
+  /** Its link on the bridge, in the hypervisor's namespace; null for a guest without one. */
+  interface: string | null;
   namespace: string;
   /** What its client has done since its process started; null while it is off. */
   talk: TalkCounts | null;
@@ -37,6 +47,14 @@ export interface Guests {
   restart(name: string): Promise<void>;
   /** Nothing happens when there is no such guest. */
   remove(name: string): Promise<void>;
+  /** Gives the guest this card in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
+  attachCard(name: string, card: PrivateCard): Promise<void>;
+  /** Takes the guest's card with this MAC away; nothing happens when there is none. */
+  detachCard(name: string, network: number, mac: string): Promise<void>;
+  /** Makes the network's segment hold exactly these cards. */
+  syncNetwork(network: number, members: readonly { guest: string; card: PrivateCard }[]): Promise<void>;
+  /** Removes the segment; throws `lab.network_in_use` while a guest has a card on it. */
+  removeNetwork(network: number): Promise<void>;
 }
 
 export interface GuestsDeps extends Omit<GuestPowerDeps, 'changed'> {
@@ -60,17 +78,62 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
   const put = async (input: GuestInput): Promise<boolean> => {
     const wanted = defineGuest(input);
+    // A new one; a guest that stands may have lost its last card since.
+    if (wanted.mac === null && wanted.cards.length === 0)
+      throw invalid('"mac" and "addresses", or "private_interfaces", must be given');
     const existing = definitions.get(wanted.name);
     if (existing) {
       refuseDifference(existing, wanted);
       // A guest that an earlier call could not switch on is tried again.
       await setPower(existing, input.power ?? existing.power);
+      for (const card of wanted.cards) await attachCard(existing, card);
       return false;
     }
     refuseTaken(definitions.values(), wanted);
+    for (const card of wanted.cards) refuseTakenCard(definitions.values(), wanted.name, card);
     definitions.set(wanted.name, wanted);
     await setPower(wanted, wanted.power);
     return true;
+  };
+  const attachCard = async (guest: GuestDefinition, wanted: PrivateCard): Promise<void> => {
+    const card = defineCard(wanted);
+    const present = guest.cards.find((one) => one.network === card.network);
+    if (present && isSameCard(present, card)) return;
+    refuseTakenCard(definitions.values(), guest.name, card);
+    guest.cards = [...guest.cards.filter((one) => one !== present), card];
+    save();
+    const namespace = names.guestNamespacePrefix + guest.name;
+    if (machines.isOn(guest.name)) await plugCard(names, { name: guest.name, namespace }, card);
+  };
+  const detachCard = async (guest: GuestDefinition, network: number, mac?: string): Promise<void> => {
+    const card = guest.cards.find((one) => one.network === network && (mac ?? one.mac) === one.mac);
+    if (!card) return;
+    await unplugCard(names, guest.name, network);
+    guest.cards = guest.cards.filter((one) => one !== card);
+    save();
+  };
+  const syncNetwork = async (
+    network: number,
+    members: readonly { guest: string; card: PrivateCard }[],
+  ): Promise<void> => {
+    const wanted = members.map((member) => ({ guest: find(member.guest), card: defineCard(member.card) }));
+    for (const guest of definitions.values())
+      if (!wanted.some((member) => member.guest === guest)) await detachCard(guest, network);
+    await ensureSegment(names, network);
+    for (const { guest, card } of wanted) {
+      await attachCard(guest, card);
+      // A link that somebody removed behind our back is what a sync is for.
+      const namespace = names.guestNamespacePrefix + guest.name;
+      if (machines.isOn(guest.name) && !(await isPlugged(names, guest.name, network)))
+        await plugCard(names, { name: guest.name, namespace }, card);
+    }
+  };
+  const removeNetwork = async (network: number): Promise<void> => {
+    const member = [...definitions.values()].find((guest) =>
+      guest.cards.some((card) => card.network === network),
+    );
+    if (member) throw new CodedError('lab.network_in_use', `"${member.name}" is on network ${network}`);
+    await removeSegment(names, network);
   };
   const remove = async (name: string): Promise<void> => {
     const guest = definitions.get(name);
@@ -86,7 +149,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
   const show = (guest: GuestDefinition): Guest => ({
     ...guest,
-    interface: nameGuestLink(guest.name),
+    interface: guest.mac === null ? null : nameGuestLink(guest.name),
     namespace: names.guestNamespacePrefix + guest.name,
     talk: machines.counts(guest.name),
   });
@@ -108,6 +171,14 @@ export function createGuests(deps: GuestsDeps): Guests {
         await setPower(find(name), 'on');
       }),
     remove: (name) => inTurn(() => remove(name)),
+    attachCard: (name, card) => inTurn(async () => attachCard(find(name), card)),
+    detachCard: (name, network, mac) =>
+      inTurn(async () => {
+        const guest = definitions.get(name);
+        if (guest) await detachCard(guest, network, mac);
+      }),
+    syncNetwork: (network, members) => inTurn(() => syncNetwork(network, members)),
+    removeNetwork: (network) => inTurn(() => removeNetwork(network)),
   };
 }
 
@@ -130,7 +201,7 @@ function refuseDifference(existing: GuestDefinition, wanted: GuestDefinition): v
 function refuseTaken(others: Iterable<GuestDefinition>, wanted: GuestDefinition): void {
   const addresses = new Set(wanted.addresses.map((entry) => entry.address));
   for (const other of others) {
-    if (other.mac === wanted.mac) {
+    if (wanted.mac !== null && other.mac === wanted.mac) {
       throw new CodedError('lab.mac_taken', `${wanted.mac} belongs to the guest "${other.name}"`);
     }
     const taken = other.addresses.find((entry) => addresses.has(entry.address));

@@ -4,6 +4,7 @@ import { countAddresses } from '../truth/counters.ts';
 import { fixedNeighbour, quietSettings } from '../world/build-world.ts';
 import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
 import { links, macs } from '../world/networks.ts';
+import { plugCard, unplugCard } from '../world/private-networks.ts';
 import { removeNamespace } from '../world/remove-world.ts';
 import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
 import type { GuestDefinition } from './guest-definition.ts';
@@ -12,24 +13,31 @@ import type { GuestDefinition } from './guest-definition.ts';
 export async function plugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
   await unplugGuest(names, guest);
   const namespace = names.guestNamespacePrefix + guest.name;
+  await runIp(null, [`netns add ${namespace}`]);
+  await writeNetworkSettings(namespace, quietSettings);
+  await runIp(namespace, ['link set lo up']);
+  if (guest.mac !== null) await plugPublicLink(names, guest, guest.mac);
+  for (const card of guest.cards) await plugCard(names, { name: guest.name, namespace }, card);
+}
+
+async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: string): Promise<void> {
+  const namespace = names.guestNamespacePrefix + guest.name;
   const link = nameGuestLink(guest.name);
   // Counting starts before the first packet can.
   await countAddresses(
     names.hypervisorNamespace,
     guest.addresses.map((entry) => entry.address),
   );
-  await runIp(null, [`netns add ${namespace}`]);
-  await writeNetworkSettings(namespace, quietSettings);
   await runIp(names.hypervisorNamespace, [
-    `link add ${link} type veth peer name ${links.guest} address ${guest.mac} netns ${namespace}`,
+    `link add ${link} type veth peer name ${links.guest} address ${mac} netns ${namespace}`,
     `link set ${link} gso_max_segs 1 addrgenmode none`,
     `link set ${link} master ${links.bridge}`,
     `link set ${link} up`,
-    ...guest.addresses.map((entry) => fixedNeighbour(entry.address, guest.mac, links.bridge)),
+    ...guest.addresses.map((entry) => fixedNeighbour(entry.address, mac, links.bridge)),
   ]);
   await runTool([
     ...['ip', 'netns', 'exec', names.hypervisorNamespace],
-    ...['bridge', 'fdb', 'replace', guest.mac, 'dev', link, 'master', 'static'],
+    ...['bridge', 'fdb', 'replace', mac, 'dev', link, 'master', 'static'],
   ]);
   await runIp(namespace, guestLines(guest));
 }
@@ -37,7 +45,6 @@ export async function plugGuest(names: WorldNames, guest: GuestDefinition): Prom
 function guestLines(guest: GuestDefinition): string[] {
   const gateways = new Set(guest.addresses.map((entry) => entry.gateway));
   return [
-    'link set lo up',
     `link set ${links.guest} gso_max_segs 1`,
     ...guest.addresses.map((entry) => {
       const noDad = entry.address.includes(':') ? ' nodad' : '';
@@ -52,6 +59,7 @@ function guestLines(guest: GuestDefinition): string[] {
 /** Removes the guest's namespace and link; nothing happens when there is none. */
 export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
   await removeNamespace(names.guestNamespacePrefix + guest.name);
+  for (const card of guest.cards) await unplugCard(names, guest.name, card.network);
   // The kernel removes a dead namespace's link some time later; the name must be free for the next one now.
   const link = nameGuestLink(guest.name);
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {

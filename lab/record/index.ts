@@ -79,7 +79,7 @@ async function record(lab: Lab, wholeFile: string, options: RecordingOptions): P
   writeFileSync(options.file, trimmed.file);
   writeJson(
     options.file.replace(/(\.pcap)?$/, '.json'),
-    guests.map((guest) => ({ ...guest, addresses: guest.addresses.map((entry) => entry.address) })),
+    guests.map((guest) => ({ ...guest, addresses: guest.addresses?.map((entry) => entry.address) })),
   );
   writeJson(
     options.file.replace(/(\.pcap)?$/, '.truth.json'),

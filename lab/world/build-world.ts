@@ -14,6 +14,7 @@ import { serviceAddresses } from '../traffic/internet-plan.ts';
 import { truthRules } from '../truth/counters.ts';
 import type { WorldNames } from './name-world.ts';
 import { lanNetworks, links, macs, wan } from './networks.ts';
+import { cardRules } from './private-networks.ts';
 import { runIp, runTool, writeNetworkSettings } from './run-tool.ts';
 
 /** Settings of every namespace: no automatic addresses, no detection of duplicates, no surprises. */
@@ -42,7 +43,7 @@ export async function buildWorld(names: WorldNames, forwards: readonly number[])
   await buildBridge(names);
   await buildUplink(names);
   await buildManagementLink(names);
-  const rules = `${truthRules(links.uplink)}\n${guardRules(forwards)}`;
+  const rules = `${truthRules(links.uplink)}\n${cardRules}\n${guardRules(forwards)}`;
   await runTool(['ip', 'netns', 'exec', names.hypervisorNamespace, 'nft', '-f', '-'], rules);
 }
 
@@ -121,12 +122,21 @@ function guardRules(forwards: readonly number[]): string {
     policy drop
     iifname "${links.bridge}" oifname { "${links.uplink}", "${links.bridge}" } accept
     iifname "${links.uplink}" oifname "${links.bridge}" accept
+    # Frames that one segment passes on, seen here because bridges consult this hook; nothing is routed on a segment.
+    iifname "pn*" oifname "pn*" accept
   }
   chain input {
     type filter hook input priority 0
     policy accept
     iifname "${links.management}" tcp sport @forwards accept
     iifname "${links.management}" drop
+    iifname "pn*" drop
+  }
+  # Two segments may use the same addresses: what is known of one's connections must not speak for the other's.
+  chain untracked {
+    type filter hook prerouting priority raw
+    policy accept
+    iifname "pn*" notrack
   }
   chain output {
     type filter hook output priority 0

@@ -6,7 +6,7 @@ import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts'
 import * as store from './store.ts';
 
 /**
- * Operators and the program itself, which suspends for debt. A closed tenant stays closed. The row is locked, so two
+ * Operators and the program itself. A closed tenant stays closed. The row is locked, so two
  * changes at once follow each other: `db` must be a transaction.
  */
 export async function setTenantStatus(
@@ -19,10 +19,23 @@ export async function setTenantStatus(
   const current = await store.lockTenantStatus(db, tenantId);
   if (current === null) throw invalid('There is no such tenant.');
   if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
-  await store.updateTenantStatus(db, tenantId, status);
+  await store.updateTenantStatus(db, tenantId, status, status === 'SUSPENDED' ? 'operator' : null);
   if (status === 'ACTIVE' || status === current) return;
   const reason = status === 'SUSPENDED' ? 'account_suspended' : 'account_closed';
   await emit(db, { type: 'account.locked', tenantId, reason });
+}
+
+/** Suspends an active tenant for debt; false when it is not active. Asked by billing maintenance alone (API-3.6). */
+export async function suspendForDebt(tx: Queryable, tenantId: number): Promise<boolean> {
+  if ((await store.lockTenantStatus(tx, tenantId)) !== 'ACTIVE') return false;
+  await store.updateTenantStatus(tx, tenantId, 'SUSPENDED', 'debt');
+  await emit(tx, { type: 'account.locked', tenantId, reason: 'account_suspended' });
+  return true;
+}
+
+/** Takes such a suspension back; false where there is none, as when an operator suspended the tenant since. */
+export function endDebtSuspension(tx: Queryable, tenantId: number): Promise<boolean> {
+  return store.endDebtSuspension(tx, tenantId);
 }
 
 /** The organization's owner or an operator. Throws `accounts.invalid`. */

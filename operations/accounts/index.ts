@@ -59,6 +59,7 @@ export {
   type SystemActor,
   systemActor,
 } from './actor.ts';
+export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 
 export interface AccountsDeps {
   db: () => Queryable;

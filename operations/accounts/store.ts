@@ -178,8 +178,16 @@ export async function updateTenantStatus(
   db: Queryable,
   tenantId: number,
   status: TenantStatus,
+  suspendedFor: 'debt' | 'operator' | null,
 ): Promise<void> {
-  await sql`update tenants set status = ${status} where id = ${tenantId}`.execute(db);
+  await sql`update tenants set status = ${status}, suspended_for = ${suspendedFor}
+    where id = ${tenantId}`.execute(db);
+}
+
+export async function endDebtSuspension(db: Queryable, tenantId: number): Promise<boolean> {
+  const result = await sql`update tenants set status = 'ACTIVE', suspended_for = null
+    where id = ${tenantId} and status = 'SUSPENDED' and suspended_for = 'debt'`.execute(db);
+  return result.numAffectedRows === 1n;
 }
 
 export async function upsertBillingProfile(

@@ -10,6 +10,8 @@ export interface AccessFacts {
   status: TenantStatus;
   hasBillingProfile: boolean;
   balanceQuanta: number;
+  /** A saved card that can be charged. */
+  hasArmedCard: boolean;
   /** Money was paid in at some time. */
   hasDeposit: boolean;
   hasLiveServer: boolean;
@@ -23,8 +25,9 @@ const sentences: Record<AccessRefusal['reason'], string> = {
   account_suspended: 'This account is suspended. Settle its balance or contact support.',
   account_closed: 'This account is closed.',
   no_billing_profile: 'This account has no billing profile. Add one in the portal.',
-  hourly_not_eligible: 'This account is not eligible for hourly billing yet. Add credit in the portal.',
-  credit_required: 'Another server needs credit above zero. Add credit in the portal.',
+  hourly_not_eligible:
+    'This account is not eligible for hourly billing yet. Add credit or a card in the portal.',
+  credit_required: 'Another server needs credit above zero or a saved card. Add one of them in the portal.',
 };
 
 /** What to tell somebody about a refusal. */
@@ -37,14 +40,17 @@ export function judgeAccess(facts: AccessFacts): AccessRefusal | null {
   if (facts.status === 'SUSPENDED') return { status: 403, code: 'forbidden', reason: 'account_suspended' };
   if (facts.status === 'CLOSED') return { status: 403, code: 'forbidden', reason: 'account_closed' };
   if (!facts.hasBillingProfile) return { status: 403, code: 'forbidden', reason: 'no_billing_profile' };
-  if (facts.balanceQuanta > 0 || facts.hasDeposit || facts.hasLiveServer) return null;
+  if (facts.balanceQuanta > 0 || facts.hasArmedCard || facts.hasDeposit || facts.hasLiveServer) return null;
   return { status: 402, code: 'payment_required', reason: 'hourly_not_eligible' };
 }
 
-/** Eligibility for another paid deployment (API-5.5), asked with the balance locked. */
+/**
+ * Eligibility for another paid deployment (API-5.5), asked with the balance locked. Without credit, an armed card is
+ * charged before anything is queued (API-3.2).
+ */
 export function judgeDeployment(facts: AccessFacts): AccessRefusal | null {
   const refusal = judgeAccess(facts);
   if (refusal) return refusal;
-  if (facts.balanceQuanta > 0) return null;
+  if (facts.balanceQuanta > 0 || facts.hasArmedCard) return null;
   return { status: 402, code: 'payment_required', reason: 'credit_required' };
 }

@@ -23,19 +23,26 @@ test('API-5.4: what opens and what locks the API', () => {
     status: 'ACTIVE',
     hasBillingProfile: true,
     balanceQuanta: 0,
+    hasArmedCard: false,
     hasDeposit: false,
     hasLiveServer: false,
   };
   const general = (facts: Partial<AccessFacts>) => judgeAccess({ ...base, ...facts })?.reason ?? null;
   const deploy = (facts: Partial<AccessFacts>) => judgeDeployment({ ...base, ...facts })?.reason ?? null;
   assert.equal(general({}), 'hourly_not_eligible');
-  for (const facts of [{ balanceQuanta: 1 }, { hasDeposit: true }, { hasLiveServer: true }])
+  for (const facts of [
+    { balanceQuanta: 1 },
+    { hasArmedCard: true },
+    { hasDeposit: true },
+    { hasLiveServer: true },
+  ])
     assert.equal(general(facts), null, JSON.stringify(facts));
   assert.equal(general({ balanceQuanta: -1, hasDeposit: true }), null, 'debt alone never blocks a request');
   assert.equal(general({ balanceQuanta: 1, status: 'SUSPENDED' }), 'account_suspended');
   assert.equal(general({ balanceQuanta: 1, status: 'CLOSED' }), 'account_closed');
   assert.equal(general({ balanceQuanta: 1, hasBillingProfile: false }), 'no_billing_profile');
   assert.equal(deploy({ balanceQuanta: 1 }), null);
+  assert.equal(deploy({ balanceQuanta: -1, hasArmedCard: true }), null, 'API-5.5: the card will be charged');
   assert.equal(deploy({ hasDeposit: true }), 'credit_required');
   assert.equal(deploy({ hasLiveServer: true, balanceQuanta: -5 }), 'credit_required');
 });

@@ -18,7 +18,15 @@ export {
   judgeDeployment,
 } from './access.ts';
 export { formatQuanta, quantaPerUnit } from './quanta.ts';
-export { bookEntry, type LedgerEntry, lockAccess, type NewEntry } from './store.ts';
+export {
+  bookEntry,
+  type LedgerEntry,
+  listDebtors,
+  listSettledDebtors,
+  lockAccess,
+  lockBalance,
+  type NewEntry,
+} from './store.ts';
 
 export interface Billing {
   /** What the gate needs to know of these accounts, in one statement; unknown ids are left out. */
@@ -37,6 +45,8 @@ export interface Billing {
 export interface BillingDeps {
   db: () => Queryable;
   pool: () => pg.Pool;
+  /** Name of the payment gateway: cards of another one can't be charged. */
+  gateway: string;
 }
 
 export function createBilling(deps: BillingDeps): Billing {
@@ -45,7 +55,7 @@ export function createBilling(deps: BillingDeps): Billing {
   };
   return {
     async accessOf(tenantIds) {
-      const rows = await store.findAccess(deps.pool(), tenantIds);
+      const rows = await store.findAccess(deps.pool(), tenantIds, deps.gateway);
       return new Map(rows.map((facts) => [facts.tenantId, facts]));
     },
     async balanceOf(actor, tenantId) {

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AccessFacts } from './access.ts';
@@ -24,26 +24,37 @@ const accessColumns = `
   select t.id as "tenantId", t.status,
     coalesce(b.balance_quanta, 0) as "balanceQuanta",
     exists (select 1 from billing_profiles p where p.tenant_id = t.id) as "hasBillingProfile",
-    exists (select 1 from ledger_entries e where e.tenant_id = t.id and e.metadata ->> 'source' = 'deposit') as "hasDeposit",
+    coalesce(b.has_deposit, false) as "hasDeposit",
+    exists (select 1 from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
+            and c.removed_at is null and make_date(c.expires_year, c.expires_month, 1)
+              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasArmedCard",
     exists (select 1 from servers s where s.tenant_id = t.id
             and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
   from tenants t left join credit_balances b on b.tenant_id = t.id`;
 
-export async function findAccess(pool: pg.Pool, tenantIds: readonly number[]): Promise<AccessFacts[]> {
+export async function findAccess(
+  pool: pg.Pool,
+  tenantIds: readonly number[],
+  gateway: string,
+): Promise<AccessFacts[]> {
   const query = {
     name: 'billing.find-access',
     text: `${accessColumns} where t.id = any($1::bigint[])`,
-    values: [tenantIds],
+    values: [tenantIds, gateway],
   };
   return (await pool.query<AccessFacts>(query)).rows;
 }
 
 /** The same facts with the balance locked until the transaction ends: two orders can't both see the last credit. */
-export async function lockAccess(tx: Queryable, tenantId: number): Promise<AccessFacts | null> {
+export async function lockAccess(
+  tx: Queryable,
+  tenantId: number,
+  gateway: string,
+): Promise<AccessFacts | null> {
   await sql`insert into credit_balances (tenant_id) values (${tenantId}) on conflict do nothing`.execute(tx);
   await sql`select 1 from credit_balances where tenant_id = ${tenantId} for update`.execute(tx);
-  const { rows } = await sql<AccessFacts>`
-    ${sql.raw(accessColumns)} where t.id = ${tenantId}`.execute(tx);
+  const query = CompiledQuery.raw(`${accessColumns} where t.id = $1`, [tenantId, gateway]);
+  const { rows } = await tx.executeQuery<AccessFacts>(query);
   return rows[0] ?? null;
 }
 
@@ -53,6 +64,31 @@ export async function findBalance(db: Queryable, tenantId: number): Promise<numb
   return rows[0]?.balance ?? 0;
 }
 
+/** The balance, locked until the transaction ends. */
+export async function lockBalance(tx: Queryable, tenantId: number): Promise<number> {
+  const { rows } = await sql<{ balance: number }>`
+    select balance_quanta as balance from credit_balances where tenant_id = ${tenantId} for update`.execute(
+    tx,
+  );
+  return rows[0]?.balance ?? 0;
+}
+
+/** Active accounts with negative credit. */
+export async function listDebtors(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from credit_balances b join tenants t on t.id = b.tenant_id
+    where b.balance_quanta < 0 and t.status = 'ACTIVE' order by t.id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+/** Accounts that are suspended for a debt that they no longer have. */
+export async function listSettledDebtors(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select t.id from tenants t join credit_balances b on b.tenant_id = t.id
+    where t.suspended_for = 'debt' and b.balance_quanta >= 0 order by t.id`.execute(db);
+  return rows.map((row) => row.id);
+}
+
 /** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
 export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
   const { rows } = await sql`
@@ -60,10 +96,12 @@ export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean
     values (${entry.tenantId}, ${entry.amountQuanta}, ${entry.description}, ${JSON.stringify(entry.metadata)}::jsonb)
     on conflict do nothing returning 1`.execute(tx);
   if (rows.length === 0) return false;
+  const isDeposit = entry.metadata.source === 'deposit';
   await sql`
-    insert into credit_balances as held (tenant_id, balance_quanta) values (${entry.tenantId}, ${entry.amountQuanta})
-    on conflict (tenant_id) do update set
-      balance_quanta = held.balance_quanta + excluded.balance_quanta, updated_at = svc_now()`.execute(tx);
+    insert into credit_balances as held (tenant_id, balance_quanta, has_deposit)
+    values (${entry.tenantId}, ${entry.amountQuanta}, ${isDeposit})
+    on conflict (tenant_id) do update set balance_quanta = held.balance_quanta + excluded.balance_quanta,
+      has_deposit = held.has_deposit or excluded.has_deposit, updated_at = svc_now()`.execute(tx);
   return true;
 }
 

@@ -22,7 +22,13 @@ export async function serve(): Promise<number> {
       driver: settings.hypervisor,
       dir: programDir(settings),
     });
-    const parts = [database, ...background, ...(settings.demoWorld ? [demoWorld] : []), http];
+    const parts = [
+      database,
+      features.notifications,
+      ...background,
+      ...(settings.demoWorld ? [demoWorld] : []),
+      http,
+    ];
     return await runUntilSignal(parts, reporter, () =>
       reporter.info('operations is ready', { url: http.url }),
     );

@@ -10,11 +10,25 @@ export interface GuestAddress {
   gateway: string;
 }
 
+/** A guest's card on a private network. */
+export interface PrivateInterface {
+  /** Names the network's segment at every hypervisor: two networks never share one, whatever their addresses. */
+  networkId: number;
+  /** Identifies the card. */
+  mac: string;
+  /** IPv4. There is no gateway: a private network leads nowhere else. */
+  address: string;
+  prefixLength: number;
+}
+
 export interface GuestDefinition {
   /** The guest's identity at the hypervisor: `vm-<server id>`. */
   name: string;
-  mac: string;
+  /** Of its public card; null for a guest that has private cards only, and then no addresses. */
+  mac: string | null;
   addresses: readonly GuestAddress[];
+  /** The private cards with which it boots. */
+  privateInterfaces: readonly PrivateInterface[];
   hostname: string;
   imageSlug: string;
   vcpus: number;
@@ -83,6 +97,8 @@ export interface HypervisorDriver {
   readonly driver: DriverName;
   /** Handed out before any other address; with their own MAC. */
   readonly preparedGuests: readonly PreparedGuest[];
+  /** How far the segment of a private network goes: over all guests of the site, or over those of one node. */
+  readonly segmentReach: 'site' | 'node';
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */
@@ -97,8 +113,33 @@ export interface HypervisorDriver {
   readPower(name: string): Promise<ObservedGuest['power'] | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
-  /** Resolves when nothing of the guest is left, also when there never was one. */
+  /** Resolves when nothing of the guest is left, its private cards included, also when there never was one. */
   ensureGone(name: string): Promise<void>;
+  /**
+   * Resolves when the guest has this card on its network's segment, which is made where there is none; at once in a
+   * guest that runs, unless `requiresReboot`. A card that is there already is left alone.
+   */
+  attachInterface(guest: string, card: PrivateInterface): Promise<{ requiresReboot: boolean }>;
+  /** Resolves when the guest has no card of this MAC on the segment, also when there is no such guest. */
+  detachInterface(guest: string, card: Pick<PrivateInterface, 'networkId' | 'mac'>): Promise<void>;
+  /** Resolves when the segment exists and holds exactly these cards; missing ones are plugged in, others taken away. */
+  syncNetwork(
+    networkId: number,
+    members: readonly { guest: string; interface: PrivateInterface }[],
+  ): Promise<void>;
+  /** Resolves when nothing of the segment is left. Only for one without members. */
+  removeNetwork(networkId: number): Promise<void>;
+}
+
+/** The name of a server's guest at its hypervisor. */
+export function guestName(serverId: number): string {
+  return `vm-${serverId}`;
+}
+
+/** The server that a guest's name stands for; null for a guest that is none of ours. */
+export function serverIdOfGuest(name: string): number | null {
+  const id = Number(/^vm-([1-9]\d{0,15})$/.exec(name)?.[1]);
+  return Number.isSafeInteger(id) ? id : null;
 }
 
 /** True for an answer that the same call will get again: trying once more can't help. */

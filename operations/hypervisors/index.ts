@@ -20,6 +20,7 @@ export {
   type GuestAddress,
   type GuestDefinition,
   type GuestProgress,
+  guestName,
   type HypervisorDriver,
   type HypervisorNetwork,
   type HypervisorNode,
@@ -28,6 +29,8 @@ export {
   isPermanentRefusal,
   type ObservedGuest,
   type PreparedGuest,
+  type PrivateInterface,
+  serverIdOfGuest,
 } from './guest.ts';
 export { createLabDriver } from './lab-driver.ts';
 export { readPreparedGuests } from './read-prepared-guests.ts';

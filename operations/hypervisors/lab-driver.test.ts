@@ -25,6 +25,7 @@ const guest = {
   rootPassword: 'never leaves',
   sshKeys: [],
   userData: null,
+  privateInterfaces: [],
 };
 
 test('every call is the lab’s documented one, and no secret goes along', async () => {
@@ -69,6 +70,12 @@ test('every call is the lab’s documented one, and no secret goes along', async
   await driver.setPower('vm-7', 'off');
   await driver.signalShutdown('vm-7');
   await driver.restart('vm-7', 'acpi');
+  const card = { networkId: 31, mac: '52:56:00:00:00:05', address: '10.10.0.2', prefixLength: 24 };
+  assert.deepEqual(await driver.attachInterface('vm-7', card), { requiresReboot: false });
+  await driver.detachInterface('vm-7', card);
+  await driver.syncNetwork(31, [{ guest: 'vm-7', interface: card }]);
+  await driver.removeNetwork(31);
+  await driver.ensureGuest({ ...guest, mac: null, addresses: [], privateInterfaces: [card] }, async () => {});
   await driver.ensureGone('vm-7');
   assert.deepEqual(calls, [
     'GET /world',
@@ -76,6 +83,11 @@ test('every call is the lab’s documented one, and no secret goes along', async
     'PUT /guests/vm-7/power {"power":"off"}',
     'PUT /guests/vm-7/power {"power":"off"}',
     'POST /guests/vm-7/restart',
+    'PUT /guests/vm-7/networks/31 {"mac":"52:56:00:00:00:05","address":"10.10.0.2","prefix_length":24}',
+    'DELETE /guests/vm-7/networks/31 {"mac":"52:56:00:00:00:05"}',
+    'PUT /networks/31 {"members":[{"guest":"vm-7","mac":"52:56:00:00:00:05","address":"10.10.0.2","prefix_length":24}]}',
+    'DELETE /networks/31',
+    'PUT /guests/vm-7 {"private_interfaces":[{"network":31,"mac":"52:56:00:00:00:05","address":"10.10.0.2","prefix_length":24}],"power":"on"}',
     'DELETE /guests/vm-7',
   ]);
   assert.deepEqual(progress, [20, 95]);

@@ -1,7 +1,7 @@
 /** The hypervisor of the lab: every guest is a network namespace with real packets. Speaks the lab's control socket. */
 import { request } from 'node:http';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { HypervisorDriver, HypervisorSite } from './guest.ts';
+import type { HypervisorDriver, HypervisorSite, PrivateInterface } from './guest.ts';
 
 export interface LabDriverOptions {
   /** `control_socket` of the lab's `world.json`. */
@@ -36,6 +36,7 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
   const guestPath = (name: string) => `/guests/${encodeURIComponent(name)}`;
   return {
     driver: 'lab',
+    segmentReach: 'site',
     preparedGuests: [],
     async describeSite(): Promise<HypervisorSite> {
       const world = (await call('GET', '/world')) as LabWorld;
@@ -57,7 +58,13 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
         prefix_length: given.prefixLength,
         gateway: given.gateway,
       }));
-      await call('PUT', guestPath(guest.name), { mac: guest.mac, addresses, power: 'on' });
+      await call('PUT', guestPath(guest.name), {
+        ...(guest.mac === null ? {} : { mac: guest.mac, addresses }),
+        ...(guest.privateInterfaces.length > 0
+          ? { private_interfaces: guest.privateInterfaces.map(toWire) }
+          : {}),
+        power: 'on',
+      });
       await step(95);
       return 'ready';
     },
@@ -84,7 +91,30 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },
+    async attachInterface(guest, card) {
+      await call('PUT', `${guestPath(guest)}/networks/${card.networkId}`, cardBody(card));
+      return { requiresReboot: false };
+    },
+    async detachInterface(guest, card) {
+      await call('DELETE', `${guestPath(guest)}/networks/${card.networkId}`, { mac: card.mac });
+    },
+    async syncNetwork(networkId, members) {
+      await call('PUT', `/networks/${networkId}`, {
+        members: members.map((member) => ({ guest: member.guest, ...cardBody(member.interface) })),
+      });
+    },
+    async removeNetwork(networkId) {
+      await call('DELETE', `/networks/${networkId}`);
+    },
   };
+}
+
+function cardBody(card: PrivateInterface): object {
+  return { mac: card.mac, address: card.address, prefix_length: card.prefixLength };
+}
+
+function toWire(card: PrivateInterface): object {
+  return { network: card.networkId, ...cardBody(card) };
 }
 
 /** 4xx is the lab's last word; 5xx and silence are worth another attempt. */

@@ -6,8 +6,17 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import type { GuestDefinition, HypervisorDriver, PreparedGuest } from './guest.ts';
-import { defineGuest, deleteGuest, findGuestPower, listGuests, setGuestPower } from './store.ts';
+import type { GuestDefinition, HypervisorDriver, PreparedGuest, PrivateInterface } from './guest.ts';
+import {
+  defineGuest,
+  deleteGuest,
+  deleteInterface,
+  deleteOtherInterfaces,
+  findGuestPower,
+  listGuests,
+  putInterface,
+  setGuestPower,
+} from './store.ts';
 
 export interface SimulatedDriverOptions {
   db: () => Queryable;
@@ -30,6 +39,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   };
   return {
     driver: 'simulated',
+    segmentReach: 'site',
     preparedGuests: options.preparedGuests,
     async describeSite() {
       return {
@@ -57,6 +67,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
         await step(progress);
       }
       await define(options.db(), guest);
+      for (const card of guest.privateInterfaces) await plug(options.db(), guest.name, card);
       await power(guest.name, 'on');
       return 'ready';
     },
@@ -81,7 +92,34 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       await deleteGuest(options.db(), name);
     },
+    async attachInterface(guest, card) {
+      await pause();
+      await plug(options.db(), guest, card);
+      return { requiresReboot: false };
+    },
+    async detachInterface(guest, card) {
+      await pause();
+      await deleteInterface(options.db(), guest, card);
+    },
+    async syncNetwork(networkId, members) {
+      await pause();
+      await deleteOtherInterfaces(
+        options.db(),
+        networkId,
+        members.map((member) => member.interface.mac),
+      );
+      for (const member of members) await plug(options.db(), member.guest, member.interface);
+    },
+    async removeNetwork(networkId) {
+      await pause();
+      await deleteOtherInterfaces(options.db(), networkId, []);
+    },
   };
+}
+
+async function plug(db: Queryable, guest: string, card: PrivateInterface): Promise<void> {
+  if (await putInterface(db, guest, card)) return;
+  throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest} for ${card.mac}.`);
 }
 
 async function define(db: Queryable, guest: GuestDefinition): Promise<void> {

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { PrivateInterface } from './guest.ts';
 
 export interface SimulatedGuest {
   name: string;
-  macAddress: string;
+  macAddress: string | null;
   addresses: string[];
   power: 'on' | 'off';
 }
@@ -11,7 +12,7 @@ export interface SimulatedGuest {
 /** Defines a guest unless it is defined; the rows' constraints refuse a second owner of a name or a MAC. */
 export async function defineGuest(
   db: Queryable,
-  guest: { name: string; mac: string; addresses: readonly string[] },
+  guest: { name: string; mac: string | null; addresses: readonly string[] },
 ): Promise<SimulatedGuest> {
   await sql`insert into simulated_guests (name, mac_address, addresses, power)
     values (${guest.name}, ${guest.mac}, ${[...guest.addresses]}::inet[], 'off')
@@ -31,7 +32,37 @@ export async function setGuestPower(db: Queryable, name: string, power: 'on' | '
 }
 
 export async function deleteGuest(db: Queryable, name: string): Promise<void> {
-  await sql`delete from simulated_guests where name = ${name}`.execute(db);
+  await sql`with cards as (delete from simulated_interfaces where guest = ${name})
+    delete from simulated_guests where name = ${name}`.execute(db);
+}
+
+/** Plugs a card in, whatever card the guest had on this network before; false when there is no such guest. */
+export async function putInterface(db: Queryable, guest: string, card: PrivateInterface): Promise<boolean> {
+  const { rows } = await sql`
+    insert into simulated_interfaces (guest, network_id, mac_address, address)
+    select name, ${card.networkId}, ${card.mac}, ${card.address}::inet from simulated_guests where name = ${guest}
+    on conflict (guest, network_id) do update set mac_address = excluded.mac_address, address = excluded.address
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function deleteInterface(
+  db: Queryable,
+  guest: string,
+  card: Pick<PrivateInterface, 'networkId' | 'mac'>,
+): Promise<void> {
+  await sql`delete from simulated_interfaces
+    where guest = ${guest} and network_id = ${card.networkId} and mac_address = ${card.mac}`.execute(db);
+}
+
+/** Leaves on this network the cards of these MACs only. */
+export async function deleteOtherInterfaces(
+  db: Queryable,
+  networkId: number,
+  macs: readonly string[],
+): Promise<void> {
+  await sql`delete from simulated_interfaces
+    where network_id = ${networkId} and not mac_address = any(${[...macs]}::text[])`.execute(db);
 }
 
 export async function findGuestPower(db: Queryable, name: string): Promise<'on' | 'off' | null> {

@@ -1,6 +1,7 @@
 /** Power commands and destruction: recorded as an action, carried out by a job. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { detachAll } from '#operations/networks/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter } from './authorise.ts';
@@ -16,6 +17,9 @@ export interface PowerWish {
   onTimeout?: 'fail' | 'stop' | undefined;
 }
 
+/** Told of the action in the transaction that makes it. */
+export type OnAction = (tx: Queryable, actionId: number) => Promise<void>;
+
 const shutdownSeconds = 120;
 
 /**
@@ -28,6 +32,7 @@ export function changePower(
   scope: store.Scope,
   serverId: number,
   { command, timeoutSeconds, onTimeout }: PowerWish,
+  onAction?: OnAction,
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
@@ -47,6 +52,7 @@ export function changePower(
         ? { timeoutSeconds: timeoutSeconds ?? shutdownSeconds, onTimeout: onTimeout ?? 'fail' }
         : {}),
     });
+    await onAction?.(tx, action.id);
     if (isThere) return action;
     await store.updateState(tx, serverId, { powerState: course.via });
     await enqueueJob(tx, 'servers.power', { server_id: serverId, action_id: action.id });
@@ -78,6 +84,7 @@ export function destroyServer(
       }
       const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
       await store.updateState(tx, serverId, { provisioningState: 'deleting' });
+      await detachAll(tx, serverId);
       await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
       return action;
     },

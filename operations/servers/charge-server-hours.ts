@@ -5,10 +5,7 @@
  * hour, so a tick that is repeated, or run by two processes, charges nothing twice; hours missed while the program was
  * down are made up for.
  */
-import type { Clock } from '#common/clock/index.ts';
-import type { Reporter } from '#common/reporter/index.ts';
 import { bookEntry } from '#operations/billing/index.ts';
-import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -43,22 +40,4 @@ async function chargeBatch(tx: Queryable): Promise<number> {
     await store.noteChargedHour(tx, hour, amount);
   }
   return due.length;
-}
-
-/** The loop that does it every minute, on one of the replicas. */
-export function createServerHoursLoop(deps: {
-  db: () => Queryable;
-  clock: Clock;
-  reporter: Reporter;
-}): LeasedLoop {
-  return createLeasedLoop({
-    name: 'operations.server_hours',
-    intervalMs: 60_000,
-    ttlSeconds: 120,
-    ...deps,
-    async run() {
-      const booked = await chargeServerHours(deps.db());
-      if (booked > 0) deps.reporter.debug('server hours charged', { booked });
-    },
-  });
 }

@@ -1,25 +1,22 @@
 /**
- * Orders one hourly-billed server: eligibility, order, addresses, the server's row and its provisioning job, all in one
- * transaction, so that whatever was answered is what will happen, also after a crash.
+ * Orders one hourly-billed server. The order and its payment are the orders feature's; what is queued once it is paid is
+ * here: addresses, the server's row and its provisioning job, in one transaction, so that whatever was answered is what
+ * will happen, also after a crash.
  */
-import { randomInt } from 'node:crypto';
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { assignAddresses } from '#operations/addresses/index.ts';
-import {
-  type AccessRefusal,
-  describeRefusal,
-  judgeDeployment,
-  lockAccess,
-} from '#operations/billing/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
+import { joinNetwork } from '#operations/networks/index.ts';
+import type { DeployBudget, OrderForecast, StoredOrder } from '#operations/orders/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { macOf } from './server.ts';
+import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
 
 export interface CreateServerInput {
@@ -35,6 +32,12 @@ export interface CreateServerInput {
   userData?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
   billingCycle?: string | undefined;
+  /** One existing private network of the same account and location, joined from the first boot on. */
+  networkId?: number | undefined;
+  /** Its address there; absent: the lowest free one. */
+  networkIp?: string | undefined;
+  /** False: a server that is reached through its private network only. */
+  publicIp?: boolean | undefined;
 }
 
 export interface CreateServerResult {
@@ -45,62 +48,108 @@ export interface CreateServerResult {
   deploys: DeployBudget;
 }
 
-export interface DeployBudget {
-  limit: number;
-  used: number;
-  resetSeconds: number;
-}
+/** Told of the order in the transaction that makes it, so that whoever called can be found again. */
+export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
 
-/** A field that names nothing we have; goes out as one entry of a 422. */
-export interface FieldFault {
-  path: string;
-  code: string;
-  message: string;
-  allowed?: (string | number)[];
+export interface ServerForecast extends OrderForecast {
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Credit that is left after a day of this server; null when it would not be made. */
+  afterFirstDayQuanta: number | null;
 }
 
 interface Choice {
   plan: Plan;
   image: Image;
+  locationId: number;
   clusters: Cluster[];
 }
 
+/** What an order remembers of its call, so that any process can carry it out. */
+interface OrderRequest {
+  input: CreateServerInput;
+  requester: ReturnType<typeof requester>;
+}
+
 /**
- * Throws `servers.invalid` (details.fields), `servers.not_eligible` (details.refusal), `servers.deploy_rate`
- * (details.deploys), `servers.capacity` and `accounts.forbidden`. Nothing is ordered when it throws.
+ * Throws `servers.invalid` (details.fields), `orders.not_eligible` (details.refusal), `orders.deploy_rate`
+ * (details.deploys), `servers.capacity`, `accounts.forbidden` and for the network what `joinNetwork` throws: nothing is
+ * ordered then. Throws
+ * `orders.payment_failed` (details.failure) when the card had to be charged and that did not succeed.
  */
 export async function createServer(
   deps: ServersDeps,
   actor: Actor,
   input: CreateServerInput,
+  onOrdered?: OnOrdered,
 ): Promise<CreateServerResult> {
+  const { order } = await prepareOrder(deps, actor, input);
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered });
+  deps.wake();
+  return placed;
+}
+
+/** What `createServer` would do, by the same code and the same refusals; nothing is left of it. */
+export async function forecastServer(
+  deps: ServersDeps,
+  actor: Actor,
+  input: CreateServerInput,
+): Promise<ServerForecast> {
+  const { order, plan } = await prepareOrder(deps, actor, input);
+  const forecast = await deps.orders.forecastOrder(order);
+  const day = Math.min(24 * plan.hourlyQuanta, plan.monthlyCapQuanta);
+  const { balanceQuanta, dueQuanta } = forecast;
+  return {
+    ...forecast,
+    hourlyQuanta: plan.hourlyQuanta,
+    monthlyCapQuanta: plan.monthlyCapQuanta,
+    afterFirstDayQuanta:
+      balanceQuanta === null || dueQuanta === null ? null : balanceQuanta + dueQuanta - day,
+  };
+}
+
+async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
   const choice = await choose(deps.catalog, input);
-  const result = await deps
-    .db()
-    .transaction()
-    .execute(async (tx) => {
-      // The lock on the balance makes creates of one account wait for each other, so neither the credit rule nor the
-      // hourly cap can be slipped past by calling many times at once.
-      const facts = await lockAccess(tx, input.tenantId);
-      const refusal = facts === null ? null : judgeDeployment(facts);
-      if (facts === null || refusal !== null) throw notEligible(refusal);
-      const deploys = await requireDeployBudget(deps, tx, input.tenantId);
-      const rootPassword = newRootPassword();
-      const orderId = await store.insertOrder(tx, {
-        tenantId: input.tenantId,
-        planId: choice.plan.id,
-        dueQuanta: 0,
-        rootPassword,
-      });
-      const serverId = await insertServer(deps, tx, input, choice, orderId);
-      await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
-      await enqueueJob(tx, 'servers.provision', { server_id: serverId });
-      await emit(tx, { type: 'server.created', serverId });
-      return { serverId, orderId, rootPassword, deploys };
-    });
-  deps.wake();
-  return result;
+  // Asked before anything is paid; the join itself asks again.
+  if (input.networkId !== undefined)
+    await deps.networks.checkJoin(
+      { tenantId: input.tenantId, locationId: choice.locationId },
+      { networkId: input.networkId, ip: input.networkIp },
+    );
+  const request: OrderRequest = { input, requester: requester(actor) };
+  const order = {
+    tenantId: input.tenantId,
+    plan: choice.plan,
+    request: { ...request },
+    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, stored, choice),
+  };
+  return { order, plan: choice.plan };
+}
+
+/** Carries out a paid order whose own process has died. */
+export async function queueStoredOrder(
+  deps: ServersDeps,
+  tx: Queryable,
+  order: StoredOrder,
+): Promise<number> {
+  const { input } = order.request as unknown as OrderRequest;
+  return queueServer(deps, tx, order, await choose(deps.catalog, input));
+}
+
+/** Makes the server of an order and queues its provisioning. */
+async function queueServer(
+  deps: ServersDeps,
+  tx: Queryable,
+  order: StoredOrder,
+  choice: Choice,
+): Promise<number> {
+  const { input, requester: requestedBy } = order.request as unknown as OrderRequest;
+  const serverId = await insertServer(deps, tx, input, choice, order.id);
+  await store.insertAction(tx, { serverId, command: 'create', ...requestedBy });
+  await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+  await emit(tx, { type: 'server.created', serverId });
+  return serverId;
 }
 
 async function insertServer(
@@ -113,6 +162,7 @@ async function insertServer(
   const id = await store.nextServerId(tx);
   const name = input.name ?? input.hostname ?? `server-${id}`;
   const { plan, image, clusters } = choice;
+  const wanted = { tenantId: input.tenantId, hasPublicIp: input.publicIp ?? true };
   for (const [index, cluster] of clusters.entries()) {
     if (index === 0) {
       await store.insertServer(tx, {
@@ -129,13 +179,20 @@ async function insertServer(
         userData: input.userData ?? null,
         hourlyQuanta: plan.hourlyQuanta,
         monthlyCapQuanta: plan.monthlyCapQuanta,
+        hasPublicIp: wanted.hasPublicIp,
       });
     } else {
       await store.moveServer(tx, id, cluster.id);
     }
-    const mac = await tryCluster(deps, tx, { tenantId: input.tenantId, serverId: id, cluster, plan });
-    if (mac === null) continue;
-    await store.insertInterface(tx, id, mac);
+    const placed = await tryCluster(deps, tx, { ...wanted, serverId: id, cluster, plan });
+    if (placed === null) continue;
+    if (placed.mac !== null) await store.insertInterface(tx, id, placed.mac);
+    if (input.networkId !== undefined)
+      await joinNetwork(
+        tx,
+        { serverId: id, tenantId: input.tenantId, locationId: cluster.locationId },
+        { networkId: input.networkId, ip: input.networkIp },
+      );
     return id;
   }
   throw new CodedError(
@@ -144,42 +201,39 @@ async function insertServer(
   );
 }
 
-/** Gives the server room and addresses in this cluster; returns the MAC that goes with them, or null when it is full. */
+interface Placing {
+  tenantId: number;
+  hasPublicIp: boolean;
+  serverId: number;
+  cluster: Cluster;
+  plan: Plan;
+}
+
+/**
+ * Gives the server room in this cluster, and addresses with the MAC that goes with them where it has public ones; null
+ * when the cluster is full.
+ */
 async function tryCluster(
   deps: ServersDeps,
   tx: Queryable,
-  { tenantId, serverId, cluster, plan }: { tenantId: number; serverId: number; cluster: Cluster; plan: Plan },
-): Promise<string | null> {
+  { tenantId, hasPublicIp, serverId, cluster, plan }: Placing,
+): Promise<{ mac: string | null } | null> {
   const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
   try {
     await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
+    if (!hasPublicIp) return { mac: null };
     const assigned = await assignAddresses(tx, {
       clusterId: cluster.id,
       tenantId,
       serverId,
       preparedSets: prepared.map((guest) => guest.addresses),
     });
-    return assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac;
+    return { mac: assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac };
   } catch (error) {
     if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
     await releaseRoom(tx, serverId);
     return null;
   }
-}
-
-async function requireDeployBudget(
-  deps: ServersDeps,
-  tx: Queryable,
-  tenantId: number,
-): Promise<DeployBudget> {
-  const limit = deps.deploysPerHour;
-  const { used, resetSeconds } = await store.countRecentOrders(tx, tenantId);
-  if (used < limit) return { limit, used: used + 1, resetSeconds };
-  throw new CodedError(
-    'servers.deploy_rate',
-    `This account has deployed ${limit} servers within an hour. Try again in ${resetSeconds} seconds.`,
-    { deploys: { limit, used, resetSeconds } satisfies DeployBudget },
-  );
 }
 
 async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choice> {
@@ -188,7 +242,7 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = [];
+  const faults: FieldFault[] = networkFaults(input);
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;
@@ -214,11 +268,21 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     );
   }
   if (faults.length > 0 || !plan || !image || !location) {
-    throw new CodedError('servers.invalid', 'Some fields name nothing that can be ordered.', {
+    throw new CodedError('servers.invalid', 'Some fields are not as they must be; see `fields`.', {
       fields: faults,
     });
   }
-  return { plan, image, clusters: await catalog.listClusters(location.id) };
+  return { plan, image, locationId: location.id, clusters: await catalog.listClusters(location.id) };
+}
+
+function networkFaults(input: CreateServerInput): FieldFault[] {
+  if (input.networkId !== undefined) return [];
+  const faults: FieldFault[] = [];
+  const required = 'names the network without which nothing would lead to the server';
+  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
+  if (input.networkIp !== undefined)
+    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
+  return faults;
 }
 
 function pick<T extends { id: number; slug: string }>(
@@ -233,17 +297,6 @@ function pick<T extends { id: number; slug: string }>(
     faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
   }
   return found;
-}
-
-function notEligible(refusal: AccessRefusal | null): CodedError {
-  if (refusal === null) return new CodedError('servers.not_found', 'There is no such account.');
-  return new CodedError('servers.not_eligible', describeRefusal(refusal), { refusal });
-}
-
-/** 20 characters without look-alikes: about 115 bits. */
-function newRootPassword(): string {
-  const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
-  return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('');
 }
 
 /** A host name out of a free name; what can't serve as one falls back to the server's id. */

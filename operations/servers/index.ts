@@ -10,18 +10,33 @@ import type { Actor } from '#operations/accounts/index.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
+import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { changePower, destroyServer, type PowerWish } from './change-server.ts';
-import { type CreateServerInput, type CreateServerResult, createServer } from './create-server.ts';
+import { changePower, destroyServer, type OnAction, type PowerWish } from './change-server.ts';
+import {
+  type CreateServerInput,
+  type CreateServerResult,
+  createServer,
+  forecastServer,
+  type OnOrdered,
+  type ServerForecast,
+} from './create-server.ts';
+import { type DescribeServerInput, describeServer } from './describe-server.ts';
+import { findOrdered } from './find-ordered.ts';
 import { retryProvisioning } from './retry-provisioning.ts';
 import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { PowerWish } from './change-server.ts';
-export { chargeServerHours, createServerHoursLoop } from './charge-server-hours.ts';
-export type { CreateServerInput, CreateServerResult, DeployBudget, FieldFault } from './create-server.ts';
+export { chargeServerHours } from './charge-server-hours.ts';
+export { createOrderLoop } from './complete-orders.ts';
+export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
+export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
+export { parseLabelSelector } from './label-selector.ts';
+export type { ListOrder, ServerFilter } from './list-store.ts';
 export { createPowerObserver } from './observe-power.ts';
 export {
   type PowerCommand,
@@ -31,17 +46,17 @@ export {
   type ServerStatus,
   statusOf,
 } from './server.ts';
-export type { ServerFilter } from './store.ts';
+export type { FieldFault } from './server-faults.ts';
 
 export interface ServersDeps {
   db: () => Queryable;
   pool: () => pg.Pool;
   catalog: Catalog;
   addresses: Addresses;
+  networks: Networks;
   hypervisors: Hypervisors;
+  orders: Orders;
   reporter: Reporter;
-  /** Creates that one account may make within an hour. */
-  deploysPerHour: number;
   /** How long a new guest may be silent before its provisioning has failed; default 180 seconds. */
   bootSecondsMax?: number;
   /** Tells the job runner that there is work. */
@@ -73,7 +88,16 @@ export interface InventoryPage {
 
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Servers {
-  createServer(actor: Actor, input: CreateServerInput): Promise<CreateServerResult>;
+  /** `onOrdered` runs in the transaction that makes the order. */
+  createServer(actor: Actor, input: CreateServerInput, onOrdered?: OnOrdered): Promise<CreateServerResult>;
+  /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
+  forecastServer(actor: Actor, input: CreateServerInput): Promise<ServerForecast>;
+  /** What came of an order, told as `createServer` tells it. */
+  findOrdered(
+    actor: Actor,
+    tenantId: number | null,
+    orderId: number,
+  ): Promise<{ serverId: number; rootPassword: string }>;
   findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
   listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
   countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
@@ -84,9 +108,19 @@ export interface Servers {
     tenantId: number | null,
     serverId: number,
     wish: PowerWish,
+    onAction?: OnAction,
   ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
   destroyServer(actor: Actor, tenantId: number | null, serverId: number): Promise<ServerAction>;
+  /** Throws `servers.not_found`, `servers.invalid`. */
+  describeServer(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    input: DescribeServerInput,
+  ): Promise<void>;
+  /** An action by its own id, also of a server that is gone by now. */
+  findAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction | null>;
   /** Newest first; throws `servers.not_found`. */
   listActions(
     actor: Actor,
@@ -109,16 +143,21 @@ export function createServers(deps: ServersDeps): Servers {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
-    createServer: (actor, input) => createServer(deps, actor, input),
+    createServer: (actor, input, onOrdered) => createServer(deps, actor, input, onOrdered),
+    forecastServer: (actor, input) => forecastServer(deps, actor, input),
+    findOrdered: (actor, tenantId, orderId) => findOrdered(deps, scope(actor, tenantId), orderId),
     findServer: (actor, tenantId, serverId) =>
       store.findServer(deps.pool(), scope(actor, tenantId), serverId),
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changePower: (actor, tenantId, serverId, wish) =>
-      changePower(deps, actor, scope(actor, tenantId), serverId, wish),
+    changePower: (actor, tenantId, serverId, wish, onAction) =>
+      changePower(deps, actor, scope(actor, tenantId), serverId, wish, onAction),
     destroyServer: (actor, tenantId, serverId) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId),
+    describeServer: (actor, tenantId, serverId, input) =>
+      describeServer(deps, actor, scope(actor, tenantId), serverId, input),
+    findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);

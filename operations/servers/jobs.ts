@@ -11,12 +11,12 @@ import { releaseAddresses } from '#operations/addresses/index.ts';
 import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
 import { emit } from '#operations/events/index.ts';
-import { type GuestDefinition, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { type GuestDefinition, guestName, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { deleteCardsOf, markAttached } from '#operations/networks/index.ts';
 import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './index.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
 import { failPower, runPower } from './run-power.ts';
-import { guestName } from './server.ts';
 import * as store from './store.ts';
 
 const provisioningAttemptsMax = 8;
@@ -73,6 +73,7 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
   try {
     await finish(deps, job, async (tx) => {
       await store.updateState(tx, serverId, { provisioningState: 'ready', powerState: 'running' });
+      await markAttached(tx, serverId);
       await emit(tx, { type: 'server.provisioned', serverId });
       await endAction(tx, serverId, {});
     });
@@ -85,14 +86,15 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
 async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts): Promise<GuestDefinition> {
   return {
     name: guestName(facts.id),
-    mac: facts.macAddress!,
+    mac: facts.macAddress,
     addresses: await deps.addresses.listAllocationsOfServers([facts.id]),
+    privateInterfaces: await deps.networks.listInterfaces(facts.id),
     hostname: facts.hostname,
     imageSlug: facts.imageSlug,
     vcpus: facts.vcpus,
     memoryMb: facts.memoryMb,
     diskGb: facts.diskGb,
-    rootPassword: await store.findRootPassword(deps.db(), facts.orderId),
+    rootPassword: await deps.orders.findRootPassword(facts.orderId),
     sshKeys: facts.sshKeys,
     userData: facts.userData,
   };
@@ -140,12 +142,15 @@ async function failProvisioning(
 async function destroy(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
   await store.noteProgress(deps.db(), serverId, 10);
+  // Its cards leave their networks before the guest goes, so that nothing of it is left on a segment.
+  await deps.networks.unplugAll(serverId);
   const { driver } = await hypervisorOf(deps, serverId);
   await driver.ensureGone(guestName(serverId));
   await finish(deps, job, async (tx) => {
     const server = await store.lockServer(tx, serverId);
     if (server === null || server.provisioningState !== 'deleting') return;
     await releaseAddresses(tx, serverId);
+    await deleteCardsOf(tx, serverId);
     await releaseRoom(tx, serverId);
     const macAddresses = await store.releaseInterfaces(tx, serverId);
     await store.updateState(tx, serverId, { provisioningState: 'deleted', powerState: 'unknown' });

@@ -8,9 +8,9 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { type Clusters, noteSeen } from '#operations/clusters/index.ts';
 import type { Hypervisors } from '#operations/hypervisors/index.ts';
+import { serverIdOfGuest } from '#operations/hypervisors/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { serverIdOfGuest } from './server.ts';
 import * as store from './store.ts';
 
 export interface ObserverDeps {

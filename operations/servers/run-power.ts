@@ -1,16 +1,10 @@
 /** Carries a power command out at the hypervisor, and says honestly what came of a request to halt. */
 import { emit } from '#operations/events/index.ts';
-import type { HypervisorDriver } from '#operations/hypervisors/index.ts';
+import { guestName, type HypervisorDriver } from '#operations/hypervisors/index.ts';
 import type { Job } from '#service-kit/jobs/index.ts';
 import type { ServersDeps } from './index.ts';
 import { askAgain, endAction, finish, hypervisorOf, inTransaction, serverIdOf } from './job-kit.ts';
-import {
-  guestName,
-  type PowerCommand,
-  type PowerState,
-  powerCourse,
-  type ShutdownOutcome,
-} from './server.ts';
+import { type PowerCommand, type PowerState, powerCourse, type ShutdownOutcome } from './server.ts';
 import * as store from './store.ts';
 
 const haltPollMs = 1_000;

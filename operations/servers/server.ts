@@ -1,4 +1,5 @@
 /** A virtual server as its owner sees it, and the rules of its states. */
+import type { Attachment } from '#operations/networks/index.ts';
 
 export type ProvisioningState = 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting' | 'deleted';
 export type PowerState = 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
@@ -53,6 +54,9 @@ export interface Server {
   locationName: string;
   country: string;
   addresses: ServerAddress[];
+  /** False for a server that is reached through private networks only. */
+  hasPublicIp: boolean;
+  privateNetworks: Attachment[];
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
 }
@@ -93,17 +97,6 @@ export const powerCourse: Record<PowerCommand, { via: PowerState; to: PowerState
   reboot: { via: 'rebooting', to: 'running' },
   reset: { via: 'rebooting', to: 'running' },
 };
-
-/** The guest's name at its hypervisor. */
-export function guestName(serverId: number): string {
-  return `vm-${serverId}`;
-}
-
-/** The server that a guest's name stands for; null for a guest that is none of ours. */
-export function serverIdOfGuest(name: string): number | null {
-  const id = Number(/^vm-([1-9]\d{0,15})$/.exec(name)?.[1]);
-  return Number.isSafeInteger(id) ? id : null;
-}
 
 /** A locally administered unicast MAC made from the server's id, so that a repeated attempt makes the same one. */
 export function macOf(serverId: number): string {

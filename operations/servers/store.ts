@@ -2,24 +2,13 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type {
-  ActionCommand,
-  PowerState,
-  ProvisioningState,
-  Server,
-  ServerAction,
-  ServerFailure,
-} from './server.ts';
+import { actionFields } from './action-store.ts';
+import type { PowerState, ProvisioningState, Server, ServerFailure } from './server.ts';
 
 const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-const actionFields = `
-  id, server_id as "serverId", command, status, progress, changed, outcome, error,
-  requested_by_key as "requestedByKey", ${stamp('created_at')} as "createdAt", ${stamp('started_at')} as "startedAt",
-  ${stamp('finished_at')} as "finishedAt"`;
-
 // One statement brings everything that a server's view shows: the read that customers make most costs one round trip.
-const serverText = `
+export const serverText = `
   select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
     s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
     s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
@@ -31,6 +20,15 @@ const serverText = `
         'prefixLength', a.prefix_length, 'gateway', host(a.gateway), 'isPrimary', a.is_primary,
         'reverseDns', a.reverse_dns) order by a.is_primary desc, a.id)
       from allocations a where a.server_id = s.id and a.released_at is null), '[]') as addresses,
+    s.has_public_ip as "hasPublicIp",
+    coalesce((select json_agg(json_build_object('serverId', a.server_id, 'networkId', a.network_id, 'name', n.name,
+        'cidr', n.cidr::text, 'ip', host(a.ip), 'macAddress', a.mac_address, 'state', a.state, 'error', a.error,
+        'isLastInterface', not s.has_public_ip and a.state <> 'detaching' and not exists (
+          select 1 from network_attachments o
+          where o.server_id = s.id and o.id <> a.id and o.state <> 'detaching'),
+        'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
+      from network_attachments a join private_networks n on n.id = a.network_id
+      where a.server_id = s.id), '[]') as "privateNetworks",
     (select row_to_json(x) from (select ${actionFields} from server_actions
       where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
   from servers s
@@ -38,6 +36,19 @@ const serverText = `
   join images i on i.id = s.image_id
   join clusters c on c.id = s.cluster_id
   join locations l on l.id = c.location_id`;
+
+export {
+  findAction,
+  findPowerWish,
+  findUnfinishedAction,
+  finishAction,
+  insertAction,
+  isActionOlder,
+  listActions,
+  noteProgress,
+  type PowerWish,
+} from './action-store.ts';
+export { countServers, listServers, type ServerFilter } from './list-store.ts';
 
 /** Which servers an actor may see: those of these tenants, or all. */
 export type Scope = readonly number[] | 'all';
@@ -50,51 +61,6 @@ export async function findServer(pool: pg.Pool, scope: Scope, serverId: number):
     values: scope === 'all' ? [serverId] : [serverId, scope],
   });
   return rows[0] ?? null;
-}
-
-export interface ServerFilter {
-  /** In the terms of `statusOf`. */
-  statuses?: readonly string[];
-  name?: string;
-  plan?: string;
-  location?: string;
-  /** Ids below (newest first) or above this one. */
-  afterId?: number;
-  order: 'newest' | 'oldest';
-  limit: number;
-}
-
-function filterOf(scope: Scope, filter: ServerFilter) {
-  const conditions = [sql`s.provisioning_state <> 'deleted'`];
-  if (scope !== 'all') conditions.push(sql`s.tenant_id = any(${[...scope]}::bigint[])`);
-  if (filter.name !== undefined) conditions.push(sql`s.name = ${filter.name}`);
-  if (filter.plan !== undefined) conditions.push(sql`p.slug = ${filter.plan}`);
-  if (filter.location !== undefined) conditions.push(sql`l.slug = ${filter.location}`);
-  if (filter.statuses !== undefined) {
-    conditions.push(sql`case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end
-      = any(${[...filter.statuses]})`);
-  }
-  return conditions;
-}
-
-export async function listServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<Server[]> {
-  const conditions = filterOf(scope, filter);
-  if (filter.afterId !== undefined)
-    conditions.push(
-      filter.order === 'newest' ? sql`s.id < ${filter.afterId}` : sql`s.id > ${filter.afterId}`,
-    );
-  const { rows } = await sql<Server>`${sql.raw(serverText)}
-    where ${sql.join(conditions, sql` and `)}
-    order by s.id ${sql.raw(filter.order === 'newest' ? 'desc' : 'asc')} limit ${filter.limit}`.execute(db);
-  return rows;
-}
-
-export async function countServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from servers s join plans p on p.id = s.plan_id
-    join clusters c on c.id = s.cluster_id join locations l on l.id = c.location_id
-    where ${sql.join(filterOf(scope, filter), sql` and `)}`.execute(db);
-  return rows[0]!.count;
 }
 
 /** Living servers of each of these tenants. */
@@ -156,31 +122,6 @@ export async function listInventory(
   return { rows, asOf: now.rows[0]!.now };
 }
 
-/** Orders of the last hour, and how long until the oldest of them is an hour old. */
-export async function countRecentOrders(
-  tx: Queryable,
-  tenantId: number,
-): Promise<{ used: number; resetSeconds: number }> {
-  const { rows } = await sql<{ used: number; resetSeconds: number }>`
-    select count(*) as used,
-      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
-    from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
-    tx,
-  );
-  return rows[0]!;
-}
-
-export async function insertOrder(
-  tx: Queryable,
-  order: { tenantId: number; planId: number; dueQuanta: number; rootPassword: string },
-): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, paid_at)
-    values (${order.tenantId}, ${order.planId}, 'paid', 'hourly', ${order.dueQuanta}, ${order.rootPassword}, svc_now())
-    returning id`.execute(tx);
-  return rows[0]!.id;
-}
-
 export interface NewServer {
   id: number;
   tenantId: number;
@@ -195,6 +136,7 @@ export interface NewServer {
   userData: string | null;
   hourlyQuanta: number;
   monthlyCapQuanta: number;
+  hasPublicIp: boolean;
 }
 
 /** A fresh id, drawn before the row exists, because name and MAC are made from it. */
@@ -206,12 +148,12 @@ export async function nextServerId(tx: Queryable): Promise<number> {
 
 export async function insertServer(tx: Queryable, server: NewServer): Promise<void> {
   await sql`insert into servers (id, tenant_id, order_id, plan_id, image_id, cluster_id, name, hostname, labels,
-      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta)
+      ssh_keys, user_data, hourly_quanta, monthly_cap_quanta, has_public_ip)
     overriding system value
     values (${server.id}, ${server.tenantId}, ${server.orderId}, ${server.planId}, ${server.imageId},
       ${server.clusterId}, ${server.name}, ${server.hostname}, ${JSON.stringify(server.labels)}::jsonb,
       ${JSON.stringify(server.sshKeys)}::jsonb, ${server.userData}, ${server.hourlyQuanta},
-      ${server.monthlyCapQuanta})`.execute(tx);
+      ${server.monthlyCapQuanta}, ${server.hasPublicIp})`.execute(tx);
 }
 
 export async function insertInterface(tx: Queryable, serverId: number, macAddress: string): Promise<void> {
@@ -228,11 +170,27 @@ export async function releaseInterfaces(tx: Queryable, serverId: number): Promis
   return rows.map((row) => row.mac);
 }
 
-/** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
-export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
-  const { rows } = await sql<{ password: string }>`
-    select root_password as password from server_orders where id = ${orderId}`.execute(db);
-  return rows[0]!.password;
+/** A server's own words, its row locked until the transaction ends; null for one that is not of the scope. */
+export async function lockWords(
+  tx: Queryable,
+  scope: Scope,
+  serverId: number,
+): Promise<{ name: string; hostname: string; labels: Record<string, string> } | null> {
+  const isOwned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<{ name: string; hostname: string; labels: Record<string, string> }>`
+    select name, hostname, labels from servers
+    where id = ${serverId} and provisioning_state <> 'deleted' and ${isOwned} for update`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export async function updateWords(
+  tx: Queryable,
+  serverId: number,
+  words: { name: string; hostname: string; labels: Readonly<Record<string, string>> },
+): Promise<void> {
+  await sql`update servers set name = ${words.name}, hostname = ${words.hostname},
+      labels = ${JSON.stringify(words.labels)}::jsonb, updated_at = svc_now()
+    where id = ${serverId}`.execute(tx);
 }
 
 export interface ProvisioningFacts {
@@ -297,63 +255,6 @@ export async function setInterfacePlace(tx: Queryable, serverId: number, bridge:
   );
 }
 
-export interface NewAction {
-  serverId: number;
-  command: ActionCommand;
-  requestedByKey: string | null;
-  requestedByPersonId: number | null;
-  /** A finished one is recorded as such: the server was in the wanted state already. */
-  isUnchanged?: boolean;
-  /** Of a shutdown: how long the guest may take, and what comes then. */
-  timeoutSeconds?: number;
-  onTimeout?: 'fail' | 'stop';
-}
-
-export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
-  const isDone = action.isUnchanged ?? false;
-  const { rows } = await sql<ServerAction>`
-    insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
-      changed, timeout_seconds, on_timeout, started_at, finished_at)
-    values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
-      ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
-      ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
-      case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
-    returning ${sql.raw(actionFields)}`.execute(tx);
-  return rows[0]!;
-}
-
-export async function findUnfinishedAction(db: Queryable, serverId: number): Promise<ServerAction | null> {
-  const { rows } = await sql<ServerAction>`
-    select ${sql.raw(actionFields)} from server_actions
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-  return rows[0] ?? null;
-}
-
-export interface PowerWish {
-  actionId: number;
-  serverId: number;
-  command: ActionCommand;
-  timeoutSeconds: number;
-  onTimeout: 'fail' | 'stop' | null;
-}
-
-/** What the unfinished action of a server asks of the hypervisor. */
-export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
-  const { rows } = await sql<PowerWish>`
-    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
-      on_timeout as "onTimeout"
-    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-  return rows[0] ?? null;
-}
-
-/** True when the unfinished action of a server was begun at least so long ago. */
-export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from server_actions where server_id = ${serverId} and status in ('queued', 'running')
-      and started_at + make_interval(secs => ${seconds}) <= svc_now()`.execute(db);
-  return rows.length > 0;
-}
-
 /** The database's clock, to which every other moment belongs. */
 export async function readClock(db: Queryable): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
@@ -384,35 +285,6 @@ export async function applyObservation(
   return rows.length;
 }
 
-/** Actions of a server, newest first. */
-export async function listActions(db: Queryable, serverId: number, limit: number): Promise<ServerAction[]> {
-  const { rows } = await sql<ServerAction>`
-    select ${sql.raw(actionFields)} from server_actions where server_id = ${serverId}
-    order by id desc limit ${limit}`.execute(db);
-  return rows;
-}
-
-export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {
-  await sql`update server_actions set status = 'running', progress = greatest(progress, ${progress}),
-      started_at = coalesce(started_at, svc_now())
-    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
-}
-
-/** Ends the unfinished action of a server; its id, null where there is none. */
-export async function finishAction(
-  tx: Queryable,
-  serverId: number,
-  result: { outcome?: string | null; error?: { code: string; message: string } },
-): Promise<number | null> {
-  const { rows } = await sql<{ id: number }>`update server_actions set
-      status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
-      progress = case when ${result.error !== undefined} then progress else 100 end,
-      started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
-      error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
-    where server_id = ${serverId} and status in ('queued', 'running') returning id`.execute(tx);
-  return rows[0]?.id ?? null;
-}
-
 /** Moves a server that has no addresses yet to another cluster. */
 export async function moveServer(tx: Queryable, serverId: number, clusterId: number): Promise<void> {
   await sql`update servers set cluster_id = ${clusterId} where id = ${serverId}`.execute(tx);
@@ -429,18 +301,24 @@ export interface DueHour {
   from: string;
 }
 
-/** The next uncharged hour of each server that has one; rows that another worker holds are left to it. */
+/**
+ * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
+ * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
+ * that held them last, and so charge beyond the cap.
+ */
 export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+  const { rows: due } = await sql<{ id: number }>`
+    select s.id from servers s
+    where s.provisioned_at is not null
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
       s.monthly_cap_quanta as "monthlyCapQuanta",
       ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s
-    where s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
-    order by s.id limit ${limit} for update of s skip locked`.execute(tx);
+    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.id`.execute(tx);
   return rows;
 }
 

@@ -8,7 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
-import { createBilling } from '#operations/billing/index.ts';
+import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
   ensureCluster,
@@ -18,7 +18,11 @@ import {
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
+import { createNetworks, networkJobs } from '#operations/networks/index.ts';
+import { createOrders } from '#operations/orders/index.ts';
+import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
@@ -29,6 +33,7 @@ import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -44,6 +49,9 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  networksMax?: number;
+  /** Stands in for the test gateway. */
+  gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
@@ -60,7 +68,11 @@ export async function createWorld(options: WorldOptions = {}) {
   const accounts = createAccounts({ db });
   const addresses = createAddresses({ db });
   const catalog = createCatalog({ db });
-  const billing = createBilling({ db, pool });
+  const usualGateway = createTestGateway({ db });
+  const paymentsDeps = { db, gateway: options.gateway?.(usualGateway) ?? usualGateway, reporter };
+  const payments = createPayments(paymentsDeps);
+  const orders = createOrders({ db, payments, deploysPerHour: options.deploysPerHour ?? 1_000 });
+  const billing = createBilling({ db, pool, gateway: payments.gatewayName });
   const apiKeys = createApiKeys({ db, pool, reporter });
   const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
@@ -75,18 +87,35 @@ export async function createWorld(options: WorldOptions = {}) {
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
   });
   let jobs: JobRunner | null = null;
+  const clusters = createClusters({ db, hypervisors });
+  const networksDeps = {
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: options.networksMax ?? 10,
+    wake: () => jobs?.wake(),
+  };
+  const networks = createNetworks(networksDeps);
   const serversDeps = {
     db,
     pool,
     catalog,
     addresses,
+    networks,
     hypervisors,
+    orders,
     reporter,
-    deploysPerHour: options.deploysPerHour ?? 1_000,
     wake: () => jobs?.wake(),
   };
   const servers = createServers(serversDeps);
-  jobs = createJobRunner({ db, handlers: serverJobs(serversDeps), clock: systemClock, reporter });
+  jobs = createJobRunner({
+    db,
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    clock: systemClock,
+    reporter,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_operations',
@@ -94,19 +123,33 @@ export async function createWorld(options: WorldOptions = {}) {
     failuresMax: options.signInFailuresMax ?? 1_000,
   });
   const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
+  const notifications = createNotifications({ pool, channel: 'svc_operations' });
   const surfaces = {
+    idempotency: createIdempotency({ db }),
+    notifications,
     accounts,
     adminProjects,
     addresses,
     apiKeys,
     metering,
     billing,
+    orders,
+    payments,
     catalog,
-    clusters: createClusters({ db, hypervisors }),
+    networks,
+    clusters,
     servers,
     protectTraffic,
     sessions,
     clock,
+    apiFacts: {
+      origin: null,
+      requestsPerMinute: 120,
+      deploysPerHour: 100,
+      includedPerMonth: 5_000,
+      overageUnitRequests: 100_000,
+      overageRateQuanta: 10_000,
+    },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
   const http = await createHttpServer({
@@ -138,6 +181,7 @@ export async function createWorld(options: WorldOptions = {}) {
     ...surfaces,
     jobs,
     serversDeps,
+    paymentsDeps,
     hypervisor,
     clusterId,
     url: http.url,
@@ -156,6 +200,20 @@ export async function createWorld(options: WorldOptions = {}) {
         description: 'Deposit',
       });
       return { owner, tenant, email };
+    },
+
+    /** Saves a test card, which becomes the one that is charged. */
+    saveCard(tenant: Tenant, number = '4242424242424242'): Promise<number> {
+      return payments.finishCardSetup(systemActor, tenant.id, number);
+    },
+
+    /** Sets an account's credit by a ledger entry. */
+    async setBalance(tenant: Tenant, quanta: number): Promise<void> {
+      made += 1;
+      const amountQuanta = quanta - (await billing.balanceOf(systemActor, tenant.id));
+      const metadata = { source: 'test', reference: `set-${made}` };
+      if (amountQuanta !== 0)
+        await bookEntry(database.db, { tenantId: tenant.id, amountQuanta, description: 'Test', metadata });
     },
 
     /** A key of this customer, for all tenants of its organization unless some are named. */
@@ -220,6 +278,7 @@ export async function createWorld(options: WorldOptions = {}) {
 
     async [Symbol.asyncDispose]() {
       await http.stop();
+      await notifications.stop();
       await database.drop();
       answers?.throwFaults();
     },

@@ -112,8 +112,9 @@ export class Engine {
     capturedLength: number,
     wireLength: number,
     vlanTci: number,
+    segments: number,
   ): void {
-    this.observeLink(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci);
+    this.observeLink(this.#options.linkType, bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }
 
   /** The same for a frame of another link type, as files with several interfaces have them. */
@@ -124,9 +125,13 @@ export class Engine {
     capturedLength: number,
     wireLength: number,
     vlanTci: number,
+    segments: number,
   ): void {
     const totals = this.totals;
-    totals.packets += 1;
+    // A merged frame counts as the packets that it was made of; 0 says that nobody knows how many.
+    const packets = segments > 0 ? segments : 1;
+    if (segments === 0) totals.mergedFrames += 1;
+    totals.packets += packets;
     const p = this.#packet;
     p.attach(bytes);
     const end = Math.min(offset + capturedLength, bytes.length);
@@ -134,15 +139,15 @@ export class Engine {
     p.wireEnd = Math.max(offset + wireLength, end);
     const verdict = decodeFrame(p, linkType, offset);
     if (verdict !== Verdict.ip) {
-      if (verdict === Verdict.nonIp) totals.nonIpPackets += 1;
-      else totals.parserDropped += 1;
+      if (verdict === Verdict.nonIp) totals.nonIpPackets += packets;
+      else totals.parserDropped += packets;
       return;
     }
     if (vlanTci >= 0 && (vlanTci & 0xfff) !== 0) p.vlan = vlanTci & 0xfff;
-    totals.ipPackets += 1;
+    totals.ipPackets += packets;
     totals.ipBytes += p.ipLength;
     if (p.isFragment) this.#observeFragment(p);
-    else this.#count(p, p.ipLength, 1);
+    else this.#count(p, p.ipLength, packets);
   }
 
   /** Replaces the local scope. */

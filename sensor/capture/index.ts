@@ -6,7 +6,7 @@
  * is bounded, and what finds no room is counted in `detailTruncated` while the totals of local addresses stay exact.
  */
 import { MinuteCapture } from './minute-capture.ts';
-import type { CaptureRole, MinuteReport } from './minute-report.ts';
+import type { CaptureRole, MinuteReport, WindowReport } from './minute-report.ts';
 
 export type {
   CaptureRole,
@@ -16,6 +16,9 @@ export type {
   NameEvidence,
   UsageDirection,
   UsageRow,
+  WindowApplication,
+  WindowHost,
+  WindowReport,
 } from './minute-report.ts';
 
 /** What counts as local, as canonical text: prefixes (`192.0.2.0/24`, `2001:db8::/48`) and exact addresses. */
@@ -40,13 +43,23 @@ export interface CaptureOptions {
   hashKey?: readonly [number, number];
   /** Names on the outside of encrypted hellos; the well-known ones by default. */
   outerNames?: readonly string[];
-  /** Flows this capture may hold; 32,768 by default. Fanout members of one capture share that budget between them. */
+  /**
+   * Part of one capture's tables that this one gets, 1 by default: fanout members share what one capture may hold, and
+   * more captures than four share what a process may hold (NET-8.6).
+   */
+  share?: number;
+  /** Flows this capture may hold; its share of 32,768 by default. */
   flowsMax?: number;
+  /** Length of live windows, a divisor of a minute; none are made unless it is given. */
+  windowMs?: number;
+  /** Applications that each window names, the largest first; none unless given. */
+  windowApplicationsMax?: number;
 }
 
 export interface Capture {
   /**
    * One frame out of `bytes` at `offset`. `vlanTci` is the tag that the kernel took off the frame, -1 for none.
+   * `segments` is how many packets of the wire offload merged into it: 1 unless told, 0 for "merged, nobody knows".
    * Never throws. Hand in the same `bytes` object for frames of one buffer: a view is made for each new one.
    */
   observe(
@@ -57,6 +70,7 @@ export interface Capture {
     seconds: number,
     nanoseconds: number,
     vlanTci: number,
+    segments?: number,
   ): void;
   /** Replaces the local scope; flows that are open are judged anew. */
   setLocal(local: LocalScope): void;
@@ -69,6 +83,11 @@ export interface Capture {
    * zeros. A frame of a later minute closes the open one by itself; its report waits for the next call.
    */
   closeMinutes(nowMs: number): MinuteReport[];
+  /**
+   * Windows that ended at or before `nowMs`, oldest first; empty unless `windowMs` was given. Windows of a minute add
+   * up to its report, but for what came late over a boundary.
+   */
+  closeWindows(nowMs: number): WindowReport[];
   /** Closes everything, the open minute too, as at `nowMs` (for an orderly stop). */
   closeAll(nowMs: number): MinuteReport[];
 }

@@ -141,8 +141,29 @@ export class Ledger {
     return this.#usage.count;
   }
 
+  /** Every local address with what it moved in this minute as far as it is booked. */
+  eachLocalHost(
+    visit: (keys: Int32Array, at: number, rxBytes: number, txBytes: number, packets: number) => void,
+  ): void {
+    const { keys, sums, count } = this.#localHosts;
+    for (let record = 0; record < count; record += 1) {
+      const at = record * 3;
+      visit(keys, record * hostKeyWords, sums[at]!, sums[at + 1]!, sums[at + 2]!);
+    }
+  }
+
+  /** Every row's name, protocol, server port (0 for none) and bytes, as far as they are booked. */
+  eachUsage(
+    visit: (name: string, protocol: number, port: number, clientBytes: number, serverBytes: number) => void,
+  ): void {
+    for (let record = 0; record < this.#usage.count; record += 1) {
+      const { name, protocol, serverPort, clientBytes, serverBytes } = this.#usageRow(record, 0);
+      visit(name, protocol, serverPort ?? 0, clientBytes, serverBytes);
+    }
+  }
+
   /** Every address, local ones first. */
-  hostRows(segment: string, withOwners: boolean): HostCounters[] {
+  hostRows(segment: string, withOwners: boolean): { rows: HostCounters[]; routerMacs: string[] } {
     const routers = withOwners ? this.#routerMacs() : new Set<string>();
     const rows: HostCounters[] = [];
     for (const isLocal of [true, false]) {
@@ -155,10 +176,11 @@ export class Ledger {
           txBytes: table.sums[record * 3 + 1]!,
           packets: table.sums[record * 3 + 2]!,
           deviceKey: isLocal && withOwners ? deviceKey(table, record, segment, routers) : '',
+          isContested: withOwners && table.words[record * hostWords + 2] === Owner.conflict,
         });
       }
     }
-    return rows;
+    return { rows, routerMacs: [...routers].map(macOfKey) };
   }
 
   /**
@@ -277,9 +299,17 @@ function deviceKey(table: KeyedTable, record: number, segment: string, routers: 
   const low = table.words[base + 1]!;
   if (routers.has(`${high & 0xffff}|${low}`)) return '';
   const vlan = high >>> 16;
-  const hex = (high & 0xffff).toString(16).padStart(4, '0') + (low >>> 0).toString(16).padStart(8, '0');
-  const mac = hex.match(/../g)!.join(':');
-  return `${segment}${vlan > 0 ? `.${vlan}` : ''}|${mac}`;
+  return `${segment}${vlan > 0 ? `.${vlan}` : ''}|${macText(high & 0xffff, low)}`;
+}
+
+function macText(high: number, low: number): string {
+  const hex = high.toString(16).padStart(4, '0') + (low >>> 0).toString(16).padStart(8, '0');
+  return hex.match(/../g)!.join(':');
+}
+
+function macOfKey(key: string): string {
+  const [high, low] = key.split('|');
+  return macText(Number(high), Number(low));
 }
 
 /** Not unspecified, loopback, link-local or multicast: a source of those says nothing about routing. */

@@ -44,6 +44,7 @@ test('NET-2.4.2: an address has separate received and sent bytes, and packets of
     parserDropped: 0,
     kernelDropped: 0,
     detailTruncated: 0,
+    mergedFrames: 0,
   });
 });
 

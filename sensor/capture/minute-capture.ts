@@ -6,7 +6,8 @@
  */
 import { Engine } from './engine.ts';
 import type { Capture, CaptureOptions, LocalScope } from './index.ts';
-import type { MinuteReport } from './minute-report.ts';
+import { LiveWindows } from './live-windows.ts';
+import type { MinuteReport, WindowReport } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
 import { emptyTotals } from './totals.ts';
 
@@ -22,9 +23,13 @@ const sizes = {
   // More than are reported, so that the largest can be chosen.
   usageRowsMax: 8192,
 };
+/** Flows of one capture (NET-8.6). */
+const flowsOfCapture = 32_768;
 /** Rows of one minute (NET-8.6). */
 const reportedRowsMax = 4096;
 const namesMax = 12_288;
+/** Windows that wait for `closeWindows`. */
+const windowsHeldMax = 64;
 
 export class MinuteCapture implements Capture {
   readonly #options: CaptureOptions;
@@ -33,13 +38,26 @@ export class MinuteCapture implements Capture {
   #minute = -1;
   #listeningSinceMs = -1;
   #closed: MinuteReport[] = [];
+  readonly #live: LiveWindows | null;
+  readonly #windowSeconds: number;
+  /** Where the open window begins, seconds into the minute, and where a frame ends it. */
+  #windowStart = 0;
+  #windowEnd: number;
+  #windows: WindowReport[] = [];
 
   constructor(options: CaptureOptions) {
     const key = options.hashKey ?? randomKey();
-    const names = new NameTable(namesMax, key[0] ^ 0x5bd1e995, options.registrableDomain);
-    const flowsMax = options.flowsMax ?? 32_768;
+    const share = options.share ?? 1;
+    const names = new NameTable(Math.ceil(namesMax * share), key[0] ^ 0x5bd1e995, options.registrableDomain);
+    const flowsMax = options.flowsMax ?? Math.floor(flowsOfCapture * share);
     this.#options = options;
-    this.#engine = new Engine(options, { ...sizes, flowsMax }, names, null, key);
+    this.#engine = new Engine(options, { ...shareOf(sizes, share), flowsMax }, names, null, key);
+    this.#windowSeconds = (options.windowMs ?? 60_000) / 1000;
+    this.#windowEnd = this.#windowSeconds;
+    this.#live =
+      options.windowMs === undefined
+        ? null
+        : new LiveWindows(this.#engine, names, key[0], options.windowApplicationsMax ?? 0);
   }
 
   observe(
@@ -50,15 +68,16 @@ export class MinuteCapture implements Capture {
     seconds: number,
     nanoseconds: number,
     vlanTci: number,
+    segments = 1,
   ): void {
     const into = seconds - this.#minute;
-    if (into >= minuteSeconds || into < -minuteSeconds || this.#minute < 0)
+    if (into >= this.#windowEnd || into < -minuteSeconds || this.#minute < 0)
       this.#turnTo(seconds, nanoseconds);
     const engine = this.#engine;
     const offsetSeconds = Math.max(0, seconds - this.#minute);
     engine.now = seconds;
     engine.offsetMs = offsetSeconds * 1000 + ((nanoseconds / 1_000_000) | 0) + 1;
-    engine.observe(bytes, offset, capturedLength, wireLength, vlanTci);
+    engine.observe(bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }
 
   setLocal(local: LocalScope): void {
@@ -81,6 +100,13 @@ export class MinuteCapture implements Capture {
     return closed;
   }
 
+  closeWindows(nowMs: number): WindowReport[] {
+    if (this.#minute >= 0) this.#advanceWindows(nowMs / 1000 - this.#minute);
+    const windows = this.#windows;
+    this.#windows = [];
+    return windows;
+  }
+
   closeAll(nowMs: number): MinuteReport[] {
     const closed = this.closeMinutes(nowMs);
     if (this.#minute >= 0) {
@@ -98,11 +124,32 @@ export class MinuteCapture implements Capture {
     if (this.#minute < 0) {
       this.#minute = minute;
       if (this.#listeningSinceMs < 0) this.#listeningSinceMs = seconds * 1000 + nanoseconds / 1_000_000;
-    } else if (minute > this.#minute) this.#advance(minute);
+    } else if (minute === this.#minute) this.#advanceWindows(seconds - minute);
+    else if (minute > this.#minute) this.#advance(minute);
     else {
       this.#close((this.#minute + minuteSeconds) * 1000);
       this.#minute = minute;
     }
+  }
+
+  /** Closes windows that end at or before this second of the minute, but for its last, which the minute closes. */
+  #advanceWindows(intoMinute: number): void {
+    while (this.#windowEnd <= intoMinute && this.#windowEnd < minuteSeconds) {
+      this.#closeWindow((this.#minute + this.#windowEnd) * 1000);
+      this.#windowStart = this.#windowEnd;
+      this.#windowEnd += this.#windowSeconds;
+    }
+  }
+
+  #closeWindow(untilMs: number): void {
+    if (!this.#live) return;
+    const startedAtMs = (this.#minute + this.#windowStart) * 1000;
+    const since = Math.max(startedAtMs, this.#listeningSinceMs);
+    const observedMs = Math.round(Math.max(0, untilMs - since));
+    const counters = this.#live.take();
+    if (observedMs > 0) this.#windows.push({ startedAtMs, observedMs, ...counters });
+    // Nobody asks for windows: the oldest go, so that they don't pile up.
+    if (this.#windows.length > windowsHeldMax) this.#windows.shift();
   }
 
   /** Closes minutes until `minute` is the open one. */
@@ -122,24 +169,45 @@ export class MinuteCapture implements Capture {
     const engine = this.#engine;
     const startMs = this.#minute * 1000;
     engine.flushAll();
+    this.#advanceWindows((untilMs - startMs) / 1000);
+    this.#closeWindow(untilMs);
+    this.#live?.restart();
+    this.#windowStart = 0;
+    this.#windowEnd = this.#windowSeconds;
     const since = Math.max(startMs, this.#listeningSinceMs);
     const { rows, leftOutPackets } = engine.ledger.usageRows(startMs, reportedRowsMax);
     // A packet may have lost its name and its row: it is still one.
     const truncated = engine.totals.detailTruncated + leftOutPackets;
     engine.totals.detailTruncated = Math.min(truncated, engine.totals.ipPackets);
+    const { rows: hosts, routerMacs } = engine.ledger.hostRows(
+      this.#options.name,
+      this.#options.role === 'bridge',
+    );
     this.#closed.push({
       minute: this.#minute,
       capture: this.#options.name,
       role: this.#options.role,
       observedMs: Math.round(Math.min(60_000, Math.max(0, untilMs - since))),
       totals: { ...engine.totals },
-      hosts: engine.ledger.hostRows(this.#options.name, this.#options.role === 'bridge'),
+      hosts,
+      routerMacs,
       usage: rows,
     });
     Object.assign(engine.totals, emptyTotals());
     engine.ledger.clear();
     engine.tidy();
   }
+}
+
+function shareOf(whole: typeof sizes, share: number): typeof sizes {
+  const part = (size: number) => Math.max(1, Math.floor(size * share));
+  return {
+    buffersMax: part(whole.buffersMax),
+    queriesMax: part(whole.queriesMax),
+    answersMax: part(whole.answersMax),
+    remoteHostsMax: part(whole.remoteHostsMax),
+    usageRowsMax: part(whole.usageRowsMax),
+  };
 }
 
 function minuteOf(seconds: number): number {

@@ -32,6 +32,8 @@ export interface MinuteReport {
   totals: CaptureTotals;
   /** Exact counters of addresses; complete for local ones, whatever else overflows. At most 4,096 remote ones. */
   hosts: HostCounters[];
+  /** MACs that forward for others (bridges), `52:54:00:00:00:01`; they own no address (NET-2.2.9). */
+  routerMacs: string[];
   /** The 4,096 largest rows at most (NET-8.6). Packets that found no row are in `totals.detailTruncated`. */
   usage: UsageRow[];
 }
@@ -48,6 +50,8 @@ export interface CaptureTotals {
   kernelDropped: number;
   /** Packets whose detail found no room in a bounded table; they count everywhere else. */
   detailTruncated: number;
+  /** Frames merged by offload out of an unknown number of packets; where there are any, `packets` is too low. */
+  mergedFrames: number;
 }
 
 export interface HostCounters {
@@ -60,6 +64,35 @@ export interface HostCounters {
   packets: number;
   /** `segment|MAC` of the local owner seen in this minute, blank when unknown or contradictory (NET-2.2.9). */
   deviceKey: string;
+  /** Two MACs sent from it in this minute, so nobody owns it. */
+  isContested: boolean;
+}
+
+/** What one capture saw in one window of ten seconds (NET-2.5): differences, by the frames' own time. */
+export interface WindowReport {
+  /** Unix milliseconds, a multiple of the window. */
+  startedAtMs: number;
+  observedMs: number;
+  totals: CaptureTotals;
+  /** Local addresses with traffic in this window. */
+  hosts: WindowHost[];
+  /** The largest applications, most bytes first; empty unless they were asked for. */
+  applications: WindowApplication[];
+}
+
+export interface WindowHost {
+  address: string;
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+}
+
+export interface WindowApplication {
+  name: string;
+  protocol: number;
+  serverPort: number | null;
+  clientBytes: number;
+  serverBytes: number;
 }
 
 /** One client, server, service and name in one minute. */

@@ -71,7 +71,7 @@ export function createReading(options: ReadingOptions): Reading {
   return {
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
       engine.now = seconds;
-      engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1);
+      engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
     },
     finish() {
       engine.flushAll();
@@ -82,7 +82,7 @@ export function createReading(options: ReadingOptions): Reading {
         flows: listing.flows,
         answers: listing.answers,
         conversations: listing.conversations(),
-        hosts: engine.ledger.hostRows('file', false),
+        hosts: engine.ledger.hostRows('file', false).rows,
         usage: engine.ledger.usageRows(0, Number.POSITIVE_INFINITY).rows,
       };
     },

@@ -11,6 +11,8 @@ export interface Totals {
   parserDropped: number;
   kernelDropped: number;
   detailTruncated: number;
+  /** Frames that receive or send offload merged out of an unknown number of packets; each counts as one packet. */
+  mergedFrames: number;
 }
 
 /** Counters at zero. */
@@ -23,5 +25,6 @@ export function emptyTotals(): Totals {
     parserDropped: 0,
     kernelDropped: 0,
     detailTruncated: 0,
+    mergedFrames: 0,
   };
 }

@@ -1,15 +1,19 @@
 /** Which captures a sensor runs, as told by its settings. */
 import type { SourceSpec } from '#sensor/packet-source/index.ts';
 
+export type CaptureRole = 'uplink' | 'bridge';
+
 export interface CaptureSpec {
   /** Unique in a sensor; the interface's name. */
   name: string;
-  role: 'uplink' | 'bridge';
+  role: CaptureRole;
   source: SourceSpec;
+  /** Threads that share the interface by fanout, 1 for none. */
+  members?: number;
 }
 
 /** Parses `uplink:eth0,bridge:br0`. Throws an `Error` whose message completes "SVC_SENSOR_CAPTURES …". */
-export function parseCaptures(text: string): { name: string; role: 'uplink' | 'bridge' }[] {
+export function parseCaptures(text: string): { name: string; role: CaptureRole }[] {
   const captures = text.split(',').map((entry) => {
     const match = /^(uplink|bridge):([^\s/:,]{1,15})$/.exec(entry.trim());
     if (!match) {
@@ -17,7 +21,7 @@ export function parseCaptures(text: string): { name: string; role: 'uplink' | 'b
         `must be a list like uplink:eth0,bridge:br0; "${entry.trim()}" is no role and interface`,
       );
     }
-    return { role: match[1] as 'uplink' | 'bridge', name: match[2]! };
+    return { role: match[1] as CaptureRole, name: match[2]! };
   });
   const names = new Set(captures.map((capture) => capture.name));
   if (names.size !== captures.length) throw new Error('names an interface twice');

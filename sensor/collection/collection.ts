@@ -2,13 +2,21 @@
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { liveWindowMs } from '#contracts/sensor-api/live.ts';
+import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { type SensorPlan, suitMonitor } from '#sensor/plan/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
+import { type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
-import { createCaptureThread } from './capture-thread.ts';
+import type { LocalWindow } from './merge-windows.ts';
 import { createMinuteCollector } from './minute-collector.ts';
 
 const tickMs = 500;
+/** Captures that may have whole tables; more share what a process may hold (NET-8.6). */
+const capturesMax = 4;
+const noMacs: ReadonlySet<string> = new Set();
+/** A missing interface may come while others are listened to; what else is wrong is for the operator, at once. */
+const mayAppear = new Set(['capture.no_interface', 'capture.interface_gone']);
 
 export interface CollectionOptions {
   captures: readonly CaptureSpec[];
@@ -17,11 +25,20 @@ export interface CollectionOptions {
   clock?: Clock;
   /** Called when an upload was committed. */
   onCommitted(): void;
+  /** Called for each live window of each capture. */
+  onWindow?(window: LocalWindow): void;
+  /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
+  foreignMacs?(): ReadonlySet<string>;
+  /** What goes with each minute's upload. */
+  inventory?(): HostInventory | null;
+  /** Length of live windows. */
+  windowMs?: number;
 }
 
 export interface Collection extends Part {
   /** Takes a plan: its addresses are local from now on. Nothing is counted before the first one. */
   follow(plan: SensorPlan): void;
+  states(): CaptureState[];
 }
 
 /** Makes the part; it opens no interface before `start`. */
@@ -36,10 +53,16 @@ export function createCollection(options: CollectionOptions): Collection {
     spool,
     reporter,
     onCommitted: options.onCommitted,
+    inventory: options.inventory ?? (() => null),
   });
-  const threads = options.captures.map((spec) =>
-    createCaptureThread({
+  const share = Math.min(1, capturesMax / Math.max(1, options.captures.length));
+  const groups = options.captures.map((spec) =>
+    createCaptureGroup({
       spec,
+      share: share / (spec.members ?? 1),
+      windowMs: options.windowMs ?? liveWindowMs,
+      foreignMacs: options.foreignMacs ?? (() => noMacs),
+      onWindow: (window) => options.onWindow?.(window),
       clock,
       reporter,
       onListening: (sinceMs) => {
@@ -47,11 +70,9 @@ export function createCollection(options: CollectionOptions): Collection {
         reporter.info('capture listens', { capture: spec.name });
       },
       onFailed: () => collector.failed(spec.name),
-      onReports: (reports) => {
-        for (const { minute, reason } of reports) {
-          warnOfLoss(spec.name, minute.totals.kernelDropped);
-          collector.report(plan ? suitMonitor(minute, plan) : minute, reason);
-        }
+      onMinute: (minute, reason) => {
+        warnOfLoss(spec.name, minute.totals.kernelDropped);
+        collector.report(plan ? suitMonitor(minute, plan) : minute, reason);
       },
     }),
   );
@@ -75,24 +96,27 @@ export function createCollection(options: CollectionOptions): Collection {
     name: 'collection',
     async start() {
       collector.start(clock.nowMs());
-      const opened = await Promise.allSettled(threads.map((thread) => thread.start()));
-      const failed = opened.find((one) => one.status === 'rejected');
+      const missing = await Promise.all(groups.map((group) => group.open()));
+      const isHopeless = missing.every((why) => why !== null);
+      const failed = missing.find((why) => why !== null && (isHopeless || !mayAppear.has(why.code)));
       if (failed) {
-        await Promise.all(threads.map((thread) => thread.stop()));
-        throw failed.reason;
+        await Promise.all(groups.map((group) => group.stop()));
+        throw failed;
       }
+      for (const [i, why] of missing.entries()) if (why) groups[i]!.keepTrying(why);
       ticking = tick();
     },
     async stop() {
       stopping.abort();
       await ticking;
-      await Promise.all(threads.map((thread) => thread.stop()));
+      await Promise.all(groups.map((group) => group.stop()));
       collector.finish();
     },
     follow(next) {
       plan = next;
       const local = { prefixes: next.localPrefixes, addresses: next.protectedAddresses };
-      for (const thread of threads) thread.setLocal(local);
+      for (const group of groups) group.setLocal(local);
     },
+    states: () => groups.map((group) => group.state()),
   };
 }

@@ -7,8 +7,14 @@
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type {
+  GapReason,
+  HostInventory,
+  TelemetryGap,
+  TelemetryMinute,
+} from '#contracts/sensor-api/telemetry.ts';
 import { type MinuteRange, missingBetween, type Spool } from '#sensor/spool/index.ts';
+import { joinParts } from './merge-minutes.ts';
 
 /** How long after a minute's end its reports may take. */
 const latenessMs = 2000;
@@ -23,6 +29,8 @@ export interface MinuteCollectorOptions {
   captures: readonly string[];
   spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore'>;
   reporter: Reporter;
+  /** The host's interfaces and neighbours, to go with the minutes that are committed now. */
+  inventory?(): HostInventory | null;
   /** Called after each commit. */
   onCommitted(): void;
 }
@@ -81,7 +89,8 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
 
   function store(one: Commit): boolean {
     try {
-      spool.append(one.minutes, [...owed, ...one.gaps]);
+      const inventory = one.minutes.length > 0 ? (options.inventory?.() ?? undefined) : undefined;
+      spool.append(one.minutes, [...owed, ...one.gaps], inventory);
     } catch (error) {
       if (!isPaused)
         reporter.error('collection pauses, pending uploads are kept', { why: describeError(error) });
@@ -230,10 +239,9 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
         reports.set(minute.capture, { minute, reason });
         return;
       }
-      // The capture began anew within the minute: the longer part stands, and the minute is partial.
-      const longer = earlier.minute.observedMs >= minute.observedMs ? earlier.minute : minute;
-      const partial = { ...longer, observedMs: Math.min(longer.observedMs, 59_999) };
-      reports.set(minute.capture, { minute: partial, reason: earlier.reason ?? reason ?? 'capture_failed' });
+      // The capture began anew within the minute: its parts add, and the minute is partial.
+      const joined = joinParts(earlier.minute, minute);
+      reports.set(minute.capture, { minute: joined, reason: earlier.reason ?? reason ?? 'capture_failed' });
     },
 
     tick(nowMs) {

@@ -1,7 +1,8 @@
 /**
- * One capture in a thread of its own: frames from the source to the packet path, closed minutes to the main thread.
+ * One capture, or one fanout member of it, in a thread of its own: frames from the source to the packet path, closed
+ * minutes and live windows to the main thread.
  *
- * The loop alternates between the source, which blocks for up to 100 ms, and the event loop, where messages come in.
+ * The loop alternates between the source, which waits for up to 100 ms, and the event loop, where messages come in.
  * Wall time is compared with monotonic time in every turn: after a jump of the clock the packet path starts anew,
  * because neither the minutes jumped over nor those that come twice were observed.
  */
@@ -9,19 +10,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { startOfMinuteMs } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
-import type { GapReason, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
 import { type ObserveFrame, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
 import type { FromWorker, LocalAddresses, ToWorker, WorkerInput } from './capture-messages.ts';
 import { registrableDomain } from './registrable-domain.ts';
 
-/** A block may reach us this long after its frames were stamped. */
-const settleMs = 1000;
 const pollMs = 100;
+/** A window may close before its last block came from the ring: what comes late counts in the next one. */
+const windowSettleMs = 250;
 /** A smaller step is the time daemon's ordinary work. */
 const clockStepMs = 1500;
 
-const { spec } = workerData as WorkerInput;
+const input = workerData as WorkerInput;
 const port = parentPort!;
 const say = (message: FromWorker) => port.postMessage(message);
 
@@ -37,7 +38,7 @@ let reasonOfOpenMinute: GapReason | null = null;
 
 function begin(linkType: number): void {
   const sinceMs = Date.now();
-  const begun = createCapture({ name: spec.name, role: spec.role, linkType, registrableDomain, local });
+  const begun = createCapture({ ...input, linkType, registrableDomain, local });
   begun.listeningSince(sinceMs);
   // Handed over as it is: an arrow with rest arguments would make an array for every packet.
   observeFrame = begun.observe.bind(begun);
@@ -53,15 +54,19 @@ function sendReports(reports: MinuteReport[], lastReason: GapReason | null): voi
     kind: 'reports',
     reports: reports.map((report, i) => {
       const reason = (i === 0 ? firstReason : null) ?? (i === reports.length - 1 ? lastReason : null);
-      return { minute: toTelemetry(report, reason), reason };
+      return { minute: cutShort(report, reason), reason };
     }),
   });
 }
 
 /** A report that is not whole says so in its time, too. */
-function toTelemetry(report: MinuteReport, reason: GapReason | null): TelemetryMinute {
-  const observedMs = Math.min(report.observedMs, reason ? 59_999 : 60_000);
-  return { ...report, role: spec.role, observedMs };
+function cutShort(report: MinuteReport, reason: GapReason | null): MinuteReport {
+  return reason ? { ...report, observedMs: Math.min(report.observedMs, 59_999) } : report;
+}
+
+function sendWindows(untilMs: number): void {
+  const windows = capture?.closeWindows(untilMs) ?? [];
+  if (windows.length > 0) say({ kind: 'windows', windows });
 }
 
 /** After a jump: the open minute ends where the old time ended, and the packet path begins anew in the new time. */
@@ -72,6 +77,7 @@ function followClock(nowMs: number, monotonicMs: number, linkType: number): void
   wallOffset = nowMs - monotonicMs;
   if (capture && startOfMinuteMs(oldNowMs) !== startOfMinuteMs(nowMs)) {
     sendReports(capture.closeAll(oldNowMs), 'clock_step');
+    sendWindows(oldNowMs);
     begin(linkType);
   }
   reasonOfOpenMinute = 'clock_step';
@@ -79,17 +85,21 @@ function followClock(nowMs: number, monotonicMs: number, linkType: number): void
 
 /** Reports the open minute as it stands. */
 function finish(reason: GapReason): void {
-  if (capture) sendReports(capture.closeAll(Date.now()), reason);
+  if (!capture) return;
+  const nowMs = Date.now();
+  sendReports(capture.closeAll(nowMs), reason);
+  sendWindows(nowMs);
 }
 
 async function observe(source: PacketSource): Promise<void> {
   while (!isStopping) {
-    source.poll(pollMs, observeFrame);
+    await source.poll(pollMs, observeFrame);
     const dropped = source.takeDropped();
     if (dropped > 0) capture?.addKernelDropped(dropped);
     const nowMs = Date.now();
     followClock(nowMs, performance.now(), source.linkType);
-    if (capture) sendReports(capture.closeMinutes(nowMs - settleMs), null);
+    if (capture) sendReports(capture.closeMinutes(nowMs - source.settleMs), null);
+    sendWindows(nowMs - Math.max(windowSettleMs, source.settleMs - 750));
     await nextTurn();
   }
 }
@@ -105,17 +115,19 @@ port.on('message', (message: ToWorker) => {
 });
 
 try {
-  source = openSource(spec.source);
-  say({ kind: 'ready' });
+  const opened = await openSource(input.source);
+  source = opened.source;
+  const { method, countsSegments, fanoutGroup } = source;
+  say({ kind: 'ready', source: { method, countsSegments, fanoutGroup, fallback: opened.fallback } });
   await observe(source);
   // The kernel hands over a block when it is full or 40 ms old; two looks catch the one that was open at the stop.
-  for (let look = 0; look < 2; look += 1) source.poll(pollMs, observeFrame);
+  for (let look = 0; look < 2; look += 1) await source.poll(pollMs, observeFrame);
   finish('sensor_down');
 } catch (error) {
   finish('capture_failed');
   const code = error instanceof CodedError ? error.code : 'capture.failed';
   const message =
-    error instanceof CodedError ? error.message : `Capture ${spec.name}: ${describeError(error)}`;
+    error instanceof CodedError ? error.message : `Capture ${input.name}: ${describeError(error)}`;
   say({ kind: 'failed', code, message });
 } finally {
   source?.close();

@@ -1,13 +1,55 @@
-/** Opens the source that a capture's settings name. */
-import { openLiveSource } from './live-source.ts';
+/** Opens the source that a capture's settings name, or what can take its place. */
+import { CodedError, describeError } from '#common/errors/index.ts';
 import type { PacketSource } from './packet-source.ts';
 import { openReplaySource } from './replay-source.ts';
+import { openTcpdumpSource } from './tcpdump-source.ts';
+
+/** `auto` takes the ring, or tcpdump where this machine can't load what the ring needs. */
+export type CaptureMethodSetting = 'auto' | 'ring' | 'tcpdump';
 
 export type SourceSpec =
-  | { kind: 'live'; interfaceName: string; ringMiB: number }
+  | {
+      kind: 'live';
+      interfaceName: string;
+      ringMiB: number;
+      method?: CaptureMethodSetting;
+      /** Makes or joins a fanout group. */
+      fanout?: 'new' | number | null;
+      wantsOffloadHeader?: boolean;
+    }
   | { kind: 'replay'; file: string };
 
+export interface OpenedSource {
+  source: PacketSource;
+  /** Why another method was taken than the best one, null when it was not. */
+  fallback: string | null;
+}
+
 /** Throws a `CodedError` (`capture.…`) that says what is missing. */
-export function openSource(spec: SourceSpec): PacketSource {
-  return spec.kind === 'live' ? openLiveSource(spec) : openReplaySource(spec.file);
+export async function openSource(spec: SourceSpec): Promise<OpenedSource> {
+  if (spec.kind === 'replay') return { source: openReplaySource(spec.file), fallback: null };
+  const method = spec.method ?? 'auto';
+  if (method === 'tcpdump') {
+    const source = await openTcpdumpSource(spec.interfaceName);
+    return { source, fallback: 'SVC_SENSOR_CAPTURE_METHOD asks for tcpdump' };
+  }
+  const ring = await loadRing();
+  if (typeof ring !== 'string') return { source: ring.openLiveSource(spec), fallback: null };
+  if (method === 'ring') {
+    throw new CodedError(
+      'capture.no_ring',
+      `The packet ring can't be used: ${ring}. Set SVC_SENSOR_CAPTURE_METHOD=auto to fall back to tcpdump.`,
+    );
+  }
+  const source = await openTcpdumpSource(spec.interfaceName);
+  return { source, fallback: `the packet ring can't be used: ${ring}` };
+}
+
+/** The ring's module, or why the library below it can't be loaded (another architecture, a libc it is not built for). */
+async function loadRing(): Promise<typeof import('./live-source.ts') | string> {
+  try {
+    return await import('./live-source.ts');
+  } catch (error) {
+    return describeError(error).split('\n')[0]!;
+  }
 }

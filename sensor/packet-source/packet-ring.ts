@@ -21,6 +21,15 @@ const frameStatus = 20;
 const frameMac = 24;
 const frameVlanTci = 32;
 const frameHeaderBytes = 48;
+/** Byte offsets in `virtio_net_hdr`, which ends where the frame begins. */
+const offloadHeaderBytes = 10;
+const offloadFlags = 0;
+const offloadType = 1;
+const offloadSegment = 4;
+const offloadChecksumStart = 6;
+const flagNeedsChecksum = 1;
+const typeUdp = 5;
+const typeMask = 0x7f;
 
 const statusKernel = 0;
 const statusUser = 1;
@@ -31,12 +40,38 @@ export interface PacketRing {
   drain(observe: ObserveFrame): number;
 }
 
-/** A reader of a ring of `blockCount` blocks of `blockBytes`, which starts at its first block. */
-export function createPacketRing(memory: ArrayBuffer, blockBytes: number, blockCount: number): PacketRing {
+export interface PacketRingOptions {
+  memory: ArrayBuffer;
+  blockBytes: number;
+  blockCount: number;
+  /** The kernel puts an offload header in front of each frame. */
+  hasOffloadHeader: boolean;
+  /** Without that header: a longer frame can only be a merged one. */
+  frameBytesMax: number;
+}
+
+/** A reader of a ring, which starts at its first block. */
+export function createPacketRing(options: PacketRingOptions): PacketRing {
+  const { memory, blockBytes, blockCount, hasOffloadHeader, frameBytesMax } = options;
   const bytes = new Uint8Array(memory);
   const words = new Int32Array(memory);
   const view = new DataView(memory);
   let block = 0;
+
+  /** How many packets a frame was merged out of; 0 when the header does not say. */
+  const segmentsOf = (data: number, captured: number, length: number): number => {
+    if (!hasOffloadHeader) return length > frameBytesMax ? 0 : 1;
+    const header = data - offloadHeaderBytes;
+    const type = bytes[header + offloadType]! & typeMask;
+    if (type === 0) return 1;
+    const size = view.getUint16(header + offloadSegment, true);
+    // The checksum of a merged frame begins with its innermost transport header.
+    if ((bytes[header + offloadFlags]! & flagNeedsChecksum) === 0 || size === 0) return 0;
+    const transport = view.getUint16(header + offloadChecksumStart, true);
+    if (transport + 13 > captured) return 0;
+    const headerBytes = type === typeUdp ? 8 : (bytes[data + transport + 12]! >> 4) * 4;
+    return Math.max(1, Math.ceil((length - transport - headerBytes) / size));
+  };
 
   const drainBlock = (start: number, observe: ObserveFrame): number => {
     const packets = view.getUint32(start + blockPackets, true);
@@ -47,16 +82,19 @@ export function createPacketRing(memory: ArrayBuffer, blockBytes: number, blockC
       if (frame + frameHeaderBytes > end) break;
       const data = frame + view.getUint16(frame + frameMac, true);
       const captured = view.getUint32(frame + frameCaptured, true);
+      if (data < frame + frameHeaderBytes + (hasOffloadHeader ? offloadHeaderBytes : 0)) break;
       if (data + captured > end) break;
+      const length = view.getUint32(frame + frameLength, true);
       const hasVlan = (view.getUint32(frame + frameStatus, true) & statusVlanValid) !== 0;
       observe(
         bytes,
         data,
         captured,
-        view.getUint32(frame + frameLength, true),
+        length,
         view.getUint32(frame + frameSeconds, true),
         view.getUint32(frame + frameNanoseconds, true),
         hasVlan ? view.getUint32(frame + frameVlanTci, true) & 0xffff : -1,
+        segmentsOf(data, captured, length),
       );
       handed += 1;
       const next = view.getUint32(frame + frameNext, true);

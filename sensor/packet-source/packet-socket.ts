@@ -23,7 +23,11 @@ const packetAddMembership = 1;
 const packetRxRing = 5;
 const packetStatistics = 6;
 const packetVersion = 10;
+const packetVnetHeader = 15;
+const packetFanout = 18;
 const packetIgnoreOutgoing = 23;
+const fanoutHash = 0;
+const fanoutUniqueId = 0x2000;
 const tpacketV3 = 2;
 const membershipPromiscuous = 1;
 const siocgifhwaddr = 0x8927;
@@ -78,16 +82,24 @@ export interface PacketSocketOptions {
   retireMs: number;
   /** Frames are cut to this length; the headers still tell their whole length. */
   snapBytes: number;
+  /** Ask for the header that says how offload merged a frame; it may not be had. */
+  wantsOffloadHeader: boolean;
+  /** Members of one group share the interface's frames, each flow to one of them: `new` makes a group. */
+  fanout: 'new' | number | null;
 }
 
 export interface PacketSocket {
   readonly linkType: number;
   /** The ring's memory. Touching it after `close` ends the process. */
   readonly memory: ArrayBuffer;
+  readonly hasOffloadHeader: boolean;
+  readonly fanoutGroup: number | null;
   /** Waits until a block is ready. Returns false when the interface is gone. */
   wait(timeoutMs: number): boolean;
-  /** Packets dropped for want of room since the last call. */
-  takeDropped(): number;
+  /** False when the interface is gone or has another name. */
+  isPresent(): boolean;
+  /** Packets dropped since the last call, and whether the ring was full in between. */
+  takeDropped(): { packets: number; wasFull: boolean };
   close(): void;
 }
 
@@ -113,6 +125,9 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     };
     const linkType = readLinkType();
     set(packetVersion, words(tpacketV3), 'choose TPACKET_V3');
+    // Older kernels have no such header with a ring; then merged frames can be recognised but not counted.
+    const hasOffloadHeader =
+      options.wantsOffloadHeader && c.setsockopt(fd, solPacket, packetVnetHeader, words(1), 4) === 0;
     attachSnapFilter();
     const { blockBytes, blockCount, retireMs } = options;
     set(
@@ -134,10 +149,22 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     address.writeUInt16BE(ethPAll, 2);
     address.writeInt32LE(index, 4);
     if (c.bind(fd, address, address.length) !== 0) throw fail('listen');
-    return startedSocket(linkType, koffi.view(mapped, length));
+    const fanoutGroup = options.fanout === null ? null : joinGroup(options.fanout);
+    return startedSocket(linkType, koffi.view(mapped, length), hasOffloadHeader, fanoutGroup);
   } catch (error) {
     release();
     throw error;
+  }
+
+  /** Only a started socket can join. The kernel picks a group number that no other program of the host uses. */
+  function joinGroup(fanout: 'new' | number): number {
+    const type = fanout === 'new' ? fanoutHash | fanoutUniqueId : fanoutHash;
+    const value = words((fanout === 'new' ? 0 : fanout) + type * 0x10000);
+    if (c.setsockopt(fd, solPacket, packetFanout, value, 4) !== 0)
+      throw fail('share the interface by fanout');
+    const known = Buffer.alloc(4);
+    if (c.getsockopt(fd, solPacket, packetFanout, known, words(4)) !== 0) throw fail('read the fanout group');
+    return known.readUInt32LE(0) & 0xffff;
   }
 
   function readLinkType(): number {
@@ -167,7 +194,12 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     if (c.attachFilter(fd, solSocket, soAttachFilter, program, 16) !== 0) throw fail('attach the filter');
   }
 
-  function startedSocket(linkType: number, memory: ArrayBuffer): PacketSocket {
+  function startedSocket(
+    linkType: number,
+    memory: ArrayBuffer,
+    hasOffloadHeader: boolean,
+    fanoutGroup: number | null,
+  ): PacketSocket {
     const pollSet = Buffer.alloc(8);
     const statistics = Buffer.alloc(12);
     const optionLength = Buffer.alloc(4);
@@ -175,6 +207,8 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
     return {
       linkType,
       memory,
+      hasOffloadHeader,
+      fanoutGroup,
       wait(timeoutMs) {
         pollSet.writeInt32LE(fd, 0);
         pollSet.writeInt16LE(pollIn, 4);
@@ -186,11 +220,14 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
         c.getsockopt(fd, solSocket, soError, errorValue, optionLength);
         return c.nameToIndex(interfaceName) === index;
       },
+      isPresent: () => c.nameToIndex(interfaceName) === index,
       takeDropped() {
         optionLength.writeUInt32LE(statistics.length);
         // The kernel resets its counters with every read.
-        if (c.getsockopt(fd, solPacket, packetStatistics, statistics, optionLength) !== 0) return 0;
-        return statistics.readUInt32LE(4);
+        if (c.getsockopt(fd, solPacket, packetStatistics, statistics, optionLength) !== 0) {
+          return { packets: 0, wasFull: false };
+        }
+        return { packets: statistics.readUInt32LE(4), wasFull: statistics.readUInt32LE(8) > 0 };
       },
       close: release,
     };

@@ -9,17 +9,29 @@ export type ObserveFrame = (
   seconds: number,
   nanoseconds: number,
   vlanTci: number,
+  /** Packets of the wire that offload merged into this frame; 0 when nobody knows how many. */
+  segments: number,
 ) => void;
+
+/** How frames get here. */
+export type CaptureMethod = 'ring' | 'tcpdump' | 'replay';
 
 export interface PacketSource {
   /** Link type as numbered in capture files. */
   readonly linkType: number;
+  readonly method: CaptureMethod;
+  /** False: `packets` is too low where offload merges frames, because their segments can't be counted. */
+  readonly countsSegments: boolean;
+  /** A frame may reach us this long after it was stamped. */
+  readonly settleMs: number;
+  /** The fanout group that others join, null when alone. */
+  readonly fanoutGroup: number | null;
   /**
-   * Hands over every frame that is ready, and waits up to `timeoutMs` when there is none. It blocks its thread.
-   * Throws `capture.interface_gone` when nothing will ever come again.
+   * Hands over every frame that is ready, and waits up to `timeoutMs` when there is none. A ring blocks its thread
+   * meanwhile, a pipe gives a promise. Throws `capture.interface_gone` when nothing will ever come again.
    */
-  poll(timeoutMs: number, observe: ObserveFrame): void;
-  /** Packets that the kernel dropped since the last call. */
+  poll(timeoutMs: number, observe: ObserveFrame): void | Promise<void>;
+  /** Packets that the kernel dropped since the last call, as far as the method can tell. */
   takeDropped(): number;
   /** Frees everything. No other call may follow. */
   close(): void;

@@ -66,7 +66,7 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
       if (due > now) return due;
       if (due >= skipBeforeMs) {
         const { bytes, offset, capturedLength, wireLength, seconds, nanoseconds } = frame;
-        observe(bytes, offset, capturedLength, wireLength, seconds + shift, nanoseconds, -1);
+        observe(bytes, offset, capturedLength, wireLength, seconds + shift, nanoseconds, -1, 1);
         frames += 1;
       }
       hasFrame = advance();
@@ -76,6 +76,10 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
 
   return {
     linkType: recording.linkType,
+    method: 'replay',
+    countsSegments: true,
+    fanoutGroup: null,
+    settleMs: 1000,
     poll(timeoutMs, observe) {
       const now = nowMs();
       if (!(Math.abs(now - lastPollMs) <= clockJumpMs)) anchor(now);

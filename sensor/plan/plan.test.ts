@@ -55,6 +55,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       protectedAddresses: ['198.51.100.7'],
       takesUsage: true,
       takesProtocolNames: true,
+      takesLive: false,
       ignoredEntries: 0,
     },
   ]);

@@ -15,6 +15,8 @@ export interface SensorPlan {
   takesUsage: boolean;
   /** The monitor tells recognised IP protocols apart (NET-2.2.4). */
   takesProtocolNames: boolean;
+  /** The monitor takes live windows (NET-9.1). */
+  takesLive: boolean;
   /** Entries that are no addresses. */
   ignoredEntries: number;
 }
@@ -36,6 +38,7 @@ export function parsePlan(body: unknown): SensorPlan | null {
     protectedAddresses: protectedAddresses.slice(0, protectedAddressesMax),
     takesUsage: fields.application_usage_version === 1,
     takesProtocolNames: fields.application_protocol_version === 1,
+    takesLive: fields.live_version === 1,
     ignoredEntries: cidrs.length - localPrefixes.length + targets.length - protectedAddresses.length,
   };
 }

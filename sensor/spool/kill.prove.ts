@@ -8,22 +8,14 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  decodeUpload,
-  decompressUpload,
-  type TelemetryUpload,
-} from '#contracts/sensor-api/telemetry-codec.ts';
-import {
-  bytesOfMinute,
-  type KilledSensorInput,
-  type PlantedFault,
-  plantedFaults,
-} from '#sensor/testing/killed-sensor.ts';
+import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
+import type { KilledSensorInput } from '#sensor/testing/killed-sensor.ts';
+import { type PlantedFault, plantedFaults } from '#sensor/testing/planted-faults.ts';
+import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
 
 export const name = 'sensor-spool-kills';
 
@@ -77,7 +69,7 @@ export async function runKills(
 ): Promise<string[]> {
   const random = seededRandom(seed);
   const directory = mkdtempSync(join(tmpdir(), 'svc-kill-'));
-  const monitor = await startUnreliableMonitor(random);
+  const monitor = await startProofMonitor(random);
   const committed = new Set<number>();
   const input: KilledSensorInput = {
     directory,
@@ -103,85 +95,11 @@ export async function runKills(
     const code = await ended(last.child);
     if (code !== 0) return [`the sensor ended with ${code} after ${n} kills`];
     report(`${n} kills, ${committed.size} minutes committed, ${monitor.stored.size} uploads stored`);
-    return judge([...monitor.stored.values()], committed);
+    return judgeMinutes([...monitor.stored.values()], { startMinute, bytesOfMinute, committed });
   } finally {
-    monitor.server.closeAllConnections();
-    monitor.server.close();
+    monitor.stop();
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-/** Compares what arrived with the truth. */
-function judge(uploads: TelemetryUpload[], committed: ReadonlySet<number>): string[] {
-  const offences: string[] = [];
-  const arrived = new Map<number, { count: number; observedMs: number; bytes: number }>();
-  const gaps = new Set<number>();
-  const refused = new Set<number>();
-  for (const upload of uploads) {
-    for (const one of upload.minutes) {
-      const before = arrived.get(one.minute)?.count ?? 0;
-      arrived.set(one.minute, { count: before + 1, observedMs: one.observedMs, bytes: one.totals.ipBytes });
-    }
-    for (const gap of upload.gaps) {
-      for (let minute = gap.fromMinute; minute <= gap.toMinute; minute += 60) {
-        gaps.add(minute);
-        if (gap.reason === 'refused') refused.add(minute);
-      }
-    }
-  }
-  const known = [...arrived.keys(), ...gaps].sort((a, b) => a - b);
-  if (known.length === 0) return ['nothing arrived at all'];
-  for (let minute = known[0]!; minute <= known.at(-1)!; minute += 60) {
-    const at = `minute ${(minute - startMinute) / 60}`;
-    const one = arrived.get(minute);
-    if (!one && !gaps.has(minute)) offences.push(`${at} is missing without a gap`);
-    if (one && one.count > 1) offences.push(`${at} arrived ${one.count} times`);
-    if (one?.observedMs === 60_000 && one.bytes !== bytesOfMinute(minute))
-      offences.push(`${at} has wrong bytes`);
-    if (one && one.observedMs < 60_000 && !gaps.has(minute)) offences.push(`${at} is partial without a gap`);
-    if (one && one.observedMs === 60_000 && gaps.has(minute)) offences.push(`${at} is whole and a gap`);
-    if (committed.has(minute) && !one && !refused.has(minute))
-      offences.push(`${at} was committed and is lost`);
-  }
-  return offences;
-}
-
-interface UnreliableMonitor {
-  url: string;
-  server: Server;
-  /** Stored uploads by identity: one applies once. */
-  stored: Map<string, TelemetryUpload>;
-}
-
-async function startUnreliableMonitor(random: () => number): Promise<UnreliableMonitor> {
-  const stored = new Map<string, TelemetryUpload>();
-  const server = createServer(async (incoming, response) => {
-    const answer = (status: number, body: object) => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    };
-    const pieces: Buffer[] = [];
-    try {
-      for await (const piece of incoming) pieces.push(piece as Buffer);
-    } catch {
-      // The sensor was killed in the middle of its request: nothing to store.
-      return;
-    }
-    const upload = decodeUpload(
-      decompressUpload(Buffer.concat(pieces), incoming.headers['content-encoding']),
-    );
-    const key = `${upload.spoolId} ${upload.sequence}`;
-    const luck = random();
-    if (luck < 0.1) return answer(500, {});
-    // Gap records are not refused: nothing could stand in for one.
-    const mayRefuse = upload.minutes.length > 0 && !stored.has(key);
-    if (luck < 0.13 && mayRefuse) return answer(422, { error: { code: 'refused', message: 'refused' } });
-    const receipt = stored.has(key) ? 'duplicate' : 'accepted';
-    if (!stored.has(key)) stored.set(key, upload);
-    if (luck < 0.25) return incoming.socket.destroy();
-    answer(200, { spool_id: upload.spoolId, sequence: upload.sequence, receipt });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server, stored };
 }
 
 interface StartedSensor {
@@ -211,15 +129,4 @@ function startSensor(input: KilledSensorInput, committed: Set<number>): StartedS
 /** Resolves with the exit code once the process is gone and all it wrote was read. */
 function ended(child: ChildProcess): Promise<number | null> {
   return new Promise((resolve) => child.once('close', (code) => resolve(code)));
-}
-
-/** Numbers from 0 to 1, the same for the same seed. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

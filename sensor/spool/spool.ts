@@ -182,14 +182,15 @@ export function createSpool(options: SpoolOptions): Spool {
       closeStore();
     },
 
-    append(minutes, gaps) {
+    append(minutes, gaps, inventory) {
       withStore((store) => {
         // A commit whose sync failed may have happened all the same: then the caller comes with it once more.
         const fresh = minutes.filter(({ minute }) => !hasMinute(state.covered, minute));
         if (minutes.length > 0 && fresh.length === 0) return;
         const { spoolId } = state;
         const first = { position: lastPosition + 1, spoolId, sequence: state.nextSequence };
-        const rows = uploadRows({ ...first, madeAtMs: clock.nowMs() }, fresh, gaps, options.sensorVersion);
+        const identity = { ...first, madeAtMs: clock.nowMs() };
+        const rows = uploadRows(identity, fresh, gaps, options.sensorVersion, inventory);
         const payloadBytes = rows.reduce((sum, row) => sum + row.payload.length, 0);
         if (fresh.length > 0) room.require(store, pending.bytes, payloadBytes);
         let covered = state.covered;

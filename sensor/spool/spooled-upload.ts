@@ -1,5 +1,5 @@
 /** What the spool holds and tells: uploads that wait, receipts, and its own condition. */
-import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { HostInventory, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 
 /** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
 export interface PendingUpload {
@@ -40,9 +40,10 @@ export interface Spool {
    * Commits minutes and gaps at once, as one upload or as several where one would be too large for the wire; they
    * count as covered from then on. Minutes that are covered already are left out. Throws `spool.full` when there is
    * no room and `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the
-   * bytes were written: its minutes may turn out to be covered after all.
+   * bytes were written: its minutes may turn out to be covered after all. The host's interfaces go with the first
+   * upload, and with it alone.
    */
-  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[]): void;
+  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], inventory?: HostInventory): void;
   /** The first upload in the queue, verified against its digest, or null. */
   oldest(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */

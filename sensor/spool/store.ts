@@ -53,15 +53,21 @@ export interface SpoolStore {
 /** Opens or makes a file that may grow to `pagesMax` pages. One process at a time: a second one gets SQLITE_BUSY. */
 export function openSpoolStore(path: string, bytesMax: number): SpoolStore {
   const db = new DatabaseSync(path);
-  db.exec(`
-    PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA page_size = ${pageBytes};
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA journal_size_limit = ${walBytesMax};
-    PRAGMA wal_autocheckpoint = ${walCheckpointBytes / pageBytes};
-    PRAGMA max_page_count = ${Math.floor(bytesMax / pageBytes)};
-  `);
+  try {
+    db.exec(`
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA page_size = ${pageBytes};
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA journal_size_limit = ${walBytesMax};
+      PRAGMA wal_autocheckpoint = ${walCheckpointBytes / pageBytes};
+      PRAGMA max_page_count = ${Math.floor(bytesMax / pageBytes)};
+    `);
+  } catch (error) {
+    // Left open, a handle that failed half-way would hold the lock, and no later attempt could get it.
+    db.close();
+    throw error;
+  }
   return storeOf(db);
 }
 

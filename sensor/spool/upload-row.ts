@@ -7,6 +7,7 @@ import {
   decompressUpload,
   encodeUpload,
   gapsMax,
+  type HostInventory,
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -26,10 +27,18 @@ export function uploadRow(
   minutes: readonly TelemetryMinute[],
   gaps: readonly TelemetryGap[],
   sensorVersion: string,
+  inventory?: HostInventory,
 ): UploadRow {
   const { spoolId, sequence } = identity;
   const payload = compressUpload(
-    encodeUpload({ spoolId, sequence, sensorVersion, minutes: [...minutes], gaps: [...gaps] }),
+    encodeUpload({
+      spoolId,
+      sequence,
+      sensorVersion,
+      minutes: [...minutes],
+      gaps: [...gaps],
+      ...(inventory ? { inventory } : {}),
+    }),
   );
   const kind = minutes.length > 0 ? 'minutes' : 'gaps';
   const covers = JSON.stringify([...refusedMinutes(minutes), ...gaps]);
@@ -56,20 +65,22 @@ export function uploadRows(
   minutes: readonly TelemetryMinute[],
   gaps: readonly TelemetryGap[],
   sensorVersion: string,
+  inventory?: HostInventory,
 ): UploadRow[] {
-  const content = { spoolId: first.spoolId, sequence: first.sequence, sensorVersion };
+  const { spoolId, sequence: firstSequence } = first;
+  const content = { spoolId, sequence: firstSequence, sensorVersion, ...(inventory ? { inventory } : {}) };
   const isSmall =
     minutes.length <= captureMinutesMax &&
     gaps.length <= gapsMax &&
     (minutes.length < 2 ||
       encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] }).length <= uploadBytesMax);
-  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion)];
+  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion, inventory)];
   const half = Math.ceil(minutes.length / 2);
   const gapsHere = gaps.slice(
     0,
     half > 0 && gaps.length <= gapsMax ? gaps.length : Math.ceil(gaps.length / 2),
   );
-  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion);
+  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion, inventory);
   const { position, sequence } = before.at(-1)!;
   const next = { ...first, position: position + 1, sequence: sequence + 1 };
   return [...before, ...uploadRows(next, minutes.slice(half), gaps.slice(gapsHere.length), sensorVersion)];
@@ -87,7 +98,7 @@ export function gapRow(
 /** The same content under another identity. Throws when the payload is damaged. */
 export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadRow {
   const upload = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion);
+  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion, upload.inventory);
 }
 
 /** True when the payload is what was stored. */

@@ -7,28 +7,12 @@
  */
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import {
-  compressUpload,
-  decodeUpload,
-  decompressUpload,
-  encodeUpload,
-} from '#contracts/sensor-api/telemetry-codec.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
-import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
-import { sampleMinute } from './sample-minutes.ts';
-
-/** Faults that a proof plants to see that it would notice them. */
-export const plantedFaults = [
-  'numbers_kept_in_memory',
-  'deleted_before_receipt',
-  'announced_before_commit',
-  'no_gap_after_a_kill',
-  'resent_under_a_new_number',
-] as const;
-export type PlantedFault = (typeof plantedFaults)[number];
+import { announcing, type PlantedFault, withFault } from './planted-faults.ts';
+import { bytesOfMinute, sampleMinute } from './sample-minutes.ts';
 
 export interface KilledSensorInput {
   directory: string;
@@ -40,11 +24,6 @@ export interface KilledSensorInput {
   fault: PlantedFault | null;
   /** Collect this many minutes, deliver everything and stop; null: go on until killed. */
   drainAfterMinutes: number | null;
-}
-
-/** What the capture counts in a whole minute: different for each. */
-export function bytesOfMinute(minute: number): number {
-  return 1000 + ((minute / 60) % 100_000) * 7;
 }
 
 function fastClock(input: KilledSensorInput): Clock {
@@ -61,53 +40,6 @@ function fastClock(input: KilledSensorInput): Clock {
         });
       }),
   };
-}
-
-/** The spool with one of the faults planted. */
-function withFault(spool: Spool, fault: PlantedFault | null): Spool {
-  let nextNumber = 1;
-  const numbers = new Map<string, number>();
-  switch (fault) {
-    case 'numbers_kept_in_memory':
-      return {
-        ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          if (!upload) return null;
-          const key = `${upload.spoolId} ${upload.sequence}`;
-          const sequence = numbers.get(key) ?? nextNumber;
-          if (!numbers.has(key)) nextNumber += 1;
-          numbers.set(key, sequence);
-          const content = decodeUpload(decompressUpload(upload.body, 'zstd'));
-          const body = compressUpload(encodeUpload({ ...content, sequence }));
-          return { ...upload, sequence, body, isNew: false };
-        },
-        acknowledge: () => spool.acknowledge(spool.oldest()!, 'accepted'),
-        refuse: () => spool.refuse(spool.oldest()!),
-      };
-    case 'deleted_before_receipt':
-      return {
-        ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          if (upload) spool.acknowledge(upload, 'accepted');
-          return upload;
-        },
-      };
-    case 'no_gap_after_a_kill':
-      return { ...spool, coveredBefore: () => null };
-    case 'resent_under_a_new_number':
-      return {
-        ...spool,
-        open() {
-          spool.open();
-          const upload = spool.oldest();
-          if (upload) spool.renumber(upload);
-        },
-      };
-    default:
-      return spool;
-  }
 }
 
 async function main(input: KilledSensorInput): Promise<void> {
@@ -128,25 +60,11 @@ async function main(input: KilledSensorInput): Promise<void> {
     clock,
     reporter: silentReporter,
   });
-  const announce = (minutes: readonly TelemetryMinute[]) => {
-    for (const { minute } of minutes) process.stdout.write(`${minute}\n`);
-  };
-  let held: Parameters<Spool['append']> | null = null;
   const collector = createMinuteCollector({
     captures: ['eth0'],
     reporter: silentReporter,
     onCommitted: () => uplink.wake(),
-    spool: {
-      ...spool,
-      append(minutes, gaps) {
-        if (fault !== 'announced_before_commit') spool.append(minutes, gaps);
-        else {
-          if (held) spool.append(...held);
-          held = [minutes, gaps];
-        }
-        announce(minutes);
-      },
-    },
+    spool: announcing(spool, fault),
   });
   const startMs = clock.nowMs();
   collector.start(startMs);

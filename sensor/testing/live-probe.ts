@@ -155,6 +155,7 @@ async function collect(): Promise<unknown> {
     protectedAddresses: ['2001:db8::1'],
     takesUsage: true,
     takesProtocolNames: true,
+    takesLive: true,
     ignoredEntries: 0,
   });
   // What is sent before both threads listen is nobody's to count.

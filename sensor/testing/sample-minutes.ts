@@ -32,6 +32,11 @@ export function sampleMinute(minute: number, bytes: number, observedMs = 60_000)
   };
 }
 
+/** What the capture of a proof counts in a whole minute: different for each. */
+export function bytesOfMinute(minute: number): number {
+  return 1000 + ((minute / 60) % 100_000) * 7;
+}
+
 /** A folder that goes away with the test. */
 export function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-sensor-'));

@@ -32,6 +32,7 @@ const styles = [
   'navigation',
   'charts',
   'alone',
+  'reference',
   'phone',
 ];
 
@@ -65,6 +66,7 @@ const sources = {
   'pages.js': () => ['text/javascript', script('pages.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],
   'chart-values.js': () => ['text/javascript', script('chart-values.js')],
+  'reference.js': () => ['text/javascript', script('reference.js')],
   'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
   // The minified build is a plain script; as a module it needs its one export.
   'uplot.js': () => [

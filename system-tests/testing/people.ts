@@ -1,4 +1,5 @@
 /** People and programs that use the system: somebody signed in to the pages, somebody with an API key. */
+import { type Client, createClient } from '#clients/typescript/index.ts';
 import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
 import type { DemoFile, Login } from './run-demo.ts';
 
@@ -37,35 +38,21 @@ export async function signIn(url: string, login: Login): Promise<Visitor> {
   };
 }
 
-/** Calls the customer API with a key; an answer that its OpenAPI document does not know is an error. */
-export async function callApi<T>(
-  demo: DemoFile,
-  key: string,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ status: number; body: T }> {
-  const whole = `/api/v1${path}`;
-  const answer = await fetch(demo.operations_url + whole, {
-    method,
-    headers: {
-      authorization: `Bearer ${key}`,
-      ...(body ? { 'content-type': 'application/json' } : {}),
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  const text = await answer.text();
-  const { status, headers } = answer;
-  checker.check({ method, path: whole, status, headers: Object.fromEntries(headers), text });
-  return { status, body: (text ? JSON.parse(text) : null) as T };
-}
-
-export interface ServerView {
-  id: number;
-  name: string;
-  status: string;
-  root_password?: string;
-  public_ips: { address: string; family: number }[];
+/** The customer API by its own client; an answer that the OpenAPI document does not know is an error. */
+export function apiOf(demo: DemoFile, key: string): Client {
+  const checked: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { status, headers } = answer;
+    checker.check({
+      method: init!.method!,
+      path: String(input).slice(demo.operations_url.length),
+      status,
+      headers: Object.fromEntries(headers),
+      text: await answer.clone().text(),
+    });
+    return answer;
+  };
+  return createClient({ url: demo.operations_url, key, fetch: checked });
 }
 
 /** A minute as the Protect page's JSON shows it. */

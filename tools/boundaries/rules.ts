@@ -119,6 +119,11 @@ export const rules: readonly Rule[] = [
     (_module, { target }) => target !== null && ['lab', 'demo', 'tools', 'system-tests'].includes(target.top),
   ),
   importRule(
+    'clients import nothing but themselves',
+    (module) => module.place.top === 'clients' && !module.place.isTest,
+    (_module, { target }) => target?.top !== 'clients',
+  ),
+  importRule(
     'lab and demo know the programs from outside only',
     (module) => ['lab', 'demo'].includes(module.place.top) && !module.place.isTest,
     (_module, { target }) => target !== null && isProgram(target.top),

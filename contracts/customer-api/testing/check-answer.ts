@@ -73,11 +73,9 @@ const preflightHeaders = new Set([
 ]);
 
 /** A checker of this document; the one that the server publishes unless another is given. */
-export function createAnswerChecker(
-  document: Document = JSON.parse(JSON.stringify(buildOpenApi())) as Document,
-): AnswerChecker {
+export function createAnswerChecker(document: Document = publishedDocument()): AnswerChecker {
   const find = createFinder(document);
-  const validate = createValidator(document);
+  const validate = createSchemaValidator(document);
   const seen = new Map<string, Set<number>>();
   return {
     seen,
@@ -103,11 +101,17 @@ export function createAnswerChecker(
   };
 }
 
+function publishedDocument(): Document {
+  return JSON.parse(JSON.stringify(buildOpenApi())) as Document;
+}
+
 type Validate = (schema: Json, value: unknown, what: string) => void;
 
-function createValidator(document: Document): Validate {
+/** Throws an `AssertionError` about `what` when the value is not as a schema of the document wants it, to the letter. */
+export function createSchemaValidator(document: Document = publishedDocument()): Validate {
   const ajv = new Ajv2020({ strict: true, allErrors: true, allowUnionTypes: true });
   ajvFormats.default(ajv);
+  ajv.addVocabulary(['x-resource']);
   const compiled = new Map<string, ValidateFunction>();
   return (schema, value, what) => {
     const key = JSON.stringify(schema);

@@ -45,14 +45,13 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
   const network = {
     version: 2,
     ethernets: {
-      public0: {
-        match: { macaddress: guest.mac },
-        addresses: guest.addresses.map((one) => `${one.address}/${one.prefixLength}`),
-        routes: guest.addresses.map((one) => ({
-          to: one.address.includes(':') ? '::/0' : '0.0.0.0/0',
-          via: one.gateway,
-        })),
-      },
+      ...(guest.mac === null ? {} : { public0: publicCard(guest, guest.mac) }),
+      ...Object.fromEntries(
+        guest.privateInterfaces.map((card) => [
+          `private${card.networkId}`,
+          { match: { macaddress: card.mac }, addresses: [`${card.address}/${card.prefixLength}`] },
+        ]),
+      ),
     },
   };
   return {
@@ -60,6 +59,17 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
     'user-data': guest.userData ?? '#cloud-config\n{}\n',
     'vendor-data': `#cloud-config\n${JSON.stringify(vendor)}\n`,
     'network-config': `${JSON.stringify(network)}\n`,
+  };
+}
+
+function publicCard(guest: GuestDefinition, mac: string): object {
+  return {
+    match: { macaddress: mac },
+    addresses: guest.addresses.map((one) => `${one.address}/${one.prefixLength}`),
+    routes: guest.addresses.map((one) => ({
+      to: one.address.includes(':') ? '::/0' : '0.0.0.0/0',
+      via: one.gateway,
+    })),
   };
 }
 

@@ -8,7 +8,8 @@ import { CodedError } from '#common/errors/index.ts';
 
 export interface DomainPlan {
   name: string;
-  mac: string;
+  /** null: no card on the bridge. */
+  mac: string | null;
   vcpus: number;
   memoryMb: number;
   /** Volumes of the pool. */
@@ -73,17 +74,21 @@ export function domainXml(plan: DomainPlan): string {
       <target dev='sda' bus='sata'/>
       <readonly/>
     </disk>
-    <interface type='bridge'>
-      <mac address='${escapeXml(checked('mac', plan.mac))}'/>
-      <source bridge='${escapeXml(checked('bridge', plan.bridge))}'/>
-      <target dev='${deviceOf(plan.name)}'/>
-      <model type='virtio'/>
-    </interface>
-    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
+${plan.mac === null ? '' : publicCard(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
     <console type='pty'/>
     <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
   </devices>
 </domain>
+`;
+}
+
+function publicCard(plan: DomainPlan, mac: string): string {
+  return `    <interface type='bridge'>
+      <mac address='${escapeXml(checked('mac', mac))}'/>
+      <source bridge='${escapeXml(checked('bridge', plan.bridge))}'/>
+      <target dev='${deviceOf(plan.name)}'/>
+      <model type='virtio'/>
+    </interface>
 `;
 }
 

@@ -12,6 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
 import { withSeedImage } from './cloud-seed.ts';
 import { checked, domainXml } from './domain-xml.ts';
+import { attachCard, detachCard, removeSegment, syncCards } from './private-networks.ts';
 import { readDomstats } from './read-domstats.ts';
 import { createVirsh, type Virsh } from './run-virsh.ts';
 
@@ -33,6 +34,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
   const unlessSo = (command: readonly string[], isSo: RegExp) => tolerate(call(command), isSo);
   return {
     driver: 'libvirt',
+    segmentReach: 'node',
     preparedGuests: [],
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {
@@ -42,6 +44,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
         await define(call, guest, pool, bridge);
         await step(60);
       }
+      for (const card of guest.privateInterfaces) await attachCard(call, guest.name, card);
       await unlessSo(['start', checked('name', guest.name)], /already active|already running/i);
       await step(80);
       const seen = (await observe(call)).find((one) => one.name === guest.name);
@@ -70,6 +73,13 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
       for (const volume of [diskOf(name), seedOf(name)])
         await unlessSo(['vol-delete', '--pool', pool, volume], /Storage volume not found/i);
     },
+    async attachInterface(guest, card) {
+      await attachCard(call, guest, card);
+      return { requiresReboot: false };
+    },
+    detachInterface: (guest, card) => detachCard(call, guest, card),
+    syncNetwork: (networkId, members) => syncCards(call, networkId, members),
+    removeNetwork: (networkId) => removeSegment(call, networkId),
   };
 }
 

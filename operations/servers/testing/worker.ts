@@ -3,24 +3,34 @@ import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createAddresses } from '#operations/addresses/index.ts';
 import { createCatalog } from '#operations/catalog/index.ts';
+import { createClusters } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createNetworks } from '#operations/networks/index.ts';
+import { createOrders } from '#operations/orders/index.ts';
+import { createPayments, createTestGateway } from '#operations/payments/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 
 const { pool, db: connected } = createPool(process.argv[2]!, 4);
 const db = () => connected;
-const deps = {
+const payments = createPayments({ db, gateway: createTestGateway({ db }), reporter: silentReporter });
+const hypervisors = singleDriver(
+  createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
+);
+const shared = {
   db,
-  pool: () => pool,
   catalog: createCatalog({ db }),
-  addresses: createAddresses({ db }),
-  hypervisors: singleDriver(
-    createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 20 }),
-  ),
+  hypervisors,
   reporter: silentReporter,
-  deploysPerHour: 100,
   wake: () => {},
+};
+const deps = {
+  ...shared,
+  pool: () => pool,
+  addresses: createAddresses({ db }),
+  networks: createNetworks({ ...shared, clusters: createClusters({ db, hypervisors }), networksMax: 10 }),
+  orders: createOrders({ db, payments, deploysPerHour: 100 }),
 };
 await createJobRunner({
   db,

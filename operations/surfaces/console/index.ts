@@ -8,11 +8,13 @@ import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
+import type { ApiFacts } from '#operations/api-reference/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerApiDocs } from './api-docs.routes.ts';
 import { registerCustomers } from './customers.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerProjects } from './projects.routes.ts';
@@ -20,6 +22,7 @@ import { registerServers } from './servers.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
+  apiFacts: ApiFacts;
   adminProjects: AdminProjects;
   billing: Billing;
   catalog: Catalog;
@@ -45,6 +48,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerCustomers(routes, deps);
       registerServers(routes, deps);
       registerProjects(routes, deps);
+      registerApiDocs(routes, deps);
     },
     { prefix: '/console' },
   );

@@ -10,12 +10,17 @@ import type { Clock } from '#common/clock/index.ts';
 import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
+import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Notifications } from '#service-kit/notifications/index.ts';
+import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
 import { keyHandlers } from './key.routes.ts';
+import { networkHandlers } from './networks.routes.ts';
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { serverHandlers } from './servers.routes.ts';
@@ -28,7 +33,10 @@ export interface CustomerApiDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
+  networks: Networks;
   servers: Servers;
+  idempotency: Idempotency;
+  notifications: Notifications;
   clock: Clock;
   /** Requests that one key may make within a minute. */
   requestsPerMinute: number;
@@ -36,11 +44,11 @@ export interface CustomerApiDeps {
   authFailuresMax: number;
 }
 
-const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const;
 /** What a caller may call its own request; anything else is not repeated. */
 const clientName = /^[\x21-\x7e]{1,128}$/;
 const exposed =
-  'X-Request-Id, X-Client-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location';
+  'X-Request-Id, X-Client-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location, Idempotent-Replayed, Preference-Applied';
 
 /** Registers the API's routes. */
 export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {
@@ -50,7 +58,9 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     authFailures: createSlidingLog({ capacity: deps.authFailuresMax, windowMs: 300_000, clock: deps.clock }),
   });
   const handlers: Record<EndpointId, Handler> = {
-    ...serverHandlers(deps.servers),
+    ...serverHandlers(deps),
+    ...actionHandlers(deps),
+    ...networkHandlers(deps.networks),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),
@@ -60,6 +70,8 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     api.decorateRequest('call', null);
     api.decorateRequest('hasForeignBody', false);
     useBodyReader(api);
+    // Whoever waits for a change gets an answer before the server closes.
+    api.addHook('preClose', async () => deps.notifications.release());
     api.addHook('onRequest', async (request, reply) => {
       const name = request.headers['x-client-request-id'];
       if (typeof name === 'string' && clientName.test(name)) reply.header('x-client-request-id', name);
@@ -91,7 +103,9 @@ function registerEndpoint(
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
-        Object.entries(endpoint.responses).map(([status, response]) => [status, response.schema]),
+        Object.entries(endpoint.responses).flatMap(([status, response]) =>
+          response.schema ? [[status, response.schema]] : [],
+        ),
       ),
     },
     async onRequest(request, reply) {
@@ -127,7 +141,7 @@ function registerOtherMethods(api: FastifyInstance): void {
       reply.header('allow', allow).header('access-control-allow-methods', allow);
       reply.header(
         'access-control-allow-headers',
-        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-None-Match',
+        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-None-Match, Idempotency-Key, Prefer',
       );
       reply.header('access-control-max-age', '600');
       return reply.code(204).send();

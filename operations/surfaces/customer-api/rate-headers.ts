@@ -4,7 +4,7 @@
  */
 import type { FastifyReply } from 'fastify';
 import { type CodedError, hasCode } from '#common/errors/index.ts';
-import type { DeployBudget } from '#operations/servers/index.ts';
+import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 
 interface RateLimit {
   policy: 'key' | 'deploy';
@@ -27,10 +27,14 @@ export function addDeployBudget(reply: FastifyReply, { limit, used, resetSeconds
   addRateLimit(reply, { policy: 'deploy', limit, windowSeconds: 3_600, remaining, resetSeconds });
 }
 
-/** A refusal for lack of deployments names that limit too. */
+/** A refusal for lack of deployments names that limit too, and so does a charge that failed: its order was one. */
 export function addRefusedBudget(reply: FastifyReply, error: unknown): void {
-  if (hasCode(error, 'servers.deploy_rate'))
+  if (hasCode(error, 'orders.deploy_rate'))
     addDeployBudget(reply, (error as CodedError).details.deploys as DeployBudget);
+  if (!hasCode(error, 'orders.payment_failed')) return;
+  // A replay takes no deployment, and so names none.
+  const { deploys } = (error as CodedError).details.failure as Partial<PaymentFailure>;
+  if (deploys !== undefined) addDeployBudget(reply, deploys);
 }
 
 function append(reply: FastifyReply, name: string, item: string): void {

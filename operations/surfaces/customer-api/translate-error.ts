@@ -1,8 +1,9 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
-import type { DeployBudget } from '#operations/servers/index.ts';
+import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { notFound } from './select-tenant.ts';
+import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
 /** What an operation's refusal is on the wire. Anything unknown is passed on and becomes a 500. */
@@ -16,9 +17,9 @@ export function translateError(error: unknown): unknown {
       return notFound();
     case 'servers.invalid':
       return invalidFields(details.fields as InputFault[], details.reason as string | undefined, message);
-    case 'servers.not_eligible':
+    case 'orders.not_eligible':
       return refusalError(details.refusal as AccessRefusal, message);
-    case 'servers.deploy_rate': {
+    case 'orders.deploy_rate': {
       const { limit, used, resetSeconds } = details.deploys as DeployBudget;
       const headers = { 'retry-after': String(resetSeconds) };
       return new HttpError(
@@ -27,12 +28,22 @@ export function translateError(error: unknown): unknown {
         headers,
       );
     }
+    case 'orders.payment_failed': {
+      const { reason, orderId, paymentAttemptId } = details.failure as PaymentFailure;
+      const extra = { order_id: orderId, payment_attempt_id: paymentAttemptId };
+      return new HttpError(402, { code: 'payment_required', reason, message, extra });
+    }
     case 'servers.capacity':
       return new HttpError(
         503,
         { code: 'unavailable', reason: 'capacity_unavailable', message, retryable: true },
         { 'retry-after': '60' },
       );
+    case 'idempotency.reused':
+      return new HttpError(422, { code: 'validation_failed', reason: 'idempotency_key_reused', message });
+    case 'idempotency.in_progress':
+    case 'idempotency.overtaken':
+      return conflict('idempotency_in_progress', { retryable: true }, { 'retry-after': '2' });
     case 'servers.provisioning_failed':
       return conflict('provisioning_failed');
     case 'servers.not_ready':
@@ -44,7 +55,7 @@ export function translateError(error: unknown): unknown {
         { 'retry-after': '2' },
       );
     default:
-      return error;
+      return translateNetworkError(error);
   }
 }
 

@@ -2,7 +2,8 @@
 import type { schemas } from '#contracts/customer-api/index.ts';
 import type { ReachableTenant } from '#operations/api-keys/index.ts';
 import { type AccessFacts, formatQuanta, judgeAccess } from '#operations/billing/index.ts';
-import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import type { Attachment } from '#operations/networks/index.ts';
+import { type Server, type ServerAction, type ServerForecast, statusOf } from '#operations/servers/index.ts';
 
 export function showServer(server: Server, currency: string): schemas.Server {
   return {
@@ -44,7 +45,7 @@ export function showServer(server: Server, currency: string): schemas.Server {
       primary: given.isPrimary,
       reverse_dns: given.reverseDns,
     })),
-    private_networks: [],
+    private_networks: server.privateNetworks.map(showAttachment),
     billing: {
       cycle: 'hourly',
       price_hourly: formatQuanta(server.hourlyQuanta),
@@ -69,6 +70,21 @@ export function showServer(server: Server, currency: string): schemas.Server {
   };
 }
 
+/** A card on a private network, as it stands in a server and in answers about it. */
+export function showAttachment(card: Attachment): schemas.PrivateNetworkAttachment {
+  return {
+    network_id: card.networkId,
+    name: card.name,
+    cidr: card.cidr,
+    ip: card.ip,
+    mac_address: card.macAddress,
+    state: card.state,
+    requires_reboot: card.requiresReboot,
+    is_last_interface: card.isLastInterface,
+    attached_at: card.attachedAt,
+  };
+}
+
 export function showAction(action: ServerAction): schemas.ServerAction {
   return {
     id: action.id,
@@ -77,12 +93,27 @@ export function showAction(action: ServerAction): schemas.ServerAction {
     status: action.status,
     progress: action.progress,
     changed: action.changed,
-    outcome: action.outcome,
+    outcome: action.outcome as schemas.ServerAction['outcome'],
     requested_by_key: action.requestedByKey,
     created_at: action.createdAt,
     started_at: action.startedAt,
     finished_at: action.finishedAt,
     error: action.error,
+  };
+}
+
+/** What a create would come to. */
+export function showForecast(forecast: ServerForecast, currency: string): schemas.ServerForecast {
+  const { dueQuanta, afterFirstDayQuanta } = forecast;
+  return {
+    would_create: forecast.reason === null,
+    eligible: forecast.isEligible,
+    reason: forecast.reason,
+    due_now: dueQuanta === null ? null : formatQuanta(dueQuanta),
+    price_hourly: formatQuanta(forecast.hourlyQuanta),
+    price_monthly_cap: formatQuanta(forecast.monthlyCapQuanta),
+    currency,
+    credit_after_first_day: afterFirstDayQuanta === null ? null : formatQuanta(afterFirstDayQuanta),
   };
 }
 

@@ -24,6 +24,13 @@ const DeployForm = Type.Object({
   name: Type.Optional(Type.String()),
 });
 
+const statuses: Record<string, number> = {
+  'servers.invalid': 422,
+  'orders.not_eligible': 402,
+  'orders.payment_failed': 402,
+  'orders.deploy_rate': 429,
+};
+
 export function registerDeploy(app: App, deps: DeployDeps): void {
   app.get('/servers/new', async (request, reply) => show(deps, request.visitor!, reply, 200, {}));
 
@@ -43,9 +50,9 @@ export function registerDeploy(app: App, deps: DeployDeps): void {
       // The password is in this answer alone, so there is no redirect.
       return sendPage(reply, deployedPage({ visitor, server: server!, rootPassword: made.rootPassword }));
     } catch (error) {
-      if (!(error instanceof CodedError) || !error.code.startsWith('servers.')) throw error;
+      if (!(error instanceof CodedError) || !/^(servers|orders)\./.test(error.code)) throw error;
       const faults = (error.details.fields ?? []) as FieldFault[];
-      const status = error.code === 'servers.invalid' ? 422 : 409;
+      const status = statuses[error.code] ?? 409;
       return show(deps, visitor, reply, status, { choice, error: error.message, faults });
     }
   });

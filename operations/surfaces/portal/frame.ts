@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'developer';
+  current: 'servers' | 'developer' | 'docs';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -28,6 +28,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
               href: '/client/developer/',
               key: 'k',
               current: options.current === 'developer',
+            },
+            {
+              label: 'API reference',
+              href: '/client/developer/docs/',
+              key: 'd',
+              current: options.current === 'docs',
             },
           ],
         },

@@ -8,11 +8,13 @@ import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { ApiFacts } from '#operations/api-reference/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerApiDocs } from './api-docs.routes.ts';
 import { registerDeploy } from './deploy.routes.ts';
 import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
@@ -21,6 +23,7 @@ import { registerServers } from './servers.routes.ts';
 
 export interface PortalDeps {
   accounts: Accounts;
+  apiFacts: ApiFacts;
   apiKeys: ApiKeys;
   catalog: Catalog;
   sessions: Sessions;
@@ -46,6 +49,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerDeveloper(routes, deps);
+      registerApiDocs(routes, deps);
       registerProtect(routes, deps);
     },
     { prefix: '/client' },

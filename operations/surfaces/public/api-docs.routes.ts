@@ -1,35 +1,58 @@
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { type ApiFacts, createApiReference } from '#operations/api-reference/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
-import { renderApiReference } from './api-reference.ts';
+
+export interface ApiDocsDeps {
+  apiFacts: ApiFacts;
+}
+
+const base = '/docs/api/';
 
 /** The public API reference (API-1.S5), and the document it is drawn from, for generators of clients. */
-export function registerApiDocs(app: App): void {
+export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
   const openApi = JSON.stringify(buildOpenApi());
-  const reference = renderApiReference();
-  const page = shell(
-    {
-      area: 'Virtual servers',
-      home: '/',
-      title: 'API reference',
-      navigation: [{ items: reference.anchors.map(({ id, label }) => ({ label, href: `#${id}` })) }],
-      breadcrumb: [{ label: 'Home', href: '/' }, { label: 'API reference' }],
-    },
-    [
-      pageHeader({
-        title: 'API reference',
-        actions: link('/docs/api/openapi.json', 'OpenAPI document', { kind: 'button' }),
-      }),
-      reference.content,
-    ],
-  );
-  app.get('/docs/api/', async (_request, reply) => sendPage(reply, page));
-  app.get('/docs/api/openapi.json', async (_request, reply) =>
+  const reference = createApiReference({
+    base,
+    facts: deps.apiFacts,
+    createKeyHref: '/client/developer/#create',
+  });
+  for (const { path, title, content } of reference) {
+    const isFirst = path === '';
+    const page = shell(
+      {
+        area: 'Virtual servers',
+        home: '/',
+        title: isFirst ? title : `${title} · API reference`,
+        navigation: [
+          {
+            items: [
+              { label: 'API reference', href: base, key: 'd', current: true },
+              { label: 'OpenAPI document', href: `${base}openapi.json` },
+              { label: 'Customer portal', href: '/client/', key: 's' },
+            ],
+          },
+        ],
+        breadcrumb: isFirst
+          ? [{ label: 'Home', href: '/' }, { label: title }]
+          : [{ label: 'Home', href: '/' }, { label: 'API reference', href: base }, { label: title }],
+      },
+      [
+        pageHeader({
+          title,
+          actions: isFirst && link(`${base}openapi.json`, 'OpenAPI document', { kind: 'button' }),
+        }),
+        content,
+      ],
+    );
+    app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, page));
+  }
+  app.get(`${base}openapi.json`, async (_request, reply) =>
     reply
       .header('access-control-allow-origin', '*')
       .header('cache-control', 'public, max-age=300')
       .type('application/json; charset=utf-8')
       .send(openApi),
   );
-  app.get('/developers/api/', async (_request, reply) => reply.redirect('/docs/api/', 301));
+  app.get('/developers/api/', async (_request, reply) => reply.redirect(base, 301));
 }

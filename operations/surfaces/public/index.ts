@@ -1,12 +1,15 @@
 /** What needs no account: health, the front page, signing in, and the reference of the customer API. */
+import type { Payments } from '#operations/payments/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { registerApiDocs } from './api-docs.routes.ts';
+import { type ApiDocsDeps, registerApiDocs } from './api-docs.routes.ts';
 import { registerHealth } from './health.routes.ts';
 import { type PublicPagesDeps, registerPublicPages } from './pages.ts';
+import { registerPaymentCallbacks } from './payment-callbacks.routes.ts';
 
 export { renderErrorPage } from './pages.ts';
 
-export interface PublicDeps extends PublicPagesDeps {
+export interface PublicDeps extends PublicPagesDeps, ApiDocsDeps {
+  payments: Payments;
   /** Rejects when the database does not answer. */
   isDatabaseReady: () => Promise<void>;
 }
@@ -14,6 +17,7 @@ export interface PublicDeps extends PublicPagesDeps {
 /** Call it before other surfaces are registered, so that the policy of error pages holds for theirs too. */
 export async function registerPublic(app: App, deps: PublicDeps): Promise<void> {
   registerPublicPages(app, deps);
+  registerPaymentCallbacks(app, deps);
   registerHealth(app, { askDatabase: deps.isDatabaseReady });
-  registerApiDocs(app);
+  registerApiDocs(app, deps);
 }

@@ -1,0 +1,746 @@
+/**
+ * The calls of the customer API and their bodies. Made by tools/generate-client.ts out of the OpenAPI document: change the
+ * contract and make it anew, not this file.
+ */
+import { type CallOptions, Caller, List } from '../caller.ts';
+
+export type AccountEventData = {
+  tenant_id: number;
+  reason: 'account_suspended' | 'account_closed';
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+export type ActionEventData = {
+  action_id: number;
+  server_id: number;
+  tenant_id: number;
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+export type ActionRequest = {
+  /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset). */
+  action: string;
+};
+
+export type AttachmentList = {
+  networks: PrivateNetworkAttachment[];
+  pagination: Pagination;
+};
+
+export type AttachRequest = {
+  network_id: number;
+  /** An address of the network; absent: the lowest free one. */
+  ip?: string | undefined;
+};
+
+export type ChangeNetworkRequest = {
+  name?: string | undefined;
+  description?: string | null | undefined;
+  /** Merged with those that are there; null takes one away. */
+  labels?: Record<string, string | null> | undefined;
+};
+
+export type CreatedServer = {
+  id: number;
+  tenant_id: number;
+  order_id: number;
+  name: string;
+  hostname: string;
+  /** The one state to poll. */
+  status: 'queued' | 'provisioning' | 'failed' | 'deleting' | 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** `ready` means that the guest is addressable. */
+  provisioning_state: 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting';
+  power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** True while `current_action` runs. */
+  locked: boolean;
+  status_changed_at: string;
+  plan: {
+    id: number;
+    slug: string;
+    name: string;
+    vcpus: number;
+    memory_mb: number;
+    disk_gb: number;
+  };
+  location: {
+    id: number;
+    slug: string;
+    name: string;
+    country: string;
+  };
+  image: {
+    id: number;
+    slug: string;
+    name: string;
+    family: string;
+  };
+  public_ips: {
+    address: string;
+    family: 4 | 6;
+    prefix_length: number;
+    gateway: string;
+    primary: boolean;
+    reverse_dns: string | null;
+  }[];
+  private_networks: PrivateNetworkAttachment[];
+  billing: {
+    cycle: 'hourly';
+    /** Decimal text. */
+    price_hourly: string;
+    /** Decimal text. */
+    price_monthly_cap: string;
+    currency: string;
+    started_at: string | null;
+  };
+  current_action: ServerAction | null;
+  failure: {
+    code: string;
+    message: string;
+    at: string;
+    operator_action_required: boolean;
+  } | null;
+  labels: Record<string, string>;
+  created_at: string;
+  provisioned_at: string | null;
+  updated_at: string;
+  /** Only in this answer; it is not stored anywhere that could be asked for it again. */
+  root_password: string;
+};
+
+export type CreateNetworkRequest = {
+  name: string;
+  /** A block of /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 that no other network of the account touches. Absent: the next free /24. */
+  cidr?: string | undefined;
+  /** The location; needed where there is more than one, by slug or id. */
+  location?: string | number | undefined;
+  description?: string | null | undefined;
+  labels?: Record<string, string> | undefined;
+};
+
+export type CreateServerRequest = {
+  /** The plan, by slug or id. */
+  plan: string | number;
+  /** The image, by slug or id. */
+  image: string | number;
+  /** The location; needed where there is more than one, by slug or id. */
+  location?: string | number | undefined;
+  name?: string | undefined;
+  hostname?: string | undefined;
+  /** Public keys as text. */
+  ssh_keys?: string[] | undefined;
+  user_data?: string | undefined;
+  /** One existing private network of the workspace and location, joined from the first boot on. */
+  network_id?: number | undefined;
+  /** Its address there; absent: the lowest free one. */
+  network_ip?: string | undefined;
+  /** `false`: no public address; reached through `network_id`, which is then required. */
+  public_ip?: boolean | undefined;
+  labels?: Record<string, string> | undefined;
+  /** `hourly`, which is also what absence means. */
+  billing_cycle?: string | undefined;
+};
+
+export type ErrorBody = {
+  error: {
+    /** Branch on this. */
+    code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+    reason?: string | undefined;
+    message: string;
+    request_id: string;
+    retryable: boolean;
+    doc_url: string;
+    /** Of a 402: the order that was not paid. */
+    order_id?: number | undefined;
+    /** Of a 402: the charge, absent when there was none. */
+    payment_attempt_id?: number | undefined;
+    details?: Record<string, unknown> | undefined;
+    fields?: {
+      path: string;
+      code: string;
+      message: string;
+      allowed?: unknown[] | undefined;
+    }[] | undefined;
+  };
+};
+
+export type Key = {
+  /** The public part of the token. */
+  key_id: string;
+  name: string;
+  /** How the token begins. */
+  prefix: string;
+  /** A read key may use safe methods only. */
+  scope: 'read' | 'full';
+  /** `all`: also workspaces that are made later. */
+  tenant_access: 'all' | 'selected';
+  /** Workspaces that the key may act on now, the default one first. */
+  tenants: number[];
+  default_tenant_id: number;
+  organization_id: number;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+  rate_limit: {
+    /** Requests within any window. */
+    limit: number;
+    window_s: number;
+    /** After this call. */
+    remaining: number;
+  };
+};
+
+export type KeyEventData = {
+  key_id: string;
+  organization_id: number;
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+export type Network = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; the first address is kept free. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on it, those on their way out included. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+  members: {
+    server_id: number;
+    name: string;
+    ip: string;
+    mac_address: string;
+    state: 'attaching' | 'attached' | 'detaching' | 'error';
+  }[];
+};
+
+export type NetworkEventData = {
+  network_id: number;
+  tenant_id: number;
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+export type NetworkList = {
+  networks: NetworkSummary[];
+  limits: {
+    /** Networks that the account may have. */
+    max: number;
+    used: number;
+  };
+  pagination: Pagination;
+};
+
+export type NetworkSummary = {
+  id: number;
+  tenant_id: number;
+  name: string;
+  description: string | null;
+  cidr: string;
+  /** A private network has no router; the first address is kept free. */
+  gateway: null;
+  location: {
+    id: number;
+    slug: string;
+  };
+  state: 'active';
+  sync: {
+    state: 'pending' | 'synced' | 'error';
+    last_synced_at: string | null;
+    error: {
+      code: string;
+      message: string;
+      at: string;
+    } | null;
+  };
+  /** Servers on it, those on their way out included. */
+  member_count: number;
+  available_ips: number;
+  labels: Record<string, string>;
+  created_at: string;
+  updated_at: string;
+};
+
+export type Pagination = {
+  limit: number;
+  total: number;
+  has_more: boolean;
+  next_cursor: string | null;
+};
+
+export type PrivateNetworkAttachment = {
+  network_id: number;
+  name: string;
+  cidr: string;
+  ip: string;
+  mac_address: string;
+  state: 'attaching' | 'attached' | 'detaching' | 'error';
+  /** The guest sees the change after its next reboot only. */
+  requires_reboot: boolean;
+  /** Nothing else leads to the server, so this card can’t be detached. */
+  is_last_interface: boolean;
+  attached_at: string | null;
+};
+
+export type SelectionRequest = Record<string, never>;
+
+export type Server = {
+  id: number;
+  tenant_id: number;
+  order_id: number;
+  name: string;
+  hostname: string;
+  /** The one state to poll. */
+  status: 'queued' | 'provisioning' | 'failed' | 'deleting' | 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** `ready` means that the guest is addressable. */
+  provisioning_state: 'queued' | 'provisioning' | 'ready' | 'failed' | 'deleting';
+  power_state: 'unknown' | 'starting' | 'running' | 'stopping' | 'stopped' | 'rebooting';
+  /** True while `current_action` runs. */
+  locked: boolean;
+  status_changed_at: string;
+  plan: {
+    id: number;
+    slug: string;
+    name: string;
+    vcpus: number;
+    memory_mb: number;
+    disk_gb: number;
+  };
+  location: {
+    id: number;
+    slug: string;
+    name: string;
+    country: string;
+  };
+  image: {
+    id: number;
+    slug: string;
+    name: string;
+    family: string;
+  };
+  public_ips: {
+    address: string;
+    family: 4 | 6;
+    prefix_length: number;
+    gateway: string;
+    primary: boolean;
+    reverse_dns: string | null;
+  }[];
+  private_networks: PrivateNetworkAttachment[];
+  billing: {
+    cycle: 'hourly';
+    /** Decimal text. */
+    price_hourly: string;
+    /** Decimal text. */
+    price_monthly_cap: string;
+    currency: string;
+    started_at: string | null;
+  };
+  current_action: ServerAction | null;
+  failure: {
+    code: string;
+    message: string;
+    at: string;
+    operator_action_required: boolean;
+  } | null;
+  labels: Record<string, string>;
+  created_at: string;
+  provisioned_at: string | null;
+  updated_at: string;
+};
+
+export type ServerAction = {
+  id: number;
+  command: 'create' | 'destroy' | 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset';
+  server_id: number;
+  status: 'queued' | 'running' | 'success' | 'error';
+  /** Percent. */
+  progress: number;
+  /** False when the server was in the wanted state already. */
+  changed: boolean;
+  outcome: string | null;
+  requested_by_key: string | null;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  error: {
+    code: string;
+    message: string;
+  } | null;
+};
+
+export type ServerActionList = {
+  actions: ServerAction[];
+  pagination: Pagination;
+};
+
+export type ServerEventData = {
+  server_id: number;
+  tenant_id: number;
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+export type ServerList = {
+  servers: Server[];
+  pagination: Pagination;
+};
+
+export type Tenant = {
+  id: number;
+  name: string;
+  slug: string;
+  status: 'active' | 'suspended' | 'closed' | 'no_billing_profile';
+  /** Used by v1 and by v2 without `tenant`. */
+  is_default: boolean;
+  billing_account_id: number;
+  currency: string;
+  server_count: number;
+  api_access: {
+    allowed: boolean;
+    code: string | null;
+    reason: string | null;
+  };
+  created_at: string;
+};
+
+export type TenantList = {
+  tenants: Tenant[];
+  pagination: Pagination;
+};
+
+export type TestEventData = {
+  endpoint_id: number;
+  href: string | null;
+};
+
+export type Usage = {
+  tenant_id: number;
+  period: string;
+  /** Open while the month runs. */
+  state: 'open' | 'closed';
+  /** Counted requests of all keys of the account, this call included. */
+  count: number;
+  /** Free requests of the month. */
+  included_count: number;
+  /** Requests beyond the free ones. */
+  overage_count: number;
+  /** Those of them that have been charged. */
+  overage_charged_count: number;
+  /** Decimal text. */
+  overage_amount: string;
+  /** The month’s requests if it goes on as it began. */
+  projected_count: number;
+  /** Decimal text. */
+  projected_overage_amount: string;
+  currency: string;
+  price: {
+    per_requests: number;
+    /** Decimal text. */
+    amount: string;
+  };
+  /** When the next month begins. */
+  resets_at: string;
+  as_of: string;
+  /** Who called, most requests first. */
+  keys: {
+    key_id: string | null;
+    name: string;
+    count: number;
+  }[];
+  /** Every UTC day of the month up to now; a day without requests has 0. */
+  days: {
+    date: string;
+    count: number;
+  }[];
+};
+
+export type UsageEventData = {
+  tenant_id: number;
+  /** The UTC month. */
+  period: string;
+  /** Of the free requests of the month: 50, 80 or 100. */
+  percent: number;
+  /** Path of the API where the thing can be read. */
+  href: string;
+};
+
+/** What kind of error it is; the list is closed. */
+export const errorCodes = ['bad_request', 'unauthorized', 'payment_required', 'forbidden', 'not_found', 'method_not_allowed', 'conflict', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'unavailable'] as const;
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Which case it was, as far as it is known today; new ones may appear. */
+export type ErrorReason =
+  | 'account_closed'
+  | 'account_suspended'
+  | 'already_attached'
+  | 'auth_rate'
+  | 'billing_cycle_not_supported'
+  | 'capacity_unavailable'
+  | 'charge_declined'
+  | 'charge_unconfirmed'
+  | 'cidr_not_allowed'
+  | 'cidr_overlap'
+  | 'credit_required'
+  | 'deploy_rate'
+  | 'hourly_not_eligible'
+  | 'immutable_field'
+  | 'internal_error'
+  | 'invalid_cursor'
+  | 'invalid_fields'
+  | 'invalid_json'
+  | 'ip_in_use'
+  | 'key_rate'
+  | 'last_interface'
+  | 'limit_exceeded'
+  | 'network_in_use'
+  | 'no_billing_profile'
+  | 'not_found'
+  | 'payload_too_large'
+  | 'provisioning_failed'
+  | 'read_only_key'
+  | 'server_busy'
+  | 'server_not_ready'
+  | 'tenant_conflict'
+  | 'unauthorized'
+  | 'unavailable'
+  | 'unsupported_action'
+  | 'unsupported_media_type';
+
+/** What a webhook delivers, once its signature has been verified. */
+export type WebhookEvent =
+  /** A server was ordered; provisioning begins. */
+  | {
+    type: 'server.created';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server is ready and addressable. */
+  | {
+    type: 'server.provisioned';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** Provisioning failed; an operator has to look at it. */
+  | {
+    type: 'server.provisioning_failed';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server was started or stopped. */
+  | {
+    type: 'server.power_changed';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** A server is gone, its addresses are released. */
+  | {
+    type: 'server.destroyed';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ServerEventData;
+  }
+  /** The hypervisors have the network as it is described. */
+  | {
+    type: 'network.synced';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: NetworkEventData;
+  }
+  /** The hypervisors could not be brought in line with the network. */
+  | {
+    type: 'network.sync_failed';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: NetworkEventData;
+  }
+  /** An action of a server ended, well or badly. */
+  | {
+    type: 'action.finished';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: ActionEventData;
+  }
+  /** The account has used half, 80 % or all of its free requests of the month. */
+  | {
+    type: 'usage.threshold';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: UsageEventData;
+  }
+  /** An API key was created. */
+  | {
+    type: 'key.created';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: KeyEventData;
+  }
+  /** An API key was revoked. */
+  | {
+    type: 'key.revoked';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: KeyEventData;
+  }
+  /** The account was suspended or closed. */
+  | {
+    type: 'account.locked';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: AccountEventData;
+  }
+  /** Somebody pressed the test button of the endpoint. */
+  | {
+    type: 'webhook.test';
+    /** When it happened, not when it was sent. */
+    timestamp: string;
+    data: TestEventData;
+  };
+
+export interface ListServersQuery {
+  /** One or more of the statuses, separated by commas. */
+  status?: string | undefined;
+  name?: string | undefined;
+  /** Slug. */
+  plan?: string | undefined;
+  /** Slug. */
+  location?: string | undefined;
+  /** Servers on this private network. */
+  network_id?: number | undefined;
+  sort?: 'created_at' | '-created_at' | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ListNetworksQuery {
+  name?: string | undefined;
+  /** `env=prod`, `env` (has it) or `!old` (has it not), separated by commas. */
+  label?: string | undefined;
+  /** Networks of this server. */
+  server_id?: number | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+export interface ReadUsageQuery {
+  /** A UTC calendar month such as `2025-11`; the running one when left out. */
+  period?: string | undefined;
+}
+
+/** A method for each call of the API. */
+export class Api extends Caller {
+  /** List workspaces. The workspaces that the key may act on, the default one first. `api_access` says whether a call on one would pass its account gate, and why not. */
+  listTenants(options: CallOptions = {}): List<TenantList, Tenant> {
+    return new List(this, { method: 'GET', path: `/api/v2/tenants`, options }, 'tenants');
+  }
+
+  /** List servers. The servers of the workspace, newest first unless `sort` says otherwise. */
+  listServers(options: ListServersQuery & CallOptions = {}): List<ServerList, Server> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'sort', 'limit', 'cursor'], options }, 'servers');
+  }
+
+  /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order. The answer is the only one that carries `root_password`. Poll the server until its `status` is `running`. */
+  createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<CreatedServer> {
+    return this.call<CreatedServer>({ method: 'POST', path: `/api/v2/servers`, body, options });
+  }
+
+  /** Read a server. One server of the workspace. */
+  readServer(id: number, options: CallOptions = {}): Promise<Server> {
+    return this.call<Server>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Destroy a server. Removes the guest and its disk and gives its addresses back. Asked again while it runs, it answers with the same action; afterwards the server is not found. */
+  destroyServer(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
+  }
+
+  /** List actions of a server. The newest 50 actions of the server, newest first. */
+  listServerActions(id: number, options: CallOptions = {}): List<ServerActionList, ServerAction> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, options }, 'actions');
+  }
+
+  /** Start, stop or restart a server. `shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`. */
+  actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, options });
+  }
+
+  /** List private networks. The private networks of the workspace, oldest first, and how many more it may have. */
+  listNetworks(options: ListNetworksQuery & CallOptions = {}): List<NetworkList, NetworkSummary> {
+    return new List(this, { method: 'GET', path: `/api/v2/networks`, query: ['name', 'label', 'server_id', 'limit', 'cursor'], options }, 'networks');
+  }
+
+  /** Create a private network. A network belongs to one location and reaches the servers of this account alone. Its `cidr` never changes. It is usable at once; `sync.state` turns `synced` when the hypervisors have it. */
+  createNetwork(body: CreateNetworkRequest, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks`, body, options });
+  }
+
+  /** Read a private network. One network with its members. */
+  readNetwork(id: number, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'GET', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Change a private network. Changes name, description and labels. Labels are merged; a label of null is taken away. `cidr` and `location` never change. */
+  changeNetwork(id: number, body: ChangeNetworkRequest, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'PATCH', path: `/api/v2/networks/${encodeURIComponent(id)}`, body, options });
+  }
+
+  /** Delete a private network. Deletes a network without members. A server that is just being detached still counts: then the 409 is `retryable` and says when in `Retry-After`. */
+  deleteNetwork(id: number, options: CallOptions = {}): Promise<undefined> {
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+  }
+
+  /** Sync a private network. Applies the stored membership to the hypervisors again. Calls while one sync waits are the same sync; how it ends stands in `sync`. */
+  syncNetwork(id: number, options: CallOptions = {}): Promise<Network> {
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, options });
+  }
+
+  /** List private networks of a server. The cards of the server on private networks, as in its `private_networks`. */
+  listServerNetworks(id: number, options: CallOptions = {}): List<AttachmentList, PrivateNetworkAttachment> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, options }, 'networks');
+  }
+
+  /** Attach a server to a private network. Gives the server a card on the network, with the address you name or the lowest free one. Poll the server until the card’s `state` is `attached`. Asked again with the same or no address, it answers 200 with the card that is there. */
+  attachServer(id: number, body: AttachRequest, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
+    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, options });
+  }
+
+  /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */
+  detachServer(id: number, networkId: number, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
+    return this.call<PrivateNetworkAttachment>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/networks/${encodeURIComponent(networkId)}`, options });
+  }
+
+  /** Read the calling key. What the key of this very call may do, when it expires and what is left of its requests per minute. It says nothing about other keys. */
+  readKey(options: CallOptions = {}): Promise<Key> {
+    return this.call<Key>({ method: 'GET', path: `/api/v2/key`, options });
+  }
+
+  /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call. */
+  readUsage(options: ReadUsageQuery & CallOptions = {}): Promise<Usage> {
+    return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period'], options });
+  }
+}

@@ -1,0 +1,51 @@
+/** Verifies what a webhook delivers, by the scheme of Standard Webhooks. */
+import type { WebhookEvent } from './generated/api.ts';
+
+/** The delivery is not ours, or too old. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+}
+
+const toleranceSeconds = 300;
+
+/**
+ * The event of a delivery whose signature fits and whose time is within five minutes of now; throws otherwise.
+ *
+ * `body` must be the text as it was received: parsed and printed again it is another one. `secret` is `whsec_…`.
+ */
+export async function verifyWebhook(
+  secret: string,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string,
+  nowMs: number = Date.now(),
+): Promise<WebhookEvent> {
+  const id = headers['webhook-id'];
+  const timestamp = headers['webhook-timestamp'] ?? '';
+  const signatures = (headers['webhook-signature'] ?? '').split(' ').filter((one) => one.startsWith('v1,'));
+  if (!id || !/^\d{1,12}$/.test(timestamp) || signatures.length === 0)
+    throw new WebhookVerificationError('the headers of the webhook are missing');
+  if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds)
+    throw new WebhookVerificationError('the webhook is too old, or the clocks differ');
+  const key = await crypto.subtle.importKey(
+    'raw',
+    bytesOf(secret.replace(/^whsec_/, '')),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['verify'],
+  );
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+  for (const signature of signatures) {
+    // The comparison of `verify` takes the same time wherever the two differ.
+    if (await crypto.subtle.verify('HMAC', key, bytesOf(signature.slice(3)), signed))
+      return JSON.parse(body) as WebhookEvent;
+  }
+  throw new WebhookVerificationError('no signature fits');
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  } catch {
+    throw new WebhookVerificationError('the secret or a signature is not base64');
+  }
+}

@@ -1,0 +1,39 @@
+/** What the endpoints are about: the parts of the reference and the tags of the OpenAPI document. */
+
+interface Resource {
+  /** A word of the paths. */
+  name: string;
+  title: string;
+  /** One sentence. */
+  summary: string;
+}
+
+const resources: readonly Resource[] = [
+  { name: 'servers', title: 'Servers', summary: 'Deploy, read, change and destroy servers.' },
+  {
+    name: 'actions',
+    title: 'Actions',
+    summary: 'Start, stop and restart servers, and see what became of it.',
+  },
+  { name: 'networks', title: 'Private networks', summary: 'Networks of your own between your servers.' },
+  { name: 'firewall', title: 'Firewall', summary: 'What is let through to a server.' },
+  { name: 'bandwidth', title: 'Bandwidth', summary: 'Which server used how much of the traffic.' },
+  { name: 'account', title: 'Account', summary: 'Credit, allowances and limits of an account.' },
+  { name: 'tenants', title: 'Workspaces', summary: 'What a key may act on.' },
+  { name: 'key', title: 'Key', summary: 'What a key is and may do.' },
+  { name: 'usage', title: 'Usage', summary: 'How many requests were made, and what they cost.' },
+  { name: 'plans', title: 'Plans', summary: 'Sizes of servers and their prices.' },
+  { name: 'images', title: 'Images', summary: 'What servers are made with.' },
+  { name: 'locations', title: 'Locations', summary: 'Where servers stand.' },
+];
+
+/** What an endpoint is about: the last word of its path that names a resource, else the first word. */
+export function resourceOf(path: string): Resource {
+  const words = path.split('/').filter((part) => part !== '' && !part.startsWith('{'));
+  for (const word of words.toReversed()) {
+    const found = resources.find((resource) => resource.name === word || `${resource.name}s` === word);
+    if (found) return found;
+  }
+  const name = words[0] ?? 'other';
+  return { name, title: name[0]!.toUpperCase() + name.slice(1), summary: '' };
+}

@@ -1,0 +1,40 @@
+/**
+ * What a live upload says, as plain data: ten-second windows of exact addresses, described in format.md.
+ */
+import type { TelemetryTotals } from './telemetry.ts';
+
+/** Windows begin at multiples of this, in UTC. */
+export const liveWindowMs = 10_000;
+/** Host rows of one window of one capture (NET-8: sensor allowance). */
+export const liveHostsMax = 1000;
+
+export interface LiveUpload {
+  /** UUID of the sensor's run. */
+  runId: string;
+  sensorVersion: string;
+  windows: LiveWindow[];
+}
+
+/** What one capture saw between two ten-second boundaries of UTC. */
+export interface LiveWindow {
+  capture: string;
+  role: 'uplink' | 'bridge';
+  /** Unix milliseconds. */
+  startedAtMs: number;
+  /** How much of the window the capture listened. */
+  observedMs: number;
+  totals: TelemetryTotals;
+  /** Local addresses with traffic; one that is missing was silent or found no room, never zero. */
+  hosts: LiveHost[];
+  /** Addresses with traffic that found no room in the allowance. */
+  hostsLeftOut: number;
+}
+
+export interface LiveHost {
+  /** Canonical text. */
+  address: string;
+  rxBytes: number;
+  txBytes: number;
+  /** Both directions together. */
+  packets: number;
+}

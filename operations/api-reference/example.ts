@@ -1,0 +1,180 @@
+/**
+ * Examples made of the schemas, so that they can't show a field that does not exist. Values of well-known names are
+ * such as a customer would see; whatever has no such name follows from its schema. A test validates every one.
+ */
+import { type Json, resolveSchema } from './document.ts';
+
+/** What members of these names usually hold; used where the schema lets them. */
+const values: Readonly<Record<string, readonly unknown[]>> = {
+  id: [48_211],
+  server_id: [48_211],
+  server_ids: [[48_211]],
+  tenant_id: [12],
+  billing_account_id: [12],
+  order_id: [9_912],
+  network_id: [31],
+  organization_id: [4],
+  action_id: [70_123],
+  endpoint_id: [3],
+  key_id: ['k3v9x2m7q8w1z5t4'],
+  requested_by_key: ['k3v9x2m7q8w1z5t4'],
+  prefix: ['svc_k3v9'],
+  name: ['web-1'],
+  server_name: ['web-1'],
+  hostname: ['web-1.example.net'],
+  slug: ['kvm-1'],
+  plan: ['kvm-1'],
+  image: ['debian-13'],
+  location: ['fra'],
+  country: ['DE'],
+  family: ['debian', 4],
+  status: ['running', 'active', 'success'],
+  provisioning_state: ['ready'],
+  power_state: ['running'],
+  state: ['synced', 'attached', 'active'],
+  command: ['reboot'],
+  action: ['reboot'],
+  progress: [100],
+  total: [1],
+  limit: [50],
+  page: [1],
+  has_more: [false],
+  member_count: [2],
+  available_ips: [251],
+  address: ['203.0.113.10'],
+  ip: ['10.20.0.5'],
+  network_ip: ['10.20.0.5'],
+  gateway: ['203.0.113.1', '10.20.0.1'],
+  cidr: ['10.20.0.0/24'],
+  prefix_length: [24],
+  mac_address: ['bc:24:11:0a:7d:e0'],
+  reverse_dns: ['web-1.example.net'],
+  description: ['Between the web servers and the database'],
+  currency: ['USD'],
+  price_hourly: ['0.0089'],
+  price_monthly: ['6.00'],
+  price_monthly_cap: ['6.00'],
+  credit_balance: ['42.50'],
+  amount: ['1.00'],
+  vcpus: [2],
+  memory_mb: [4_096],
+  disk_gb: [80],
+  root_password: ['only-in-this-one-answer'],
+  period: ['2026-11'],
+  month: ['2026-11'],
+  date: ['2026-11-03'],
+  percent: [80],
+  env: ['prod'],
+  href: ['/api/v2/servers/48211?tenant=12'],
+  code: ['conflict'],
+  reason: ['server_busy'],
+  message: ['Another action of this server is running.'],
+  request_id: ['req_01JD3Z6Q4T0V9N8K2M5B7C1XWE'],
+  doc_url: ['/docs/api/#error-server_busy'],
+  ports: ['443'],
+  protocol: ['tcp'],
+  direction: ['inbound'],
+  sources: [['0.0.0.0/0', '::/0']],
+  destinations: [[]],
+  position: [1],
+  ssh_keys: [['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBh3 you@example.net']],
+  user_data: ['#cloud-config\n'],
+};
+/** Mostly null in real answers, so null in the example. */
+const usuallyNull = new Set([
+  'failure',
+  'error',
+  'current_action',
+  'next_cursor',
+  'code',
+  'reason',
+  'expires_at',
+  'finished_at',
+]);
+/** Left out of example requests unless they are required: things one sets rarely. */
+const rarelySent =
+  /^(tenant|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout)$/;
+
+type Schemas = Readonly<Record<string, Json>>;
+
+/** An answer as it might come. */
+export function exampleAnswer(schema: Json, schemas: Schemas): unknown {
+  return build(schema, '', schemas, 'answer');
+}
+
+/** A request as one might send it: what is required, and what one mostly sets. */
+export function exampleRequest(schema: Json, schemas: Schemas): unknown {
+  return build(schema, '', schemas, 'request');
+}
+
+/** A value for one parameter. */
+export function exampleParameter(name: string, schema: Json, schemas: Schemas): unknown {
+  return build(schema, name, schemas, 'request');
+}
+
+function build(node: Json, name: string, schemas: Schemas, side: 'answer' | 'request'): unknown {
+  const schema = resolveSchema(node, schemas);
+  if (schema.const !== undefined) return schema.const;
+  const given = [schema.example, ...((schema.examples as unknown[] | undefined) ?? [])].find(
+    (one) => one !== undefined,
+  );
+  if (given !== undefined) return given;
+  const choices = (schema.anyOf ?? schema.oneOf) as Json[] | undefined;
+  if (choices) {
+    const filled = choices.filter((choice) => choice.type !== 'null');
+    if (filled.length < choices.length && usuallyNull.has(name)) return null;
+    const known = (values[name] ?? []).find((value) => filled.some((choice) => fits(value, choice)));
+    return known ?? build(filled[0] ?? choices[0]!, name, schemas, side);
+  }
+  const known = (values[name] ?? []).find((value) => fits(value, schema));
+  if (known !== undefined) return known;
+  if (schema.enum) return (schema.enum as unknown[])[0];
+  if (schema.default !== undefined) return schema.default;
+  switch (schema.type) {
+    case 'object':
+      return buildObject(schema, name, schemas, side);
+    case 'array':
+      return [build((schema.items ?? {}) as Json, name.replace(/s$/, ''), schemas, side)];
+    case 'integer':
+    case 'number':
+      return Math.max((schema.minimum as number | undefined) ?? 0, 0);
+    case 'boolean':
+      return true;
+    case 'string':
+      return textOf(schema, name);
+    default:
+      return null;
+  }
+}
+
+function buildObject(schema: Json, name: string, schemas: Schemas, side: 'answer' | 'request'): unknown {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
+  if (properties.length === 0) return name === 'labels' ? { env: 'prod' } : {};
+  const required = new Set((schema.required ?? []) as string[]);
+  const isShown = (member: string) => side === 'answer' || required.has(member) || !rarelySent.test(member);
+  return Object.fromEntries(
+    properties
+      .filter(([member]) => isShown(member))
+      .map(([member, property]) => [member, build(property, member, schemas, side)]),
+  );
+}
+
+/** True for a value that a schema of one type certainly takes. */
+function fits(value: unknown, schema: Json): boolean {
+  if (schema.enum) return (schema.enum as unknown[]).includes(value);
+  if (schema.type === 'array') return Array.isArray(value);
+  if (schema.type === 'integer' || schema.type === 'number') return typeof value === 'number';
+  if (schema.type !== 'string' || typeof value !== 'string' || schema.format !== undefined) return false;
+  return (
+    (schema.pattern === undefined || new RegExp(schema.pattern as string, 'u').test(value)) &&
+    value.length <= ((schema.maxLength as number | undefined) ?? Number.POSITIVE_INFINITY) &&
+    value.length >= ((schema.minLength as number | undefined) ?? 0)
+  );
+}
+
+function textOf(schema: Json, name: string): string {
+  if (schema.format === 'date-time') return '2026-11-03T09:01:40Z';
+  if (schema.format === 'date') return '2026-11-03';
+  if (schema.pattern === '^-?\\d+\\.\\d{2,4}$') return '1.00';
+  return name === '' ? 'text' : name.replaceAll('_', '-');
+}

@@ -1,0 +1,294 @@
+/** What one reads before the first call. A guide about something that no call of the document has is left out. */
+import { type Content, codeBlock, formatCount, formatMoney, html, link } from '#service-kit/pages/index.ts';
+import type { Operation, ReferenceDocument } from './document.ts';
+import { prose } from './fields.ts';
+
+/** This installation's limits and prices. */
+export interface ApiFacts {
+  /** Where customers reach the API; null where nobody has said. */
+  origin: string | null;
+  requestsPerMinute: number;
+  deploysPerHour: number;
+  includedPerMonth: number;
+  overageUnitRequests: number;
+  overageRateQuanta: number;
+}
+
+export interface Guide {
+  id: string;
+  title: string;
+  content: Content;
+}
+
+interface GuideOptions {
+  base: string;
+  facts: ApiFacts;
+  createKeyHref: string | null;
+}
+
+export function guidesOf(document: ReferenceDocument, options: GuideOptions): Guide[] {
+  const operations = document.resources.flatMap((resource) => resource.operations);
+  const { facts } = options;
+  const guides: (Guide | null)[] = [
+    startGuide(options),
+    keyGuide(options),
+    workspaceGuide,
+    listGuide,
+    takes(operations, 'header', 'Idempotency-Key') ? idempotencyGuide : null,
+    waitingGuide(operations),
+    rateGuide(facts),
+    meteringGuide(facts),
+    errorGuide,
+    cachingGuide,
+    webhookGuide(options.base),
+    clientGuide,
+    versionGuide(options.base),
+  ];
+  return guides.filter((guide) => guide !== null);
+}
+
+const paragraph = (text: string) => html`<p>${prose(text)}</p>`;
+
+function takes(operations: readonly Operation[], place: string, name: string): boolean {
+  return operations.some((operation) =>
+    operation.parameters.some((one) => one.in === place && one.name.toLowerCase() === name.toLowerCase()),
+  );
+}
+
+function startGuide({ facts, createKeyHref }: GuideOptions): Guide {
+  const origin = facts.origin ?? '$URL';
+  const key =
+    createKeyHref === null
+      ? paragraph('Put an API key into `KEY`.')
+      : html`<p>${link(createKeyHref, 'Create a key')}${prose(' and put it into `KEY`. It is shown once.')}</p>`;
+  const deploy = `curl -X POST "${origin}/api/v2/servers" \\
+  -H "Authorization: Bearer $KEY" \\
+  -H "Content-Type: application/json" \\
+  -d '{"plan": "kvm-1", "image": "debian-13", "name": "web-1"}'`;
+  return {
+    id: 'start',
+    title: 'Start',
+    content: [
+      key,
+      codeBlock({ label: 'Deploy a server', code: deploy }),
+      paragraph(
+        'The answer carries `root_password`, only this once, and the server’s `id`. Read the server until its `status` is `running`; from then on it is reachable under its `public_ips`.',
+      ),
+      codeBlock({
+        label: 'Read it',
+        code: `curl "${origin}/api/v2/servers/48211" \\\n  -H "Authorization: Bearer $KEY"`,
+      }),
+    ],
+  };
+}
+
+function keyGuide({ createKeyHref }: GuideOptions): Guide {
+  return {
+    id: 'authentication',
+    title: 'Keys',
+    content: [
+      paragraph(
+        'Send your key in one header: `Authorization: Bearer svc_…`. Nothing else is accepted: no cookie, no query parameter, no field of a body.',
+      ),
+      paragraph(
+        'A `read` key may use `GET` only, a `full` key everything. A key reaches all workspaces of its organization, or the selected ones. It may expire, and it can be revoked at any time, which holds from the next call on.',
+      ),
+      paragraph(
+        'Whatever is wrong with a key, the answer is one and the same `401`. To find keys that were published by mistake, look for `svc_[a-z0-9]{16}_[A-Za-z0-9_-]{43}`.',
+      ),
+      createKeyHref !== null && html`<p>${link(createKeyHref, 'Keys of your organization')}</p>`,
+    ],
+  };
+}
+
+const workspaceGuide: Guide = {
+  id: 'workspaces',
+  title: 'Workspaces',
+  content: [
+    paragraph(
+      'A workspace has its own servers, networks and account. Name one with `tenant` in the query, `tenant` in the JSON body, or the header `X-Tenant-Id`, by id or slug. Without a name a call acts on the default workspace of its key; `X-Tenant-Id` of the answer says which one it was.',
+    ),
+    paragraph(
+      'Two names that differ are a `400`. A workspace that the key does not reach is a `404`, as if it did not exist. What belongs to another account is never told apart from what does not exist.',
+    ),
+  ],
+};
+
+const listGuide: Guide = {
+  id: 'pagination',
+  title: 'Lists and pages',
+  content: [
+    paragraph(
+      'A list is `{"servers": […], "pagination": {…}}`. While `has_more` is true, ask again with `cursor` set to `next_cursor`; the header `Link` has the same as a whole address. `limit` is 50 unless you say otherwise, at most 200. Filters stay in the query.',
+    ),
+    codeBlock({
+      label: 'The second page',
+      code: 'curl "$URL/api/v2/servers?status=running&limit=50&cursor=$NEXT" \\\n  -H "Authorization: Bearer $KEY"',
+    }),
+  ],
+};
+
+const idempotencyGuide: Guide = {
+  id: 'idempotency',
+  title: 'Safe retries',
+  content: [
+    paragraph(
+      'Every create is a new order. When an answer is lost on the way, send the call again with the same `Idempotency-Key` and the same body: you get the first answer again, `root_password` included, with `Idempotent-Replayed: true`, and nothing is ordered twice. A key is remembered for 24 hours.',
+    ),
+    paragraph(
+      'The same key with another body is a `422` (`idempotency_key_reused`); while the first call is still running it is a `409` (`idempotency_in_progress`). The TypeScript client sends a key of its own with every create.',
+    ),
+  ],
+};
+
+function waitingGuide(operations: readonly Operation[]): Guide {
+  const canPrefer = takes(operations, 'header', 'Prefer');
+  return {
+    id: 'waiting',
+    title: 'Waiting for things',
+    content: [
+      paragraph(
+        'Changes of a server answer at once with an action. It is over when its `status` is `success` or `error`; meanwhile the server is `locked`, and another change is a `409` (`server_busy`) with `Retry-After`.',
+      ),
+      canPrefer
+        ? paragraph(
+            'Instead of asking again and again, send `Prefer: wait=20`: the answer then comes when the action is over, or after that many seconds (at most 30). One counted request replaces dozens.',
+          )
+        : paragraph('Read the server every two seconds or slower, or let a webhook tell you.'),
+    ],
+  };
+}
+
+function rateGuide(facts: ApiFacts): Guide {
+  return {
+    id: 'rate-limits',
+    title: 'Rate limits',
+    content: [
+      paragraph(
+        `Each key may make ${formatCount(facts.requestsPerMinute)} requests within any minute, and each account may order ${formatCount(facts.deploysPerHour)} servers within any hour. One busy program does not slow the others: the minute belongs to the key.`,
+      ),
+      paragraph(
+        '`RateLimit` says what is left and in how many seconds it renews, `RateLimit-Policy` what the limits are, each by name. Over the limit the answer is a `429` with `Retry-After` in seconds.',
+      ),
+      codeBlock({
+        label: 'Headers',
+        canCopy: false,
+        code: `RateLimit-Policy: "key";q=${facts.requestsPerMinute};w=60\nRateLimit: "key";r=${facts.requestsPerMinute - 3};t=42`,
+      }),
+    ],
+  };
+}
+
+function meteringGuide(facts: ApiFacts): Guide {
+  const price = formatMoney(facts.overageRateQuanta, 'USD');
+  return {
+    id: 'metering',
+    title: 'What is counted',
+    content: [
+      paragraph(
+        `${formatCount(facts.includedPerMonth)} requests of an account are free in each UTC month; further ones cost ${price} per ${formatCount(facts.overageUnitRequests)} and are taken from the credit later on. Going over never refuses a call.`,
+      ),
+      paragraph(
+        'Counted is every call that passed its key, its minute and the gate of its account, also when its own answer is a `404` or a `402`. Not counted: a `401`, a `429` of the key’s minute, a locked account, a read key that tries to write, `OPTIONS`.',
+      ),
+      paragraph(
+        'Counted answers carry `X-Api-Quota-Limit`, `X-Api-Quota-Remaining` (never below 0) and `X-Api-Quota-Used`, this call included.',
+      ),
+    ],
+  };
+}
+
+const errorGuide: Guide = {
+  id: 'error-handling',
+  title: 'When a call fails',
+  content: [
+    codeBlock({
+      label: 'An error',
+      canCopy: false,
+      code: JSON.stringify(
+        {
+          error: {
+            code: 'conflict',
+            reason: 'server_busy',
+            message: 'Another action of this server is running. Wait until it has finished.',
+            request_id: 'req_01JD3Z6Q4T0V9N8K2M5B7C1XWE',
+            retryable: true,
+            doc_url: '/docs/api/#error-server_busy',
+            details: { action_id: 70_123 },
+          },
+        },
+        null,
+        2,
+      ),
+    }),
+    paragraph(
+      '`code` is one of a closed list, `reason` says which case it was, `retryable` whether the same call may succeed later. A `422` names every faulty field in `fields`; unknown fields are refused, with the name that was probably meant.',
+    ),
+  ],
+};
+
+const cachingGuide: Guide = {
+  id: 'caching',
+  title: 'Asking for news only',
+  content: paragraph(
+    'Every read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body.',
+  ),
+};
+
+function webhookGuide(base: string): Guide {
+  return {
+    id: 'webhooks',
+    title: 'Webhooks',
+    content: [
+      html`<p>${prose('We tell your own server what happened, as Standard Webhooks: `POST` with a small JSON body, signed with the endpoint’s secret. ')}${link(`${base}#events`, 'All events')}</p>`,
+      codeBlock({
+        label: 'A delivery',
+        canCopy: false,
+        code: `webhook-id: msg_0d9f6c0f7c1e4f0e9d0a3b5c7e9f1a2b
+webhook-timestamp: 1763716800
+webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+
+{"type":"server.provisioned","timestamp":"2026-11-21T10:00:00.000Z",
+ "data":{"server_id":48211,"tenant_id":12,"href":"/api/v2/servers/48211?tenant=12"}}`,
+      }),
+      paragraph(
+        'The signature is the base64 of an HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes behind `whsec_`. Compare it before you read the body, and refuse timestamps older than five minutes. While a secret is being changed there are two signatures: one that fits is enough.',
+      ),
+      paragraph(
+        'Answer with any 2xx within 15 seconds. Anything else is tried again over three days with growing pauses; `410` disables the endpoint. The same event may arrive twice, and late: `webhook-id` tells what you have seen, and `href` has the present state.',
+      ),
+    ],
+  };
+}
+
+const clientGuide: Guide = {
+  id: 'client',
+  title: 'TypeScript client',
+  content: [
+    paragraph(
+      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package.',
+    ),
+    codeBlock({
+      label: 'TypeScript',
+      code: `import { createClient } from './client.ts';
+
+const api = createClient({ url: process.env.URL!, key: process.env.KEY! });
+const server = await api.createServer({ plan: 'kvm-1', image: 'debian-13' });
+await api.waitForServer(server.id, 'running');
+for await (const one of api.listServers({ status: 'running' })) console.log(one.name);`,
+    }),
+  ],
+};
+
+function versionGuide(base: string): Guide {
+  return {
+    id: 'versions',
+    title: 'Versions',
+    content: [
+      paragraph(
+        '`/api/v2` is the current version. `/api/v1` has the same calls for existing programs: it always acts on the first workspace that the key reaches and ignores one that is named. New fields and new reasons may appear at any time; what is documented stays.',
+      ),
+      html`<p>${link('/docs/api/openapi.json', 'OpenAPI 3.1 document')}${prose(' for generators and tools. ')}${link(`${base}#calls`, 'All calls')}</p>`,
+    ],
+  };
+}

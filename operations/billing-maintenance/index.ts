@@ -1,0 +1,53 @@
+/**
+ * The periodic work of billing, in one tick: hours of servers, requests beyond the free ones, and who is suspended.
+ *
+ * It is the only place that suspends for debt (API-3.6) and that charges overage (API-8.6): no request is ever refused
+ * for going over. Every charge has a reference that the ledger takes once, so ticks may be repeated, overlap or die.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
+import { chargeServerHours } from '#operations/servers/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { chargeOverage } from './charge-overage.ts';
+import { settleSuspensions } from './settle-suspensions.ts';
+
+export { chargeOverage } from './charge-overage.ts';
+
+export interface MaintenanceDeps {
+  db: () => Queryable;
+  metering: Metering;
+}
+
+export interface MaintenanceResult {
+  hours: number;
+  overages: number;
+  suspended: number;
+  reactivated: number;
+}
+
+/** One tick. */
+export async function maintainBilling(deps: MaintenanceDeps): Promise<MaintenanceResult> {
+  const hours = await chargeServerHours(deps.db());
+  const overages = await chargeOverage(deps);
+  // Last, so that a debt of this very tick counts.
+  return { hours, overages, ...(await settleSuspensions(deps)) };
+}
+
+/** The loop that does it every minute, on one of the replicas. */
+export function createBillingMaintenance(
+  deps: MaintenanceDeps & { clock: Clock; reporter: Reporter },
+): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.billing_maintenance',
+    intervalMs: 60_000,
+    ttlSeconds: 120,
+    ...deps,
+    async run() {
+      const result = await maintainBilling(deps);
+      if (Object.values(result).some((count) => count > 0))
+        deps.reporter.debug('billing maintained', { ...result });
+    },
+  });
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { maintainBilling } from '#operations/billing-maintenance/index.ts';
+import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { isDoubleRefused, proveOverage } from './testing/overage-proof.ts';
+
+let world: World;
+let call: ReturnType<typeof createApiClient>;
+const included = 5_000;
+before(async () => {
+  world = await createWorld({ includedPerMonth: included });
+  call = createApiClient(world.url);
+});
+after(() => world[Symbol.asyncDispose]());
+
+/** Sets how many requests this month has counted for an account. */
+async function setCount(tenant: Tenant, count: number): Promise<void> {
+  await world.database.pool.query(
+    `insert into usage_months (tenant_id, month, count)
+     values ($1, date_trunc('month', svc_now() at time zone 'utc')::date, $2)
+     on conflict (tenant_id, month) do update set count = excluded.count`,
+    [tenant.id, count],
+  );
+}
+
+async function overages(tenant: Tenant): Promise<number[]> {
+  const entries = await world.billing.listEntries(systemActor, tenant.id, 100);
+  return entries
+    .filter((entry) => entry.metadata.source === 'api_overage')
+    .map((entry) => -entry.amountQuanta);
+}
+
+const tick = () => maintainBilling({ db: () => world.database.db, metering: world.metering });
+
+test('API-1.3, API-8.6: only requests past 5,000 are charged, rounded down to the quantum, and once', async () => {
+  for (const [count, quanta] of [
+    [5_000, []],
+    [5_001, []],
+    [5_009, []],
+    [5_010, [1]],
+    [6_005, [100]],
+  ] as const) {
+    const { tenant } = await world.createCustomer(`Over ${count}`);
+    await setCount(tenant, count);
+    await Promise.all([tick(), tick(), tick()]);
+    await tick();
+    assert.deepEqual(await overages(tenant), quanta, `${count} requests`);
+  }
+});
+
+test('API-2.7: overage is a ledger entry whose metadata source is api_overage, and the mark moves with it', async () => {
+  const { tenant } = await world.createCustomer('Entry');
+  await setCount(tenant, included + 1_234);
+  await tick();
+  const [entry] = await world.billing.listEntries(systemActor, tenant.id, 1);
+  assert.equal(entry!.metadata.source, 'api_overage');
+  assert.equal(entry!.amountQuanta, -123);
+  assert.equal(entry!.metadata.requests, 1_230, 'the requests that 123 quanta pay for');
+  const mark = async () =>
+    (
+      await world.database.pool.query(
+        'select overage_charged_count as mark, included_count as kept from usage_months where tenant_id = $1',
+        [tenant.id],
+      )
+    ).rows[0];
+  assert.deepEqual(await mark(), { mark: 1_230, kept: null });
+  await setCount(tenant, included + 1_240);
+  await tick();
+  assert.deepEqual(await overages(tenant), [1, 123], 'the remainder was carried');
+  assert.deepEqual(await mark(), { mark: 1_240, kept: null });
+});
+
+test('API-8.6: requests of a month’s last day are charged in the next month, by what was free then', async () => {
+  const { tenant } = await world.createCustomer('Last day');
+  await setCount(tenant, included + 50);
+  await moveDatabaseClock(world.database, '32 days');
+  await tick();
+  assert.deepEqual(await overages(tenant), [5]);
+  await moveDatabaseClock(world.database, '0');
+});
+
+test('API-3.6, API-8.6: going over refuses nothing; maintenance alone suspends a debt, and takes it back when it is paid', async () => {
+  const customer = await world.createCustomer('Debt');
+  const key = await world.createKey(customer);
+  const { tenant } = customer;
+  await world.setBalance(tenant, 1);
+  await setCount(tenant, included + 1_000_000);
+  const status = async () => (await call('GET', '/api/v2/servers', { key })).status;
+  assert.equal(await status(), 200, 'far beyond the free requests');
+  await world.setBalance(tenant, -500);
+  assert.equal(await status(), 200, 'a debt alone blocks nothing');
+  await tick();
+  const locked = await call('GET', '/api/v2/servers', { key });
+  assert.deepEqual([locked.status, locked.body.error.reason], [403, 'account_suspended'], 'API-3.5');
+  assert.equal(locked.headers.get('x-api-quota-used'), null, 'API-3.5: not counted');
+  await world.setBalance(tenant, 0);
+  await tick();
+  assert.equal(await status(), 200, 'no debt any more');
+
+  await world.accounts.setTenantStatus(systemActor, tenant.id, 'SUSPENDED');
+  await tick();
+  assert.equal(await status(), 403, 'what an operator suspended stays so');
+  await world.accounts.setTenantStatus(systemActor, tenant.id, 'ACTIVE');
+});
+
+test('D5, D7: any schedule of ticks, kills and settings comes to the same charges', {
+  timeout: 120_000,
+}, async () => {
+  const result = await proveOverage({ n: 6, seed: 4, report: () => {} });
+  assert.deepEqual(result.failures, []);
+  assert.equal(result.planted.caught, result.planted.of);
+});
+
+test('D6: the ledger itself refuses a charge for the same account, month and mark', async () => {
+  assert.ok(await isDoubleRefused(world.database.pool, (await world.createCustomer('Double')).tenant.id));
+});

@@ -1,0 +1,328 @@
+/**
+ * Holds random histories of a month's requests, ticks of one to four workers at once, ticks that die at any step, and
+ * changes of settings against what the months must cost: one rounded-down sum for each month, however it was charged.
+ *
+ * Every schedule that shrinks to a failure is reported as fast-check found it. The same schedules must fail with each
+ * fault planted in the tick.
+ */
+import fc from 'fast-check';
+import type pg from 'pg';
+import { silentReporter } from '#common/reporter/index.ts';
+import { chargeOverage } from '#operations/billing-maintenance/index.ts';
+import { createMetering, type Metering, type OveragePrice } from '#operations/metering/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createPool } from '#service-kit/postgres/database.ts';
+
+type Step =
+  | { kind: 'requests'; count: number }
+  /** Workers that tick at once, while some requests arrive. */
+  | { kind: 'tick'; workers: number; arriving: number }
+  /** A tick that ends like a killed process, at this step. */
+  | { kind: 'killed'; at: (typeof killPoints)[number] }
+  | { kind: 'month' }
+  | { kind: 'included'; count: number };
+
+const killPoints = ['after closing', 'after locking', 'after booking', 'before commit'] as const;
+const planted = ['mark set to the total', 'no row lock', 'live value for a closed month'] as const;
+type Fault = (typeof planted)[number] | null;
+
+interface Schedule {
+  price: OveragePrice;
+  steps: Step[];
+}
+
+const scheduleOf = fc.record<Schedule>({
+  price: fc.oneof(
+    { weight: 2, arbitrary: fc.constant({ unitRequests: 100_000, rateQuanta: 10_000 }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        unitRequests: fc.integer({ min: 1, max: 50 }),
+        rateQuanta: fc.integer({ min: 1, max: 50 }),
+      }),
+    },
+  ),
+  steps: fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('requests' as const), count: fc.nat(60) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant('tick' as const),
+          workers: fc.integer({ min: 1, max: 4 }),
+          arriving: fc.nat(30),
+        }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.record({ kind: fc.constant('killed' as const), at: fc.constantFrom(...killPoints) }),
+      },
+      { weight: 1, arbitrary: fc.constant({ kind: 'month' as const }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('included' as const), count: fc.nat(50) }) },
+    ),
+    { minLength: 4, maxLength: 16 },
+  ),
+});
+
+/** Months of a schedule, the first one running by the machine's clock. */
+const monthsMax = 3;
+
+export interface OverageProofResult {
+  tried: number;
+  failures: string[];
+  planted: { caught: number; of: number };
+}
+
+export async function proveOverage(options: {
+  n: number;
+  seed: number;
+  report: (line: string) => void;
+}): Promise<OverageProofResult> {
+  await using world = await createWorld();
+  const { tenant } = await world.createCustomer('Overage proof');
+  const clocks = Array.from({ length: monthsMax }, (_, month) => {
+    const url = new URL(world.database.url);
+    url.searchParams.set('options', `-c svc.clock_offset=${month * 31}\\ days`);
+    return createPool(url.toString(), 8);
+  });
+  try {
+    const run = (fault: Fault, n: number) => {
+      const property = fc.asyncProperty(scheduleOf, (schedule) =>
+        runSchedule({ world, clocks, tenantId: tenant.id, fault }, schedule),
+      );
+      return fc.check(property, { numRuns: n, seed: options.seed, endOnFailure: fault !== null });
+    };
+    const outcome = await run(null, options.n);
+    const failures = outcome.failed ? [fc.defaultReportMessage(outcome) ?? 'failed'] : [];
+    let caught = 0;
+    for (const fault of planted) {
+      const found = (await run(fault, 400)).failed;
+      options.report(`planted "${fault}": ${found ? 'caught' : 'NOT NOTICED'}`);
+      if (found) caught += 1;
+    }
+    const doubled = await withoutLedgerKey(world.database.pool, () =>
+      isDoubleRefused(world.database.pool, tenant.id),
+    );
+    options.report(`planted "no ledger key": ${doubled ? 'NOT NOTICED' : 'caught'}`);
+    return {
+      tried: outcome.numRuns,
+      failures,
+      planted: { caught: caught + (doubled ? 0 : 1), of: planted.length + 1 },
+    };
+  } finally {
+    await Promise.all(clocks.map((clock) => clock.db.destroy()));
+  }
+}
+
+interface Setting {
+  world: World;
+  clocks: { pool: pg.Pool; db: ReturnType<typeof createPool>['db'] }[];
+  tenantId: number;
+  fault: Fault;
+}
+
+/** What the months must come to, kept apart from the program's own figures. */
+interface Model {
+  month: number;
+  included: number;
+  counts: number[];
+  /** What was free in each month that has been closed. */
+  kept: (number | undefined)[];
+  /** The most that each month has owed at a finished tick: a later, larger allowance gives nothing back. */
+  owed: number[];
+}
+
+async function runSchedule(setting: Setting, schedule: Schedule): Promise<void> {
+  const { pool } = setting.world.database;
+  await pool.query(
+    `delete from usage_months; delete from ledger_entries where metadata ->> 'source' = 'api_overage'`,
+  );
+  const model: Model = { month: 0, included: 10, counts: [0], kept: [], owed: [] };
+  for (const step of schedule.steps) await apply(setting, schedule.price, model, step);
+  await apply(setting, schedule.price, model, { kind: 'tick', workers: 1, arriving: 0 });
+  const before = await charges(pool, setting.tenantId);
+  await apply(setting, schedule.price, model, { kind: 'tick', workers: 2, arriving: 0 });
+  const after = await charges(pool, setting.tenantId);
+  if (before.sum !== after.sum) throw new Error(`a second tick charged ${after.sum - before.sum}`);
+  const owed = model.owed.reduce((sum, each) => sum + each, 0);
+  if (after.sum !== owed) throw new Error(`charged ${after.sum} quanta where ${owed} were owed`);
+  const marks = await pool.query(
+    `select 1 from usage_months where overage_charged_count > greatest(0, count - coalesce(included_count, 0))`,
+  );
+  if (marks.rowCount !== 0) throw new Error('a mark is beyond the requests');
+}
+
+async function apply(setting: Setting, price: OveragePrice, model: Model, step: Step): Promise<void> {
+  switch (step.kind) {
+    case 'requests':
+      return count(setting, model, step.count);
+    case 'included':
+      model.included = step.count;
+      return;
+    case 'month':
+      if (model.month < monthsMax - 1) {
+        model.month += 1;
+        model.counts[model.month] = 0;
+      }
+      return;
+    case 'killed':
+      noteClosed(model);
+      await tick(setting, price, model, step.at).catch((error) => {
+        if ((error as Error).message !== 'killed') throw error;
+      });
+      return;
+    case 'tick': {
+      noteClosed(model);
+      const ticks = Array.from({ length: step.workers }, () => tick(setting, price, model, null));
+      await Promise.all([...ticks, count(setting, model, step.arriving)]);
+      // What arrived meanwhile may have been charged or not; now all of it is.
+      await tick(setting, price, model, null);
+      noteOwed(model, price);
+    }
+  }
+}
+
+/** A month that is over keeps what is free when a tick first sees it; nothing changes that. */
+function noteClosed(model: Model): void {
+  for (let month = 0; month < model.month; month += 1)
+    if (model.counts[month]! > 0) model.kept[month] ??= model.included;
+}
+
+function noteOwed(model: Model, price: OveragePrice): void {
+  for (const [month, count] of model.counts.entries()) {
+    const overage = Math.max(0, count - (model.kept[month] ?? model.included));
+    const owes = Math.floor((overage * price.rateQuanta) / price.unitRequests);
+    model.owed[month] = Math.max(model.owed[month] ?? 0, owes);
+  }
+}
+
+async function count(setting: Setting, model: Model, n: number): Promise<void> {
+  if (n === 0) return;
+  model.counts[model.month]! += n;
+  await setting.clocks[model.month]!.pool.query(
+    `insert into usage_months as kept (tenant_id, month, count)
+     values ($1, date_trunc('month', svc_now() at time zone 'utc')::date, $2)
+     on conflict (tenant_id, month) do update set count = kept.count + excluded.count`,
+    [setting.tenantId, n],
+  );
+}
+
+async function tick(
+  setting: Setting,
+  price: OveragePrice,
+  model: Model,
+  dieAt: (typeof killPoints)[number] | null,
+): Promise<void> {
+  const clock = setting.clocks[model.month]!;
+  const metering = createMetering({
+    db: () => clock.db,
+    pool: () => clock.pool,
+    reporter: silentReporter,
+    includedPerMonth: model.included,
+    price,
+  });
+  await chargeOverage({
+    db: () => clock.db,
+    metering: plant(mortal(metering, dieAt), setting, clock.db, model.included, price),
+  });
+}
+
+/** A process that dies at a step leaves what a thrown error leaves: a transaction that never commits. */
+function mortal(metering: Metering, at: (typeof killPoints)[number] | null): Metering {
+  const die = () => {
+    throw new Error('killed');
+  };
+  return {
+    ...metering,
+    async closeMonths() {
+      await metering.closeMonths();
+      if (at === 'after closing') die();
+    },
+    async lockDueOverage(...given) {
+      const due = await metering.lockDueOverage(...given);
+      return at === 'after locking' ? die() : due;
+    },
+    async noteCharged(...given) {
+      if (at === 'after booking') die();
+      await metering.noteCharged(...given);
+      if (at === 'before commit') die();
+    },
+  } as Metering;
+}
+
+function plant(
+  metering: Metering,
+  { fault }: Setting,
+  db: Setting['clocks'][number]['db'],
+  included: number,
+  price: OveragePrice,
+): Metering {
+  switch (fault) {
+    case 'mark set to the total':
+      return {
+        ...metering,
+        noteCharged: (tx, due) =>
+          metering.noteCharged(tx, { ...due, chargedCountAfter: due.count - due.includedCount }),
+      };
+    case 'no row lock':
+      return {
+        ...metering,
+        // Read in a transaction of its own, whose locks are gone when the charge is booked.
+        lockDueOverage: (_tx, after, limit) =>
+          db.transaction().execute((other) => metering.lockDueOverage(other, after, limit)),
+      };
+    case 'live value for a closed month':
+      return {
+        ...metering,
+        closeMonths: async () => {},
+        lockDueOverage: (tx, after, limit) => metering.lockDueOverage(tx, after, limit),
+        includedPerMonth: included,
+        price,
+      };
+    default:
+      return metering;
+  }
+}
+
+async function charges(pool: pg.Pool, tenantId: number): Promise<{ sum: number }> {
+  const { rows } = await pool.query<{ sum: number }>(
+    `select coalesce(-sum(amount_quanta), 0)::bigint as sum from ledger_entries
+     where tenant_id = $1 and metadata ->> 'source' = 'api_overage'`,
+    [tenantId],
+  );
+  return rows[0]!;
+}
+
+/** Inserts the same charge twice, past all code: true when the database refuses the second one. */
+export async function isDoubleRefused(pool: pg.Pool, tenantId: number): Promise<boolean> {
+  const insert = () =>
+    pool.query(
+      `insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
+       values ($1, -1, 'direct', '{"source": "api_overage", "reference": "2000-01:10"}')`,
+      [tenantId],
+    );
+  await insert();
+  try {
+    await insert();
+    return false;
+  } catch (error) {
+    return (error as { constraint?: string }).constraint === 'ledger_entries_reference';
+  } finally {
+    await pool.query(
+      `delete from ledger_entries where tenant_id = $1 and metadata ->> 'reference' = '2000-01:10'`,
+      [tenantId],
+    );
+  }
+}
+
+async function withoutLedgerKey<T>(pool: pg.Pool, work: () => Promise<T>): Promise<T> {
+  const { rows } = await pool.query<{ text: string }>(
+    `select pg_get_indexdef('ledger_entries_reference'::regclass) as text`,
+  );
+  await pool.query('drop index ledger_entries_reference');
+  try {
+    return await work();
+  } finally {
+    await pool.query(rows[0]!.text);
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Private networks at a libvirt node: an isolated network `svc-pn-<id>` each, whose bridge leads nowhere and has no
+ * address of the node's own, so that networks with the same block do not meet. Members reach each other on one node.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CodedError } from '#common/errors/index.ts';
+import type { PrivateInterface } from '../guest.ts';
+import { checked } from './domain-xml.ts';
+import type { Virsh } from './run-virsh.ts';
+
+const isGone = /not running|failed to get domain|Domain not found|no domain with matching name/i;
+const noNetwork = /Network not found|failed to get network|no network with matching name/i;
+
+/** What libvirt calls the segment. */
+export function segmentName(networkId: number): string {
+  if (Number.isSafeInteger(networkId) && networkId > 0) return `svc-pn-${networkId}`;
+  throw new CodedError('hypervisor.refused', `${networkId} is no private network.`);
+}
+
+/** Plugs the card in, now and at every start; one that is there is left alone. */
+export async function attachCard(call: Virsh, guest: string, card: PrivateInterface): Promise<void> {
+  const name = checked('name', guest);
+  const segment = segmentName(card.networkId);
+  await ensureSegment(call, card.networkId);
+  if ((await listCards(call, name)).some((one) => one.mac === card.mac && one.source === segment)) return;
+  await call([
+    ...['attach-interface', name, 'network', segment],
+    ...['--mac', checked('mac', card.mac), '--model', 'virtio', '--config'],
+    ...((await isRunning(call, name)) ? ['--live'] : []),
+  ]);
+}
+
+/** Takes the card away, also from a guest that is not there. */
+export async function detachCard(
+  call: Virsh,
+  guest: string,
+  card: Pick<PrivateInterface, 'mac'>,
+): Promise<void> {
+  const name = checked('name', guest);
+  try {
+    if (!(await listCards(call, name)).some((one) => one.mac === card.mac)) return;
+    await call([
+      ...['detach-interface', name, 'network', '--mac', checked('mac', card.mac), '--config'],
+      ...((await isRunning(call, name)) ? ['--live'] : []),
+    ]);
+  } catch (error) {
+    if (!isGone.test(complaintOf(error))) throw error;
+  }
+}
+
+/** Makes the segment hold exactly these cards. */
+export async function syncCards(
+  call: Virsh,
+  networkId: number,
+  members: readonly { guest: string; interface: PrivateInterface }[],
+): Promise<void> {
+  await ensureSegment(call, networkId);
+  const wanted = new Set(members.map((member) => `${member.guest} ${member.interface.mac}`));
+  const guests = (await call(['list', '--all', '--name']))
+    .split(/\s+/)
+    .filter((name) => /^vm-\d+$/.test(name));
+  for (const guest of guests) {
+    for (const card of await listCards(call, guest)) {
+      if (card.source === segmentName(networkId) && !wanted.has(`${guest} ${card.mac}`))
+        await detachCard(call, guest, card);
+    }
+  }
+  for (const member of members) await attachCard(call, member.guest, member.interface);
+}
+
+export async function removeSegment(call: Virsh, networkId: number): Promise<void> {
+  const segment = segmentName(networkId);
+  for (const command of ['net-destroy', 'net-undefine']) {
+    try {
+      await call([command, segment]);
+    } catch (error) {
+      const isFine = noNetwork.test(complaintOf(error)) || /is not active/i.test(complaintOf(error));
+      if (!isFine) throw error;
+    }
+  }
+}
+
+async function ensureSegment(call: Virsh, networkId: number): Promise<void> {
+  const segment = segmentName(networkId);
+  const known = (options: string[]) =>
+    call(['net-list', '--name', ...options]).then((text) => text.split(/\s+/));
+  if (!(await known(['--all'])).includes(segment)) await define(call, segment, networkId);
+  if (!(await known([])).includes(segment)) await call(['net-start', segment]);
+  await call(['net-autostart', segment]);
+}
+
+async function define(call: Virsh, segment: string, networkId: number): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-network-'));
+  try {
+    const file = join(folder, 'network.xml');
+    // A bridge's name ends at 15 characters; eleven digits of the id are enough for every network there will be.
+    const bridge = `svpn${String(networkId).slice(-11)}`;
+    const xml = `<network>\n  <name>${segment}</name>\n  <bridge name='${bridge}' stp='off'/>\n</network>\n`;
+    await writeFile(file, xml, { mode: 0o600 });
+    await call(['net-define', file]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The cards that the guest has at its next start: columns device, type, source, model, MAC. */
+async function listCards(call: Virsh, guest: string): Promise<{ source: string; mac: string }[]> {
+  const text = await call(['domiflist', guest, '--inactive']);
+  return text.split('\n').flatMap((line) => {
+    const columns = line.trim().split(/\s+/);
+    return columns.length === 5 && columns[4]!.includes(':')
+      ? [{ source: columns[2]!, mac: columns[4]!.toLowerCase() }]
+      : [];
+  });
+}
+
+async function isRunning(call: Virsh, guest: string): Promise<boolean> {
+  return (await call(['domstate', guest])).trim() === 'running';
+}
+
+function complaintOf(error: unknown): string {
+  return error instanceof CodedError ? String(error.details.complaint ?? '') : '';
+}

@@ -1,0 +1,276 @@
+/**
+ * Puts servers on networks and takes them off. What is decided here is done by a job; the order of locks is always
+ * network, then server, so that two callers wait for one another and never for each other's next lock.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import * as attachments from './attachment-store.ts';
+import { requireWriter, type Scope, scopeOf } from './authorise.ts';
+import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
+import type { NetworksDeps } from './index.ts';
+import {
+  type Attachment,
+  attachmentMac,
+  lowestFreeAddress,
+  memberAddress,
+  memberCapacity,
+} from './network.ts';
+import * as store from './store.ts';
+
+export interface AttachInput {
+  serverId: number;
+  networkId: number;
+  /** Absent: the lowest free address of the block. */
+  ip?: string | undefined;
+}
+
+/** A server that is being ordered. */
+export interface JoiningServer {
+  serverId: number;
+  tenantId: number;
+  locationId: number;
+}
+
+export interface JoinInput {
+  networkId: number;
+  /** Absent: the lowest free address of the block. */
+  ip?: string | undefined;
+}
+
+export interface AttachResult {
+  attachment: Attachment;
+  /** True when the server was on the network already, with this address. */
+  wasThere: boolean;
+}
+
+/**
+ * Throws `networks.not_found`, `networks.server_not_found`, `networks.not_ready`, `networks.already_attached`,
+ * `networks.ip_in_use`, `networks.invalid`, `networks.limit`. A card in error is tried again.
+ */
+export async function attachServer(
+  deps: NetworksDeps,
+  actor: Actor,
+  tenantId: number | null,
+  input: AttachInput,
+): Promise<AttachResult> {
+  const scope = scopeOf(actor, tenantId);
+  if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  requireWriter(actor);
+  const wasThere = await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const network = await store.lockNetwork(tx, scope, input.networkId);
+      if (network === null) throw noSuchNetwork();
+      const server = await attachments.lockServer(tx, scope, input.serverId);
+      if (server === null) throw noSuchServer();
+      // A person may reach several accounts; a network serves its own alone.
+      if (server.tenantId !== network.tenantId) throw noSuchNetwork();
+      if (server.provisioningState !== 'ready')
+        throw new CodedError(
+          'networks.not_ready',
+          'The server is not ready. Wait until it runs, or until it is gone.',
+        );
+      const present = await attachments.findCardOf(tx, network.id, server.id);
+      if (present !== null) return keepCard(tx, present, network.cidr, input.ip);
+      await insertCard(tx, network, { serverId: server.id, locationId: server.locationId, ip: input.ip });
+      return false;
+    });
+  deps.wake();
+  const attachment = await findAttachment(deps, input);
+  if (attachment === null) throw noSuchNetwork();
+  return { attachment, wasThere };
+}
+
+async function keepCard(
+  tx: Queryable,
+  card: attachments.Card,
+  cidr: string,
+  ip: string | undefined,
+): Promise<boolean> {
+  if (card.state === 'detaching')
+    throw new CodedError(
+      'networks.detaching',
+      'The server is just being detached from this network. Try again in a few seconds.',
+    );
+  if (ip !== undefined && memberAddress(cidr, ip) !== card.address)
+    throw new CodedError(
+      'networks.already_attached',
+      `The server is on this network with ${card.address}. Detach it first to give it another address.`,
+      { ip: card.address },
+    );
+  if (card.state === 'error') {
+    await attachments.setCardState(tx, card.id, { state: 'attaching' });
+    await enqueueCard(tx, 'networks.attach', card);
+  }
+  return true;
+}
+
+/**
+ * Joins a server that is being ordered to a network, inside the order's transaction; its card is plugged in when the
+ * guest is made. Throws as `attachServer` does; a network of another account is `networks.not_found`.
+ */
+export async function joinNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  await addCard(tx, network, { ...server, ip: input.ip }, 'network_ip');
+}
+
+/** The rules of `joinNetwork` for a server that does not exist yet. */
+export async function checkJoin(
+  deps: NetworksDeps,
+  server: Omit<JoiningServer, 'serverId'>,
+  input: JoinInput,
+): Promise<void> {
+  const network = await store.findNetwork(deps.db(), [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  requireSameLocation(network, server);
+  await chooseAddress(deps.db(), network, input.ip, 'network_ip');
+}
+
+function requireSameLocation(network: { locationId: number }, server: { locationId: number }): void {
+  if (server.locationId === network.locationId) return;
+  throw invalidField('network_id', 'other_location', 'The network is in another location than the server.');
+}
+
+async function insertCard(
+  tx: Queryable,
+  network: store.LockedNetwork,
+  server: { serverId: number; locationId: number; ip: string | undefined },
+): Promise<void> {
+  const card = await addCard(tx, network, server, 'ip');
+  await enqueueCard(tx, 'networks.attach', card);
+}
+
+async function addCard(
+  tx: Queryable,
+  network: store.LockedNetwork,
+  server: { serverId: number; locationId: number; ip?: string | undefined },
+  ipField: string,
+): Promise<{ id: number; networkId: number; serverId: number; mac: string }> {
+  requireSameLocation(network, server);
+  const ip = await chooseAddress(tx, network, server.ip, ipField);
+  const id = await attachments.nextAttachmentId(tx);
+  const mac = attachmentMac(id);
+  try {
+    await attachments.insertAttachment(tx, {
+      id,
+      networkId: network.id,
+      serverId: server.serverId,
+      ip,
+      macAddress: mac,
+    });
+  } catch (error) {
+    // The network's lock makes this impossible; the constraint is the last line behind it.
+    if (isUniqueViolation(error, 'network_attachments_ip')) throw ipInUse(ip);
+    throw error;
+  }
+  return { id, networkId: network.id, serverId: server.serverId, mac };
+}
+
+async function chooseAddress(
+  tx: Queryable,
+  network: { id: number; cidr: string },
+  wanted: string | undefined,
+  field: string,
+): Promise<string> {
+  const taken = await attachments.listTakenAddresses(tx, network.id);
+  if (wanted === undefined) {
+    const free = lowestFreeAddress(network.cidr, taken);
+    if (free !== null) return free;
+    const max = memberCapacity(network.cidr);
+    throw limitExceeded(
+      'network_members',
+      max,
+      taken.length,
+      `Network ${network.id} (${network.cidr}) has no free address.`,
+    );
+  }
+  const ip = memberAddress(network.cidr, wanted);
+  if (ip === null)
+    throw invalidField(
+      field,
+      'not_in_network',
+      `must be an address that servers may have in ${network.cidr}: not the first two and not the last`,
+    );
+  if (taken.includes(ip)) throw ipInUse(ip);
+  return ip;
+}
+
+function ipInUse(ip: string): CodedError {
+  return new CodedError(
+    'networks.ip_in_use',
+    `${ip} belongs to another server of this network. Choose another address, or name none to be given a free one.`,
+  );
+}
+
+/**
+ * Takes a server off a network. Throws `networks.not_found` when it is not on it, `networks.last_interface` when nothing
+ * else would lead to the server. Asked again while it runs, it answers the same.
+ */
+export async function detachServer(
+  deps: NetworksDeps,
+  actor: Actor,
+  tenantId: number | null,
+  input: { serverId: number; networkId: number },
+): Promise<Attachment> {
+  const scope = scopeOf(actor, tenantId);
+  if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
+  if ((await attachments.findCardOf(deps.db(), input.networkId, input.serverId)) === null)
+    throw noSuchNetwork();
+  requireWriter(actor);
+  const before = await deps
+    .db()
+    .transaction()
+    .execute((tx) => markDetaching(tx, scope, input));
+  deps.wake();
+  return before;
+}
+
+async function markDetaching(
+  tx: Queryable,
+  scope: Scope,
+  input: { serverId: number; networkId: number },
+): Promise<Attachment> {
+  // The server's lock lets only one of two detachments of its last two networks pass.
+  if ((await attachments.lockServer(tx, scope, input.serverId)) === null) throw noSuchServer();
+  const [card, shown] = [
+    await attachments.findCardOf(tx, input.networkId, input.serverId),
+    (await attachments.listAttachments(tx, [input.serverId])).find(
+      (one) => one.networkId === input.networkId,
+    ),
+  ];
+  if (card === null || shown === undefined) throw noSuchNetwork();
+  if (card.state === 'detaching') return shown;
+  if (shown.isLastInterface)
+    throw new CodedError(
+      'networks.last_interface',
+      'This is the last interface of a server without a public address. Attach another network first, or destroy the server.',
+    );
+  await attachments.setCardState(tx, card.id, { state: 'detaching' });
+  await enqueueCard(tx, 'networks.detach', card);
+  return { ...shown, state: 'detaching', error: null };
+}
+
+async function enqueueCard(
+  tx: Queryable,
+  kind: 'networks.attach' | 'networks.detach',
+  card: { id: number; networkId: number; serverId: number; mac: string },
+): Promise<void> {
+  await enqueueJob(tx, kind, {
+    attachment_id: card.id,
+    network_id: card.networkId,
+    server_id: card.serverId,
+    mac_address: card.mac,
+  });
+}
+
+async function findAttachment(
+  deps: NetworksDeps,
+  of: { serverId: number; networkId: number },
+): Promise<Attachment | null> {
+  const found = await attachments.listAttachments(deps.db(), [of.serverId]);
+  return found.find((one) => one.networkId === of.networkId) ?? null;
+}

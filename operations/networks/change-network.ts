@@ -1,0 +1,120 @@
+/** Changes, syncs and deletes a network. */
+import { CodedError } from '#common/errors/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import * as attachments from './attachment-store.ts';
+import { requireWriter, scopeOf } from './authorise.ts';
+import { invalidField, noSuchNetwork } from './errors.ts';
+import type { NetworksDeps } from './index.ts';
+import type { Network } from './network.ts';
+import * as store from './store.ts';
+
+export interface ChangeNetworkInput {
+  name?: string | undefined;
+  /** null takes it away. */
+  description?: string | null | undefined;
+  /** Merged with those that are there; null takes a label away. */
+  labels?: Readonly<Record<string, string | null>> | undefined;
+}
+
+const labelsMax = 32;
+
+/** Throws `networks.not_found` and `networks.invalid`. */
+export async function changeNetwork(
+  deps: NetworksDeps,
+  actor: Actor,
+  tenantId: number | null,
+  id: number,
+  input: ChangeNetworkInput,
+): Promise<Network> {
+  const scope = scopeOf(actor, tenantId);
+  if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
+  requireWriter(actor);
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const network = await store.lockNetwork(tx, scope, id);
+      if (network === null) throw noSuchNetwork();
+      await store.updateNetwork(tx, id, {
+        ...(input.name === undefined ? {} : { name: input.name }),
+        ...(input.description === undefined ? {} : { description: input.description }),
+        ...(input.labels === undefined ? {} : { labels: mergeLabels(network.labels, input.labels) }),
+      });
+    });
+  return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
+}
+
+function mergeLabels(
+  present: Readonly<Record<string, string>>,
+  change: Readonly<Record<string, string | null>>,
+): Record<string, string> {
+  const merged = Object.entries({ ...present, ...change }).filter(
+    (entry): entry is [string, string] => entry[1] !== null,
+  );
+  if (merged.length > labelsMax)
+    throw invalidField('labels', 'maxProperties', `must not have more than ${labelsMax} names in all`);
+  return Object.fromEntries(merged);
+}
+
+/**
+ * Deletes a network that has no members; throws `networks.in_use` (details.servers, details.isDetaching) for one that
+ * has. A card that is still being taken away counts: its hypervisor needs the segment until then.
+ */
+export async function deleteNetwork(
+  deps: NetworksDeps,
+  actor: Actor,
+  tenantId: number | null,
+  id: number,
+): Promise<void> {
+  const scope = scopeOf(actor, tenantId);
+  if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
+  requireWriter(actor);
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const network = await store.lockNetwork(tx, scope, id);
+      if (network === null) throw noSuchNetwork();
+      const members = await attachments.listMembers(tx, id);
+      if (members.length > 0) {
+        const isDetaching = members.every((member) => member.state === 'detaching');
+        const many = members.length === 1 ? '1 attached server' : `${members.length} attached servers`;
+        throw new CodedError(
+          'networks.in_use',
+          isDetaching
+            ? `The last servers are just being detached from network ${id}. Try again in a few seconds.`
+            : `Network ${id} still has ${many}. Detach them first.`,
+          { servers: members.map((member) => member.serverId), isDetaching },
+        );
+      }
+      await store.deleteNetwork(tx, id);
+      await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
+    });
+  deps.wake();
+}
+
+/**
+ * Asks for the stored membership to be applied to the hypervisors again. Wishes that come while one waits are the same
+ * wish; how it ended stands in the network's `syncState` and `syncError`.
+ */
+export async function syncNetwork(
+  deps: NetworksDeps,
+  actor: Actor,
+  tenantId: number | null,
+  id: number,
+): Promise<Network> {
+  const scope = scopeOf(actor, tenantId);
+  const network = await store.findNetwork(deps.db(), scope, id);
+  if (network === null) throw noSuchNetwork();
+  requireWriter(actor);
+  const payload = { network_id: id, location_id: network.locationId };
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
+    });
+  deps.wake();
+  return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
+}

@@ -1,0 +1,132 @@
+/**
+ * Private networks: blocks of private addresses that an account's servers share, isolated from everybody else's.
+ *
+ * The portal's rules stand here and nowhere else: which blocks are allowed, how many networks an account may have, that
+ * no two of them overlap, that a network with members stays, and that a server without a public address keeps its last
+ * card. Another account's network, a deleted one and one that never was give the same answer.
+ */
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import { guestName, type Hypervisors, type PrivateInterface } from '#operations/hypervisors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type AttachInput,
+  type AttachResult,
+  attachServer,
+  checkJoin,
+  detachServer,
+  type JoinInput,
+  type JoiningServer,
+} from './attach-server.ts';
+import * as attachments from './attachment-store.ts';
+import { scopeOf } from './authorise.ts';
+import { type ChangeNetworkInput, changeNetwork, deleteNetwork, syncNetwork } from './change-network.ts';
+import { type CreateNetworkInput, createNetwork } from './create-network.ts';
+import { noSuchServer } from './errors.ts';
+import { interfaceOf } from './jobs.ts';
+import type { Attachment, Network, NetworkMember } from './network.ts';
+import { driverOf } from './reach-hypervisors.ts';
+import * as store from './store.ts';
+
+export { joinNetwork } from './attach-server.ts';
+export { deleteCardsOf, detachAll, markAttached } from './attachment-store.ts';
+export type { ChangeNetworkInput } from './change-network.ts';
+export { type CreateNetworkInput, immutableField } from './create-network.ts';
+export { networkJobs } from './jobs.ts';
+export {
+  type Attachment,
+  type AttachmentState,
+  memberCapacity,
+  type Network,
+  type NetworkMember,
+  type SyncState,
+} from './network.ts';
+export type { LabelCondition, NetworkFilter } from './store.ts';
+
+export interface NetworksDeps {
+  db: () => Queryable;
+  catalog: Catalog;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
+  reporter: Reporter;
+  /** Networks that one account may have. */
+  networksMax: number;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}
+
+/** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
+export interface Networks {
+  /** The cap of one account. */
+  readonly networksMax: number;
+  createNetwork(actor: Actor, input: CreateNetworkInput): Promise<Network>;
+  findNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network | null>;
+  /** By address; empty for a network that the actor does not reach. */
+  listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]>;
+  listNetworks(actor: Actor, tenantId: number | null, filter: store.NetworkFilter): Promise<Network[]>;
+  countNetworks(actor: Actor, tenantId: number | null, filter: store.NetworkFilter): Promise<number>;
+  countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
+  /** Throws `networks.not_found`. */
+  changeNetwork(
+    actor: Actor,
+    tenantId: number | null,
+    id: number,
+    input: ChangeNetworkInput,
+  ): Promise<Network>;
+  /** Throws `networks.not_found`, `networks.in_use`. */
+  deleteNetwork(actor: Actor, tenantId: number | null, id: number): Promise<void>;
+  /** Throws `networks.not_found`. */
+  syncNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network>;
+  /** A server's cards; throws `networks.server_not_found`. */
+  listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]>;
+  attachServer(actor: Actor, tenantId: number | null, input: AttachInput): Promise<AttachResult>;
+  detachServer(
+    actor: Actor,
+    tenantId: number | null,
+    input: { serverId: number; networkId: number },
+  ): Promise<Attachment>;
+  /** Throws what `joinNetwork` would throw now, and changes nothing. */
+  checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
+  /** The cards with which a guest is to be made; for provisioning. */
+  listInterfaces(serverId: number): Promise<PrivateInterface[]>;
+  /** Unplugs every card of a server at its hypervisor; for its destruction. */
+  unplugAll(serverId: number): Promise<void>;
+}
+
+export function createNetworks(deps: NetworksDeps): Networks {
+  return {
+    networksMax: deps.networksMax,
+    createNetwork: (actor, input) => createNetwork(deps, actor, input),
+    findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
+    async listMembers(actor, tenantId, id) {
+      if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
+      return attachments.listMembers(deps.db(), id);
+    },
+    listNetworks: (actor, tenantId, filter) =>
+      store.listNetworks(deps.db(), scopeOf(actor, tenantId), filter),
+    countNetworks: (actor, tenantId, filter) =>
+      store.countNetworks(deps.db(), scopeOf(actor, tenantId), filter),
+    countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
+    changeNetwork: (actor, tenantId, id, input) => changeNetwork(deps, actor, tenantId, id, input),
+    deleteNetwork: (actor, tenantId, id) => deleteNetwork(deps, actor, tenantId, id),
+    syncNetwork: (actor, tenantId, id) => syncNetwork(deps, actor, tenantId, id),
+    async listAttachments(actor, tenantId, serverId) {
+      if (!(await attachments.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
+      return attachments.listAttachments(deps.db(), [serverId]);
+    },
+    attachServer: (actor, tenantId, input) => attachServer(deps, actor, tenantId, input),
+    detachServer: (actor, tenantId, input) => detachServer(deps, actor, tenantId, input),
+    checkJoin: (server, input) => checkJoin(deps, server, input),
+    async listInterfaces(serverId) {
+      const cards = await attachments.listCardsOf(deps.db(), { serverId });
+      return cards.filter((card) => card.state !== 'detaching').map(interfaceOf);
+    },
+    async unplugAll(serverId) {
+      const cards = await attachments.listCardsOf(deps.db(), { serverId });
+      const driver = cards.length === 0 ? null : await driverOf(deps, serverId);
+      for (const card of cards) await driver?.detachInterface(guestName(serverId), interfaceOf(card));
+    },
+  };
+}

@@ -1,0 +1,230 @@
+/**
+ * The work behind attaching, detaching and syncing.
+ *
+ * Every job brings one card, or one network, to what the database says now, not to what it said when the job was made:
+ * so jobs may be killed, repeated and overtaken. The hypervisor is asked without a lock held; afterwards the wish is
+ * looked at again, and where it has changed meanwhile the job runs once more.
+ */
+import { CodedError, describeError } from '#common/errors/index.ts';
+import { findNodeOfServer } from '#operations/clusters/index.ts';
+import { emit } from '#operations/events/index.ts';
+import {
+  guestName,
+  type HypervisorDriver,
+  isPermanentRefusal,
+  type PrivateInterface,
+} from '#operations/hypervisors/index.ts';
+import { enqueueJob, finishJob, type Job, type JobHandler } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as attachments from './attachment-store.ts';
+import type { NetworksDeps } from './index.ts';
+import { driverOf, driversOf } from './reach-hypervisors.ts';
+import * as store from './store.ts';
+
+interface SyncPayload {
+  network_id: number;
+  location_id: number;
+}
+
+interface CardPayload {
+  attachment_id: number;
+  network_id: number;
+  server_id: number;
+  mac_address: string;
+}
+
+const attachAttemptsMax = 8;
+const syncAttemptsMax = 8;
+const hypervisorFault = {
+  code: 'hypervisor_failed',
+  message: 'The hypervisor did not carry it out. Sync the network to try again, or ask us.',
+};
+
+/** Handlers by job kind. */
+export function networkJobs(deps: NetworksDeps): Record<string, JobHandler> {
+  return {
+    'networks.attach': {
+      run: (job) => reconcileCard(deps, job),
+      attemptsMax: attachAttemptsMax,
+      giveUp: (job, error) => failCard(deps, payloadOf(job), error),
+    },
+    // Without end: a server that was told to leave a network must not stay on it.
+    'networks.detach': { run: (job) => reconcileCard(deps, job) },
+    'networks.sync': {
+      run: (job) => sync(deps, job),
+      attemptsMax: syncAttemptsMax,
+      giveUp: (job, error) => failSync(deps, (job.payload as SyncPayload).network_id, error),
+    },
+  };
+}
+
+async function reconcileCard(deps: NetworksDeps, job: Job): Promise<void> {
+  const payload = payloadOf(job);
+  const card = await attachments.findCard(deps.db(), payload.attachment_id);
+  const isWanted = card !== null && card.state !== 'detaching';
+  if (isWanted && !card.isReady) return;
+  let requiresReboot = false;
+  try {
+    ({ requiresReboot } = await applyCard(deps, payload, card, isWanted));
+  } catch (error) {
+    if (!isWanted || !isPermanentRefusal(error)) throw error;
+    await failCard(deps, payload, (error as Error).message);
+    return;
+  }
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      if (!(await finishJob(tx, job)))
+        throw new CodedError('jobs.overtaken', 'Another worker has taken this job over.');
+      const state = await attachments.lockCardState(tx, payload.attachment_id);
+      const isStillWanted = state !== null && state !== 'detaching';
+      if (isStillWanted !== isWanted) {
+        // It changed its mind meanwhile: whatever was plugged or unplugged here may be wrong now.
+        await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
+      } else if (isStillWanted) {
+        await attachments.setCardState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
+      } else if (state === 'detaching') {
+        await attachments.deleteCard(tx, payload.attachment_id);
+      }
+    });
+  deps.wake();
+}
+
+async function applyCard(
+  deps: NetworksDeps,
+  payload: CardPayload,
+  card: attachments.Card | null,
+  isWanted: boolean,
+): Promise<{ requiresReboot: boolean }> {
+  const driver = await driverOf(deps, payload.server_id);
+  // A server without room on any node has no guest, and so no card.
+  if (driver === null) return { requiresReboot: false };
+  const guest = guestName(payload.server_id);
+  if (isWanted) {
+    if (driver.segmentReach === 'node') await requireOneNode(deps, card!);
+    return driver.attachInterface(guest, interfaceOf(card!));
+  }
+  await driver.detachInterface(guest, { networkId: payload.network_id, mac: payload.mac_address });
+  return { requiresReboot: false };
+}
+
+/** A segment that ends at its node would split the network in silence: better a card in error. */
+async function requireOneNode(deps: NetworksDeps, card: attachments.Card): Promise<void> {
+  const here = (await findNodeOfServer(deps.db(), card.serverId))?.id;
+  for (const other of await plugged(deps, card.networkId)) {
+    if (other.serverId === card.serverId) continue;
+    if ((await findNodeOfServer(deps.db(), other.serverId))?.id !== here)
+      throw new CodedError('hypervisor.refused', 'The network has members on another node.');
+  }
+}
+
+async function failCard(deps: NetworksDeps, payload: CardPayload, error: string): Promise<void> {
+  const { attachment_id: id, network_id: network, server_id: server } = payload;
+  deps.reporter.error('attaching to a private network failed', { network, server, error });
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      if ((await attachments.lockCardState(tx, id)) !== 'attaching') return;
+      await attachments.setCardState(tx, id, { state: 'error', error: hypervisorFault });
+    });
+}
+
+async function sync(deps: NetworksDeps, job: Job): Promise<void> {
+  const { network_id: networkId, location_id: locationId } = job.payload as SyncPayload;
+  for (;;) {
+    const wanted = await store.findSyncWanted(deps.db(), networkId);
+    const drivers = await driversOf(deps, locationId);
+    if (wanted === null) {
+      for (const driver of drivers) await driver.removeNetwork(networkId);
+      return;
+    }
+    const cards = await plugged(deps, networkId);
+    await syncDrivers(deps, networkId, drivers, cards);
+    // Whoever came or went while the hypervisor worked may have been undone by it: then it is done once more.
+    if (idsOf(await plugged(deps, networkId)) !== idsOf(cards)) continue;
+    const isDone = await inTransaction(deps, async (tx) => {
+      const tenantId = await store.finishSync(tx, networkId, wanted, null);
+      if (tenantId === null) return false;
+      await emit(tx, { type: 'network.synced', networkId, tenantId });
+      for (const card of cards) await settleCard(tx, card);
+      return true;
+    });
+    if (isDone) return;
+  }
+}
+
+/** Tells each hypervisor who is on the network there. One that has no member of it may be away: it has nothing to do. */
+async function syncDrivers(
+  deps: NetworksDeps,
+  networkId: number,
+  drivers: ReadonlySet<HypervisorDriver>,
+  cards: readonly attachments.Card[],
+): Promise<void> {
+  const members = new Map<HypervisorDriver, { guest: string; interface: PrivateInterface }[]>();
+  for (const driver of drivers) members.set(driver, []);
+  for (const card of cards) {
+    const driver = await driverOf(deps, card.serverId);
+    if (driver === null) continue;
+    const there = members.get(driver) ?? [];
+    there.push({ guest: guestName(card.serverId), interface: interfaceOf(card) });
+    members.set(driver, there);
+  }
+  for (const [driver, there] of members) {
+    try {
+      await driver.syncNetwork(networkId, there);
+    } catch (error) {
+      if (there.length > 0 || members.size === 1) throw error;
+      deps.reporter.warn('a hypervisor without members could not be synced', {
+        network: networkId,
+        error: describeError(error),
+      });
+    }
+  }
+}
+
+/** A card that the sync has plugged in is attached, unless somebody wants it gone by now. */
+async function settleCard(tx: Queryable, card: attachments.Card): Promise<void> {
+  const state = await attachments.lockCardState(tx, card.id);
+  if (state === 'attaching' || state === 'error')
+    await attachments.setCardState(tx, card.id, { state: 'attached' });
+}
+
+async function failSync(deps: NetworksDeps, networkId: number, error: string): Promise<void> {
+  deps.reporter.error('private network sync failed', { network: networkId, error });
+  const wanted = await store.findSyncWanted(deps.db(), networkId);
+  if (wanted === null) return;
+  await inTransaction(deps, async (tx) => {
+    const tenantId = await store.finishSync(tx, networkId, wanted, hypervisorFault);
+    if (tenantId !== null) await emit(tx, { type: 'network.sync_failed', networkId, tenantId });
+  });
+}
+
+/** The cards that guests of this network should have now: those of servers that exist at a hypervisor. */
+async function plugged(deps: NetworksDeps, networkId: number): Promise<attachments.Card[]> {
+  const cards = await attachments.listCardsOf(deps.db(), { networkId });
+  return cards.filter((card) => card.state !== 'detaching' && card.isReady);
+}
+
+function idsOf(cards: readonly attachments.Card[]): string {
+  return cards.map((card) => card.id).join();
+}
+
+/** A card as the drivers know it. */
+export function interfaceOf(card: attachments.Card): PrivateInterface {
+  return {
+    networkId: card.networkId,
+    mac: card.mac,
+    address: card.address,
+    prefixLength: card.prefixLength,
+  };
+}
+
+function inTransaction<T>(deps: NetworksDeps, work: (tx: Queryable) => Promise<T>): Promise<T> {
+  return deps.db().transaction().execute(work);
+}
+
+function payloadOf(job: Job): CardPayload {
+  return job.payload as CardPayload;
+}

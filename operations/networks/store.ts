@@ -1,0 +1,177 @@
+/** Statements on networks themselves. Owners are filtered here, never after the fact. */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Scope } from './authorise.ts';
+import type { Network } from './network.ts';
+
+const columns = sql`
+  n.id, n.tenant_id as "tenantId", n.name, n.description, n.cidr::text as cidr, n.location_id as "locationId",
+  l.slug as "locationSlug", l.name as "locationName", n.sync_state as "syncState", n.sync_error as "syncError",
+  n.last_synced_at as "lastSyncedAt", n.labels, n.created_at as "createdAt", n.updated_at as "updatedAt",
+  (select count(*) from network_attachments a where a.network_id = n.id) as "memberCount"`;
+const tables = sql`private_networks n join locations l on l.id = n.location_id`;
+
+export interface NetworkFilter {
+  name?: string | undefined;
+  /** Every one of them must hold: a label's value, its presence (`value` null) or its absence (`isAbsent`). */
+  labels?: readonly LabelCondition[] | undefined;
+  /** Only networks that this server is on. */
+  serverId?: number | undefined;
+  afterId?: number | undefined;
+  limit: number;
+}
+
+export interface LabelCondition {
+  name: string;
+  value: string | null;
+  isAbsent: boolean;
+}
+
+export async function findNetwork(db: Queryable, scope: Scope, id: number): Promise<Network | null> {
+  const { rows } = await sql<Network>`
+    select ${columns} from ${tables} where n.id = ${id} and ${ownedBy(scope)}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Oldest first, by id. */
+export async function listNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<Network[]> {
+  const { rows } = await sql<Network>`
+    select ${columns} from ${tables}
+    where ${conditions(scope, filter)} and n.id > ${filter.afterId ?? 0}
+    order by n.id limit ${filter.limit}`.execute(db);
+  return rows;
+}
+
+export async function countNetworks(db: Queryable, scope: Scope, filter: NetworkFilter): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from private_networks n where ${conditions(scope, filter)}`.execute(db);
+  return rows[0]!.count;
+}
+
+export async function countOfTenants(
+  db: Queryable,
+  tenantIds: readonly number[],
+): Promise<Map<number, number>> {
+  const { rows } = await sql<{ tenantId: number; count: number }>`
+    select tenant_id as "tenantId", count(*) as count from private_networks
+    where tenant_id = any(${[...tenantIds]}::bigint[]) group by tenant_id`.execute(db);
+  return new Map(rows.map((row) => [row.tenantId, row.count]));
+}
+
+/**
+ * The blocks that an account has, with every other creation of this account held back until the transaction ends: so
+ * neither the cap nor the free block is decided twice on one state.
+ */
+export async function lockBlocks(tx: Queryable, tenantId: number): Promise<string[]> {
+  await sql`select pg_advisory_xact_lock(7318070, ${tenantId}::int)`.execute(tx);
+  const { rows } = await sql<{ cidr: string }>`
+    select cidr::text as cidr from private_networks where tenant_id = ${tenantId} order by cidr`.execute(tx);
+  return rows.map((row) => row.cidr);
+}
+
+export async function insertNetwork(
+  tx: Queryable,
+  network: {
+    tenantId: number;
+    locationId: number;
+    name: string;
+    description: string | null;
+    cidr: string;
+    labels: Readonly<Record<string, string>>;
+  },
+): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into private_networks (tenant_id, location_id, name, description, cidr, labels)
+    values (${network.tenantId}, ${network.locationId}, ${network.name}, ${network.description},
+      ${network.cidr}::cidr, ${JSON.stringify(network.labels)}::jsonb)
+    returning id`.execute(tx);
+  return rows[0]!.id;
+}
+
+export interface LockedNetwork {
+  id: number;
+  tenantId: number;
+  name: string;
+  cidr: string;
+  locationId: number;
+  labels: Record<string, string>;
+  syncState: Network['syncState'];
+}
+
+/** The network with its row locked: whoever attaches, changes or deletes it waits. */
+export async function lockNetwork(tx: Queryable, scope: Scope, id: number): Promise<LockedNetwork | null> {
+  const { rows } = await sql<LockedNetwork>`
+    select n.id, n.tenant_id as "tenantId", n.name, n.cidr::text as cidr, n.location_id as "locationId", n.labels,
+      n.sync_state as "syncState"
+    from private_networks n where n.id = ${id} and ${ownedBy(scope)} for update`.execute(tx);
+  return rows[0] ?? null;
+}
+
+export async function updateNetwork(
+  tx: Queryable,
+  id: number,
+  change: { name?: string; description?: string | null; labels?: Readonly<Record<string, string>> },
+): Promise<void> {
+  await sql`update private_networks set
+      name = coalesce(${change.name ?? null}, name),
+      description = case when ${change.description === undefined} then description
+        else ${change.description ?? null} end,
+      labels = coalesce(${change.labels ? JSON.stringify(change.labels) : null}::jsonb, labels),
+      updated_at = svc_now()
+    where id = ${id}`.execute(tx);
+}
+
+export async function deleteNetwork(tx: Queryable, id: number): Promise<void> {
+  await sql`delete from private_networks where id = ${id}`.execute(tx);
+}
+
+/** Notes the wish; true when a run has to be queued for it, false when one waits already. */
+export async function wantSync(tx: Queryable, id: number): Promise<boolean> {
+  const { rows } = await sql<{ wasPending: boolean }>`
+    update private_networks n set sync_state = 'pending', sync_wanted = n.sync_wanted + 1
+    from (select id, sync_state = 'pending' as was_pending from private_networks where id = ${id} for update) before
+    where n.id = before.id returning before.was_pending as "wasPending"`.execute(tx);
+  return rows[0]?.wasPending === false;
+}
+
+/** The number of the newest wish; null when the network is gone. */
+export async function findSyncWanted(db: Queryable, id: number): Promise<number | null> {
+  const { rows } = await sql<{ wanted: number }>`
+    select sync_wanted as wanted from private_networks where id = ${id}`.execute(db);
+  return rows[0]?.wanted ?? null;
+}
+
+/** Ends the wish of this number and returns whose network it is; null when there is a newer wish, which stays pending. */
+export async function finishSync(
+  tx: Queryable,
+  id: number,
+  wanted: number,
+  error: { code: string; message: string } | null,
+): Promise<number | null> {
+  const { rows } = await sql<{ tenantId: number }>`
+    update private_networks set sync_state = ${error === null ? 'synced' : 'error'},
+      sync_error = ${error === null ? null : JSON.stringify(error)}::jsonb
+        || jsonb_build_object('at', to_char(svc_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+      last_synced_at = case when ${error === null} then svc_now() else last_synced_at end
+    where id = ${id} and sync_wanted = ${wanted} returning tenant_id as "tenantId"`.execute(tx);
+  return rows[0]?.tenantId ?? null;
+}
+
+function ownedBy(scope: Scope): RawBuilder<unknown> {
+  return scope === 'all' ? sql`true` : sql`n.tenant_id = any(${[...scope]}::bigint[])`;
+}
+
+function conditions(scope: Scope, filter: NetworkFilter): RawBuilder<unknown> {
+  const all = [ownedBy(scope)];
+  if (filter.name !== undefined) all.push(sql`n.name = ${filter.name}`);
+  if (filter.serverId !== undefined)
+    all.push(
+      sql`exists (select 1 from network_attachments a where a.network_id = n.id and a.server_id = ${filter.serverId})`,
+    );
+  for (const { name, value, isAbsent } of filter.labels ?? []) {
+    if (isAbsent) all.push(sql`not jsonb_exists(n.labels, ${name})`);
+    else
+      all.push(value === null ? sql`jsonb_exists(n.labels, ${name})` : sql`n.labels ->> ${name} = ${value}`);
+  }
+  return sql.join(all, sql` and `);
+}

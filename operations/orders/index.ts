@@ -1,0 +1,56 @@
+/**
+ * Orders for servers, and how they are paid.
+ *
+ * With credit above zero nothing is due; without it an armed card is charged one month of the plan before anything is
+ * queued. Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing,
+ * also when it succeeds later; a paid order is queued even if the process that was paid has died.
+ */
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import type { Payments } from '#operations/payments/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { forecastOrder, type OrderForecast } from './forecast-order.ts';
+import { type NewOrder, type PlacedOrder, placeOrder, type QueueServer } from './place-order.ts';
+import { completeOrders } from './queue-order.ts';
+import * as store from './store.ts';
+
+export type { OrderForecast } from './forecast-order.ts';
+export type { DeployBudget, NewOrder, PaymentFailure, PlacedOrder, QueueServer } from './place-order.ts';
+export type { ClosedOrder, OrderOutcome, StoredOrder } from './store.ts';
+
+export interface OrdersDeps {
+  db: () => Queryable;
+  payments: Payments;
+  /** Orders that one account may place within an hour. */
+  deploysPerHour: number;
+  /** How long a paid order is left to the process that was paid. */
+  graceSeconds?: number;
+}
+
+export interface Orders {
+  /** Throws `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, and what `queue` throws. */
+  placeOrder(order: NewOrder): Promise<PlacedOrder>;
+  /** What the order would come to, by the same rules; nothing is left of it. Throws what `queue` throws. */
+  forecastOrder(order: NewOrder): Promise<OrderForecast>;
+  /** What has come of an order. */
+  findOutcome(orderId: number): Promise<store.OrderOutcome | null>;
+  /** Carries out what dead processes left behind; returns how many servers were queued. */
+  completeOrders(queue: QueueServer): Promise<number>;
+  /** For the creating answer, its replay, and provisioning alone. */
+  findRootPassword(orderId: number): Promise<string>;
+  /** Orders that were paid by card and never carried out; their payment is credit. Staff only. */
+  listPaidClosed(actor: Actor, limit: number): Promise<store.ClosedOrder[]>;
+}
+
+export function createOrders(deps: OrdersDeps): Orders {
+  return {
+    placeOrder: (order) => placeOrder(deps, order),
+    forecastOrder: (order) => forecastOrder(deps, order),
+    findOutcome: (orderId) => store.findOutcome(deps.db(), orderId),
+    completeOrders: (queue) => completeOrders(deps, queue),
+    findRootPassword: (orderId) => store.findRootPassword(deps.db(), orderId),
+    async listPaidClosed(actor, limit) {
+      requireStaff(actor);
+      return store.listPaidClosed(deps.db(), limit);
+    },
+  };
+}

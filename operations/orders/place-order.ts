@@ -1,0 +1,172 @@
+/**
+ * Places an order for a server and pays for it.
+ *
+ * With credit nothing is due: order, server and provisioning job are one transaction. Without credit but with a card,
+ * one month of the plan is charged first: order and intent are committed, the charge is taken with no transaction open,
+ * its outcome is committed with the order, and only then provisioning is queued.
+ */
+import { randomInt } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import {
+  type AccessRefusal,
+  describeRefusal,
+  judgeDeployment,
+  lockAccess,
+} from '#operations/billing/index.ts';
+import type { Charge, ChargeOutcome } from '#operations/payments/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { OrdersDeps } from './index.ts';
+import { queueOrder } from './queue-order.ts';
+import * as store from './store.ts';
+
+/** Makes the server's row and its provisioning job in this transaction; returns the server's id. */
+export type QueueServer = (tx: Queryable, order: store.StoredOrder) => Promise<number>;
+
+export interface NewOrder {
+  tenantId: number;
+  plan: { id: number; monthlyCapQuanta: number };
+  /** What is wanted, as `queue` will read it, also from another process later. */
+  request: Record<string, unknown>;
+  queue: QueueServer;
+  /** Told of the order in the transaction that makes its row. */
+  onOrdered?: ((tx: Queryable, orderId: number) => Promise<void>) | undefined;
+}
+
+export interface PlacedOrder {
+  orderId: number;
+  serverId: number;
+  rootPassword: string;
+  deploys: DeployBudget;
+}
+
+export interface DeployBudget {
+  limit: number;
+  used: number;
+  resetSeconds: number;
+}
+
+/** Why a charge did not buy the server; put into the 402. */
+export interface PaymentFailure {
+  reason: 'charge_declined' | 'charge_unconfirmed';
+  orderId: number;
+  paymentAttemptId: number;
+  deploys: DeployBudget;
+}
+
+interface Committed {
+  orderId: number;
+  /** As it was before the order. */
+  balanceQuanta: number;
+  rootPassword: string;
+  deploys: DeployBudget;
+  /** The server of an order that credit paid for, or the charge that has to be taken first. */
+  next: { serverId: number } | { charge: Charge };
+}
+
+/**
+ * Throws `orders.not_eligible` (details.refusal), `orders.deploy_rate` (details.deploys) and whatever `queue` throws:
+ * nothing was ordered then, unless the card had been charged, whose money stays credit. Throws `orders.payment_failed`
+ * (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later.
+ */
+export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<PlacedOrder> {
+  const committed = await deps
+    .db()
+    .transaction()
+    .execute((tx) => commitOrder(deps, tx, order));
+  const { orderId, rootPassword, deploys, next } = committed;
+  if ('serverId' in next) return { orderId, rootPassword, deploys, serverId: next.serverId };
+  const outcome = await deps.payments.takeCharge(next.charge, (tx, settled) =>
+    store.settleOrder(tx, orderId, settled.kind === 'succeeded' ? 'paid' : 'unpaid'),
+  );
+  if (outcome.kind !== 'succeeded') throw paymentFailed(outcome, orderId, next.charge.id, deploys);
+  const serverId = await queueOrder(deps, orderId, order.queue);
+  return { orderId, rootPassword, deploys, serverId };
+}
+
+/** Everything of an order that happens before money moves; nothing is left of it when it throws. */
+export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
+  // The lock on the balance makes orders of one account wait for each other, so neither the credit rule nor the
+  // hourly cap can be slipped past by calling many times at once.
+  const facts = await lockAccess(tx, order.tenantId, deps.payments.gatewayName);
+  const refusal = facts === null ? null : judgeDeployment(facts);
+  if (facts === null || refusal !== null) throw notEligible(refusal);
+  const deploys = await requireDeployBudget(deps, tx, order.tenantId);
+  const rootPassword = newRootPassword();
+  const isDue = facts.balanceQuanta <= 0;
+  const dueQuanta = isDue ? wholeCents(order.plan.monthlyCapQuanta) : 0;
+  const { tenantId, request } = order;
+  const orderId = await store.insertOrder(tx, {
+    tenantId,
+    planId: order.plan.id,
+    dueQuanta,
+    rootPassword,
+    request,
+  });
+  await order.onOrdered?.(tx, orderId);
+  const stored = { id: orderId, tenantId, request };
+  const { balanceQuanta } = facts;
+  if (!isDue) {
+    const serverId = await order.queue(tx, stored);
+    await store.noteQueued(tx, orderId);
+    return { orderId, rootPassword, deploys, balanceQuanta, next: { serverId } };
+  }
+  // A location without room is found out before anybody is charged.
+  await store.rehearse(tx, () => order.queue(tx, stored));
+  const charge = await deps.payments.intendOrderCharge(tx, {
+    tenantId,
+    orderId,
+    amountQuanta: dueQuanta,
+  });
+  if (charge === null)
+    throw notEligible({ status: 402, code: 'payment_required', reason: 'credit_required' });
+  return { orderId, rootPassword, deploys, balanceQuanta, next: { charge } };
+}
+
+async function requireDeployBudget(deps: OrdersDeps, tx: Queryable, tenantId: number): Promise<DeployBudget> {
+  const limit = deps.deploysPerHour;
+  const { used, resetSeconds } = await store.countRecentOrders(tx, tenantId);
+  if (used < limit) return { limit, used: used + 1, resetSeconds };
+  throw new CodedError(
+    'orders.deploy_rate',
+    `This account has deployed ${limit} servers within an hour. Try again in ${resetSeconds} seconds.`,
+    { deploys: { limit, used, resetSeconds } satisfies DeployBudget },
+  );
+}
+
+function paymentFailed(
+  outcome: Exclude<ChargeOutcome, { kind: 'succeeded' }>,
+  orderId: number,
+  paymentAttemptId: number,
+  deploys: DeployBudget,
+): CodedError {
+  const isDeclined = outcome.kind === 'declined';
+  const failure: PaymentFailure = {
+    reason: isDeclined ? 'charge_declined' : 'charge_unconfirmed',
+    orderId,
+    paymentAttemptId,
+    deploys,
+  };
+  return new CodedError(
+    'orders.payment_failed',
+    isDeclined
+      ? 'The saved card was declined, so no server was ordered. Add credit or another card in the portal.'
+      : 'The payment was not confirmed, so no server was ordered. Should it still arrive, it is given back.',
+    { failure },
+  );
+}
+
+function notEligible(refusal: AccessRefusal | null): CodedError {
+  if (refusal === null) return new CodedError('servers.not_found', 'There is no such account.');
+  return new CodedError('orders.not_eligible', describeRefusal(refusal), { refusal });
+}
+
+/** Cards are charged in cents; what is charged is what is credited. */
+function wholeCents(quanta: number): number {
+  return Math.ceil(quanta / 100) * 100;
+}
+
+/** 20 characters without look-alikes: about 115 bits. */
+function newRootPassword(): string {
+  const alphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+  return Array.from({ length: 20 }, () => alphabet[randomInt(alphabet.length)]).join('');
+}

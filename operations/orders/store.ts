@@ -1,0 +1,142 @@
+/** Every statement on server orders. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** Orders of the last hour, and how long until the oldest of them is an hour old. */
+export async function countRecentOrders(
+  tx: Queryable,
+  tenantId: number,
+): Promise<{ used: number; resetSeconds: number }> {
+  const { rows } = await sql<{ used: number; resetSeconds: number }>`
+    select count(*) as used,
+      coalesce(ceil(extract(epoch from min(created_at) + interval '1 hour' - svc_now())), 3600)::int as "resetSeconds"
+    from server_orders where tenant_id = ${tenantId} and created_at > svc_now() - interval '1 hour'`.execute(
+    tx,
+  );
+  return rows[0]!;
+}
+
+export interface NewOrderRow {
+  tenantId: number;
+  planId: number;
+  /** Zero for what is due is paid at once. */
+  dueQuanta: number;
+  rootPassword: string;
+  request: object;
+}
+
+export async function insertOrder(tx: Queryable, order: NewOrderRow): Promise<number> {
+  const isPaid = order.dueQuanta === 0;
+  const { rows } = await sql<{ id: number }>`
+    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, request, paid_at)
+    values (${order.tenantId}, ${order.planId}, ${isPaid ? 'paid' : 'created'}, 'hourly', ${order.dueQuanta},
+      ${order.rootPassword}, ${JSON.stringify(order.request)}::jsonb, case when ${isPaid} then svc_now() end)
+    returning id`.execute(tx);
+  return rows[0]!.id;
+}
+
+/** The outcome of an order's charge. */
+export async function settleOrder(tx: Queryable, orderId: number, state: 'paid' | 'unpaid'): Promise<void> {
+  await sql`update server_orders set state = ${state},
+      paid_at = case when ${state} = 'paid' then svc_now() end,
+      closed_reason = case when ${state} = 'unpaid' then 'not_paid' end
+    where id = ${orderId} and state = 'created'`.execute(tx);
+}
+
+export interface StoredOrder {
+  id: number;
+  tenantId: number;
+  request: Record<string, unknown>;
+}
+
+/** A paid order whose provisioning is not queued yet, locked; null when it is, or never will be. */
+export async function lockUnqueued(tx: Queryable, orderId: number): Promise<StoredOrder | null> {
+  const { rows } = await sql<StoredOrder>`
+    select id, tenant_id as "tenantId", request from server_orders
+    where id = ${orderId} and state = 'paid' and queued_at is null and closed_reason is null for update`.execute(
+    tx,
+  );
+  return rows[0] ?? null;
+}
+
+export async function noteQueued(tx: Queryable, orderId: number): Promise<void> {
+  await sql`update server_orders set queued_at = svc_now() where id = ${orderId}`.execute(tx);
+}
+
+/** Says why a paid order will never be carried out; its payment stays credit. */
+export async function closeOrder(db: Queryable, orderId: number, reason: string): Promise<void> {
+  await sql`update server_orders set closed_reason = ${reason}
+    where id = ${orderId} and queued_at is null and closed_reason is null`.execute(db);
+}
+
+/** Paid orders whose process died before it queued them. */
+export async function listAbandonedPaid(db: Queryable, graceSeconds: number): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select id from server_orders
+    where state = 'paid' and queued_at is null and closed_reason is null
+      and paid_at <= svc_now() - make_interval(secs => ${graceSeconds})
+    order by id limit 100`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+/** Orders whose charge was taken over by reconciliation, or never intended, are unpaid. */
+export async function closeAbandonedCreated(db: Queryable): Promise<void> {
+  await sql`update server_orders o set state = 'unpaid', closed_reason = 'not_paid'
+    where o.state = 'created' and o.queued_at is null and o.closed_reason is null
+      and exists (select 1 from charges c where c.order_id = o.id and c.state not in ('intended', 'prepared'))`.execute(
+    db,
+  );
+}
+
+/** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
+export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
+  const { rows } = await sql<{ password: string }>`
+    select root_password as password from server_orders where id = ${orderId}`.execute(db);
+  return rows[0]!.password;
+}
+
+export interface OrderOutcome {
+  tenantId: number;
+  state: 'created' | 'paid' | 'unpaid';
+  /** Why a paid order was never carried out. */
+  closedReason: string | null;
+  serverId: number | null;
+  chargeId: number | null;
+  isDeclined: boolean;
+}
+
+export async function findOutcome(db: Queryable, orderId: number): Promise<OrderOutcome | null> {
+  const { rows } = await sql<OrderOutcome>`
+    select o.tenant_id as "tenantId", o.state, o.closed_reason as "closedReason",
+      (select id from servers where order_id = o.id) as "serverId", c.id as "chargeId",
+      coalesce(c.state = 'declined', false) as "isDeclined"
+    from server_orders o
+    left join lateral (select id, state from charges where order_id = o.id order by id desc limit 1) c on true
+    where o.id = ${orderId}`.execute(db);
+  return rows[0] ?? null;
+}
+
+export interface ClosedOrder {
+  id: number;
+  tenantId: number;
+  dueQuanta: number;
+  reason: string;
+  createdAt: Date;
+}
+
+/** Orders that were paid for by card and never carried out, newest first. */
+export async function listPaidClosed(db: Queryable, limit: number): Promise<ClosedOrder[]> {
+  const { rows } = await sql<ClosedOrder>`
+    select id, tenant_id as "tenantId", due_quanta as "dueQuanta", closed_reason as reason, created_at as "createdAt"
+    from server_orders where state = 'paid' and closed_reason is not null order by id desc limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Runs `work` and undoes it, keeping the rest of the transaction. */
+export async function rehearse(tx: Queryable, work: () => Promise<unknown>): Promise<void> {
+  await sql`savepoint rehearsal`.execute(tx);
+  await work();
+  await sql`rollback to savepoint rehearsal`.execute(tx);
+}

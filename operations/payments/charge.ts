@@ -1,0 +1,52 @@
+/** A charge of a saved card, and the course that it may take. */
+
+export type ChargeState =
+  | 'intended'
+  | 'prepared'
+  | 'succeeded'
+  | 'declined'
+  | 'unconfirmed'
+  | 'voided'
+  | 'refunded';
+
+export interface Charge {
+  id: number;
+  /** Its id at the gateway; made once. */
+  key: string;
+  tenantId: number;
+  cardId: number;
+  orderId: number | null;
+  purpose: 'order' | 'credit';
+  amountQuanta: number;
+  currency: string;
+  gateway: string;
+  gatewayReference: string | null;
+  state: ChargeState;
+  declineReason: string | null;
+  /** Times that reconciliation has tried to end it. */
+  attempts: number;
+  nextAttemptAt: Date | null;
+  lastError: string | null;
+  createdAt: Date;
+  settledAt: Date | null;
+}
+
+/** How a charge ended for whoever waits for it. */
+export type ChargeOutcome =
+  | { kind: 'succeeded' }
+  | { kind: 'declined'; reason: string }
+  /** Nothing is certain; should it succeed later, it is given back. */
+  | { kind: 'unconfirmed' };
+
+export interface SavedCard {
+  id: number;
+  tenantId: number;
+  brand: string;
+  last4: string;
+  expiresMonth: number;
+  expiresYear: number;
+  /** The card that is charged. */
+  isDefault: boolean;
+  isExpired: boolean;
+  createdAt: Date;
+}

@@ -1,0 +1,146 @@
+/**
+ * Saved cards and their charges, through a payment gateway.
+ *
+ * A charge's id is stored before the gateway hears of it and never made again; no call is made inside a transaction.
+ * What a card paid becomes credit once. A charge of which nobody knows how it went is ended by reconciliation without
+ * anybody having paid, and until then it is named in a list. No card number ever comes here.
+ */
+import { randomUUID } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
+import { quantaPerUnit } from '#operations/billing/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
+import type { PaymentGateway } from './gateway.ts';
+import { reconcileCharges } from './reconcile-charges.ts';
+import {
+  finishCardSetup,
+  makeCardDefault,
+  removeCard,
+  requireReach,
+  requireSpender,
+  startCardSetup,
+} from './save-card.ts';
+import * as store from './store.ts';
+import { takeCharge } from './take-charge.ts';
+
+export type { Charge, ChargeOutcome, ChargeState, SavedCard } from './charge.ts';
+export { createGateway } from './create-gateway.ts';
+export type { PaymentGateway } from './gateway.ts';
+export { createReconciliationLoop } from './reconcile-charges.ts';
+export { createTestGateway } from './test-gateway.ts';
+
+export interface PaymentsDeps {
+  db: () => Queryable;
+  gateway: PaymentGateway;
+  reporter: Reporter;
+  /** A charge this old without an outcome has lost its process. */
+  abandonSeconds?: number;
+}
+
+export interface NewOrderCharge {
+  tenantId: number;
+  orderId: number;
+  amountQuanta: number;
+}
+
+export interface Payments {
+  readonly gatewayName: PaymentGateway['name'];
+  /** The default card first. */
+  listCards(actor: Actor, tenantId: number): Promise<SavedCard[]>;
+  /** The address at which the customer gives a card to the gateway. */
+  startCardSetup(
+    actor: Actor,
+    tenant: Pick<Tenant, 'id' | 'name'> & { email: string | null },
+    urls: { returnUrl: string; cancelUrl: string },
+  ): Promise<string>;
+  /** Saves the card and makes it the default. Throws `payments.no_card`. */
+  finishCardSetup(actor: Actor, tenantId: number, setupReference: string): Promise<number>;
+  /** False when the card is not one of the tenant's. */
+  makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
+  removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
+  /** Charges the armed card and books credit. Throws `payments.no_card`, `payments.bad_amount`. */
+  addCredit(actor: Actor, tenantId: number, amountQuanta: number): Promise<ChargeOutcome>;
+  /** Commits the intent to charge the armed card for an order, in the order's own transaction; null without a card. */
+  intendOrderCharge(tx: Queryable, charge: NewOrderCharge): Promise<Charge | null>;
+  /** Takes an intended charge. `whenSettled` runs in the transaction that stores the outcome. */
+  takeCharge(
+    charge: Charge,
+    whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>,
+  ): Promise<ChargeOutcome>;
+  /** Newest first. */
+  listCharges(actor: Actor, tenantId: number, limit: number): Promise<Charge[]>;
+  /** Charges that wait for reconciliation, then those that it has ended. Staff only. */
+  listReconciled(actor: Actor, limit: number): Promise<Charge[]>;
+  /** Lets reconciliation look at a charge now; false when it does not wait. Operators only. */
+  retryReconciliation(actor: Actor, chargeId: number): Promise<boolean>;
+  /** One pass over the charges that are due. */
+  reconcile(): Promise<number>;
+  /** Lets reconciliation look at the charge of a gateway's callback now; false when it is not the gateway's. */
+  takeCallback(rawBody: Buffer, signature: string): Promise<boolean>;
+}
+
+const quantaPerCent = quantaPerUnit / 100;
+const creditQuantaMin = 5 * quantaPerUnit;
+const creditQuantaMax = 10_000 * quantaPerUnit;
+
+export function createPayments(deps: PaymentsDeps): Payments {
+  const gateway = deps.gateway.name;
+
+  async function intend(
+    tx: Queryable,
+    charge: Omit<store.NewCharge, 'key' | 'cardId' | 'gateway'>,
+  ): Promise<Charge | null> {
+    const card = await store.findArmedCard(tx, charge.tenantId, gateway);
+    if (card === null) return null;
+    return store.insertCharge(tx, { ...charge, key: `chg_${randomUUID()}`, cardId: card.id, gateway });
+  }
+
+  return {
+    gatewayName: gateway,
+    async listCards(actor, tenantId) {
+      requireReach(actor, tenantId);
+      return store.listCards(deps.db(), tenantId, gateway);
+    },
+    startCardSetup: (actor, tenant, urls) => startCardSetup(deps, actor, tenant, urls),
+    finishCardSetup: (actor, tenantId, reference) => finishCardSetup(deps, actor, tenantId, reference),
+    makeCardDefault: (actor, tenantId, cardId) => makeCardDefault(deps, actor, tenantId, cardId),
+    removeCard: (actor, tenantId, cardId) => removeCard(deps, actor, tenantId, cardId),
+    async addCredit(actor, tenantId, amountQuanta) {
+      requireSpender(actor, tenantId);
+      if (amountQuanta < creditQuantaMin || amountQuanta > creditQuantaMax || amountQuanta % quantaPerCent)
+        throw new CodedError('payments.bad_amount', 'Add between 5.00 and 10,000.00, in whole cents.');
+      const charge = await intend(deps.db(), {
+        tenantId,
+        orderId: null,
+        purpose: 'credit',
+        amountQuanta,
+      });
+      if (charge === null)
+        throw new CodedError('payments.no_card', 'There is no card that can be charged. Add one first.');
+      return takeCharge(deps, charge, async () => {});
+    },
+    intendOrderCharge: (tx, charge) => intend(tx, { ...charge, purpose: 'order' }),
+    takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
+    async listCharges(actor, tenantId, limit) {
+      requireReach(actor, tenantId);
+      return store.listChargesOfTenant(deps.db(), tenantId, limit);
+    },
+    async listReconciled(actor, limit) {
+      requireStaff(actor);
+      return store.listReconciled(deps.db(), limit);
+    },
+    async retryReconciliation(actor, chargeId) {
+      requireOperator(actor);
+      return store.hastenCharge(deps.db(), { id: chargeId });
+    },
+    reconcile: () => reconcileCharges(deps),
+    async takeCallback(rawBody, signature) {
+      const callback = deps.gateway.readCallback?.(rawBody, signature) ?? null;
+      if (callback === null) return false;
+      if (callback.chargeKey !== null) await store.hastenCharge(deps.db(), { key: callback.chargeKey });
+      return true;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * Ends the charges of which nobody knows how they went: their caller was told that nothing is certain, or their process
+ * died. Nobody waits for them any more, so each ends without anybody having paid: ended at the gateway before money was
+ * taken, or given back. A late success never buys anything.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Charge } from './charge.ts';
+import type { PaymentsDeps } from './index.ts';
+import * as store from './store.ts';
+
+/** A charge this old whose outcome is unknown has lost its process: every call to a gateway ends sooner. */
+export const abandonSecondsDefault = 120;
+
+/** Tries every charge that is due once; returns how many were ended. */
+export async function reconcileCharges(deps: PaymentsDeps): Promise<number> {
+  let ended = 0;
+  for (;;) {
+    const charge = await store.claimUnsettled(deps.db(), deps.abandonSeconds ?? abandonSecondsDefault);
+    if (charge === null) return ended;
+    if (await reconcile(deps, charge)) ended += 1;
+  }
+}
+
+async function reconcile(deps: PaymentsDeps, charge: Charge): Promise<boolean> {
+  try {
+    const end = await undo(deps, charge);
+    if (end === 'open') {
+      await store.noteAttempt(deps.db(), charge.id, 'the gateway has not decided yet');
+      return false;
+    }
+    return await store.endUnconfirmed(deps.db(), charge.id, end);
+  } catch (error) {
+    await store.noteAttempt(deps.db(), charge.id, describeError(error));
+    deps.reporter.warn('a charge waits for reconciliation', {
+      charge: charge.id,
+      attempts: charge.attempts,
+      error: describeError(error),
+    });
+    return false;
+  }
+}
+
+async function undo(deps: PaymentsDeps, charge: Charge): Promise<'voided' | 'refunded' | 'open'> {
+  // Money is only ever asked for under a stored reference.
+  if (charge.gatewayReference === null) return 'voided';
+  if (charge.gateway !== deps.gateway.name)
+    throw new Error(`the charge is at the ${charge.gateway} gateway, which is not configured`);
+  return deps.gateway.undo(charge.key, charge.gatewayReference);
+}
+
+/** The loop that does it, on one of the replicas; claims make it safe on all of them. */
+export function createReconciliationLoop(
+  deps: PaymentsDeps & { clock: Clock; reporter: Reporter },
+): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.reconcile_charges',
+    intervalMs: 15_000,
+    ttlSeconds: 120,
+    ...deps,
+    async run() {
+      const ended = await reconcileCharges(deps);
+      if (ended > 0) deps.reporter.info('unconfirmed charges ended', { ended });
+    },
+  });
+}

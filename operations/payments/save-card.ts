@@ -1,0 +1,108 @@
+/** Cards: given to the gateway on its own page, kept here by name only. */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, forbidden, reachesTenant, type Tenant } from '#operations/accounts/index.ts';
+import type { GatewayCard } from './gateway.ts';
+import type { PaymentsDeps } from './index.ts';
+import * as store from './store.ts';
+
+/** Throws unless this actor may spend a tenant's money: its people and operators, never a key, never support. */
+export function requireSpender(actor: Actor, tenantId: number): void {
+  const isPerson = actor.kind === 'customer' && actor.keyId === null && actor.tenantIds.includes(tenantId);
+  const isOperator = actor.kind === 'staff' && actor.role === 'operator';
+  if (!isPerson && !isOperator && actor.kind !== 'system')
+    throw forbidden('Cards are changed in the portal, by people of the organization.');
+}
+
+export function requireReach(actor: Actor, tenantId: number): void {
+  if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
+}
+
+/** Where the browser goes to give the gateway a card. */
+export async function startCardSetup(
+  deps: PaymentsDeps,
+  actor: Actor,
+  tenant: Pick<Tenant, 'id' | 'name'> & { email: string | null },
+  urls: { returnUrl: string; cancelUrl: string },
+): Promise<string> {
+  requireSpender(actor, tenant.id);
+  const customerReference = await customerOf(deps, tenant);
+  return (await deps.gateway.startCardSetup({ customerReference, ...urls })).url;
+}
+
+async function customerOf(
+  deps: PaymentsDeps,
+  tenant: { id: number; name: string; email: string | null },
+): Promise<string | null> {
+  const known = await store.findCustomer(deps.db(), tenant.id, deps.gateway.name);
+  if (known !== null) return known;
+  const made = await deps.gateway.ensureCustomer(tenant);
+  return made === null ? null : store.insertCustomer(deps.db(), tenant.id, deps.gateway.name, made);
+}
+
+/**
+ * Saves the card of a finished set-up and makes it the one that is charged. Doing it again changes nothing. Throws
+ * `payments.no_card` for a set-up that is not finished or not this tenant's.
+ */
+export async function finishCardSetup(
+  deps: PaymentsDeps,
+  actor: Actor,
+  tenantId: number,
+  setupReference: string,
+): Promise<number> {
+  requireSpender(actor, tenantId);
+  const customer = await store.findCustomer(deps.db(), tenantId, deps.gateway.name);
+  const card = await deps.gateway.finishCardSetup(setupReference, customer);
+  if (card === null) throw new CodedError('payments.no_card', 'No card was saved. Add it again.');
+  return saveCard(deps, tenantId, card);
+}
+
+function saveCard(deps: PaymentsDeps, tenantId: number, card: GatewayCard): Promise<number> {
+  const gateway = deps.gateway.name;
+  return deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      await store.lockCards(tx, tenantId);
+      const id = await store.insertCard(tx, { ...card, tenantId, gateway, isDefault: false });
+      await store.setDefaultCard(tx, tenantId, gateway, id);
+      return id;
+    });
+}
+
+export async function makeCardDefault(
+  deps: PaymentsDeps,
+  actor: Actor,
+  tenantId: number,
+  cardId: number,
+): Promise<boolean> {
+  requireSpender(actor, tenantId);
+  return deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      await store.lockCards(tx, tenantId);
+      return store.setDefaultCard(tx, tenantId, deps.gateway.name, cardId);
+    });
+}
+
+/** The newest of the others becomes the default. What the gateway says about it is no reason to keep the card here. */
+export async function removeCard(
+  deps: PaymentsDeps,
+  actor: Actor,
+  tenantId: number,
+  cardId: number,
+): Promise<boolean> {
+  requireSpender(actor, tenantId);
+  const reference = await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      await store.lockCards(tx, tenantId);
+      return store.removeCard(tx, tenantId, cardId);
+    });
+  if (reference === null) return false;
+  await deps.gateway
+    .forgetCard(reference)
+    .catch((error) => deps.reporter.warn('the gateway kept a removed card', { error: String(error) }));
+  return true;
+}

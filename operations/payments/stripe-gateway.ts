@@ -1,0 +1,195 @@
+/**
+ * Stripe, by its own library: PaymentIntents for charges, hosted Checkout in setup mode for cards.
+ *
+ * A charge is an intent that is created unconfirmed under our key and taken by confirming it: until then no money can
+ * move, and cancelling it afterwards is certain. Cards are typed on Stripe's page; their numbers never come here.
+ */
+import Stripe from 'stripe';
+import { CodedError } from '#common/errors/index.ts';
+import type { GatewayState, PaymentGateway } from './gateway.ts';
+
+export interface StripeGatewayOptions {
+  secretKey: string;
+  /** Where Stripe's API is; another one in tests. */
+  apiUrl: string;
+  /** Signs the callbacks; without it none is taken. */
+  callbackSecret: string | null;
+  /** How long one call may take; a charge makes three at most. */
+  timeoutMs?: number;
+}
+
+const quantaPerCent = 100;
+
+export function createStripeGateway(options: StripeGatewayOptions): PaymentGateway {
+  const url = new URL(options.apiUrl);
+  const stripe = new Stripe(options.secretKey, {
+    protocol: url.protocol === 'http:' ? 'http' : 'https',
+    host: url.hostname,
+    port: url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port),
+    timeout: options.timeoutMs ?? 15_000,
+    // One repetition, under the same key: Stripe answers it with what the first one came to.
+    maxNetworkRetries: 1,
+    telemetry: false,
+  });
+  return {
+    name: 'stripe',
+    async prepare(charge) {
+      try {
+        const intent = await stripe.paymentIntents.create(
+          {
+            amount: charge.amountQuanta / quantaPerCent,
+            currency: charge.currency.toLowerCase(),
+            ...(charge.customerReference === null ? {} : { customer: charge.customerReference }),
+            payment_method: charge.cardReference,
+            allowed_payment_method_types: ['card'],
+            // A bank that wants to send the customer somewhere can't: nobody is there.
+            automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+            description: charge.description,
+            metadata: { charge_key: charge.key, tenant_id: String(charge.tenantId) },
+          },
+          { idempotencyKey: charge.key },
+        );
+        return { kind: 'prepared', reference: intent.id };
+      } catch (error) {
+        const reason = refusalOf(error);
+        if (reason !== null) return { kind: 'declined', reason };
+        throw error;
+      }
+    },
+    async take(key, reference) {
+      try {
+        const idempotencyKey = `${key}:take`;
+        return stateOf(
+          await stripe.paymentIntents.confirm(reference, { off_session: true }, { idempotencyKey }),
+        );
+      } catch (error) {
+        if (error instanceof Stripe.errors.StripeCardError)
+          return { kind: 'declined', reason: declineOf(error) };
+        throw error;
+      }
+    },
+    read: async (reference) => stateOf(await stripe.paymentIntents.retrieve(reference)),
+    undo: (key, reference) => undo(stripe, key, reference),
+    async ensureCustomer(tenant) {
+      const customer = await stripe.customers.create(
+        {
+          name: tenant.name,
+          ...(tenant.email === null ? {} : { email: tenant.email }),
+          metadata: { tenant_id: String(tenant.id) },
+        },
+        { idempotencyKey: `customer:${tenant.id}` },
+      );
+      return customer.id;
+    },
+    async startCardSetup({ customerReference, returnUrl, cancelUrl }) {
+      const session = await stripe.checkout.sessions.create({
+        mode: 'setup',
+        allowed_payment_method_types: ['card'],
+        ...(customerReference === null ? {} : { customer: customerReference }),
+        success_url: `${returnUrl}${returnUrl.includes('?') ? '&' : '?'}setup={CHECKOUT_SESSION_ID}`,
+        cancel_url: cancelUrl,
+      });
+      if (!session.url) throw new CodedError('payments.gateway', 'Stripe gave no page to send the card to.');
+      return { url: session.url };
+    },
+    finishCardSetup: (reference, customer) => finishCardSetup(stripe, reference, customer),
+    readCallback: (rawBody, signature) => readCallback(stripe, rawBody, signature, options.callbackSecret),
+    async forgetCard(reference) {
+      await stripe.paymentMethods.detach(reference);
+    },
+  };
+}
+
+/**
+ * Ends an intent. Without an idempotency key on the cancellation: Stripe would repeat a refusal from before the intent
+ * could be cancelled. A refund has one, so repeating it gives the money back once.
+ */
+async function undo(stripe: Stripe, key: string, reference: string): Promise<'voided' | 'refunded' | 'open'> {
+  const intent = await stripe.paymentIntents.retrieve(reference);
+  switch (intent.status) {
+    case 'canceled':
+      return 'voided';
+    case 'processing':
+      return 'open';
+    case 'succeeded':
+      return refund(stripe, key, reference);
+    default:
+      await stripe.paymentIntents.cancel(reference, { cancellation_reason: 'abandoned' });
+      return 'voided';
+  }
+}
+
+async function refund(stripe: Stripe, key: string, reference: string): Promise<'refunded'> {
+  try {
+    await stripe.refunds.create({ payment_intent: reference }, { idempotencyKey: `${key}:refund` });
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeError) || error.code !== 'charge_already_refunded')
+      throw error;
+  }
+  return 'refunded';
+}
+
+function stateOf(intent: Stripe.PaymentIntent): GatewayState {
+  switch (intent.status) {
+    case 'succeeded':
+      return { kind: 'succeeded' };
+    case 'canceled':
+      return { kind: 'canceled' };
+    case 'requires_payment_method':
+      return { kind: 'declined', reason: intent.last_payment_error?.decline_code ?? 'card_declined' };
+    // The bank wants the customer, who is not there.
+    case 'requires_action':
+      return { kind: 'declined', reason: 'authentication_required' };
+    default:
+      return { kind: 'open' };
+  }
+}
+
+/** A refusal that no repetition changes, such as a card that is gone; null for everything that may pass. */
+function refusalOf(error: unknown): string | null {
+  if (error instanceof Stripe.errors.StripeCardError) return declineOf(error);
+  if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing')
+    return 'card_unknown';
+  return null;
+}
+
+function declineOf(error: InstanceType<typeof Stripe.errors.StripeCardError>): string {
+  return error.decline_code ?? error.code ?? 'card_declined';
+}
+
+async function finishCardSetup(stripe: Stripe, reference: string, customerReference: string | null) {
+  if (!/^cs_[A-Za-z0-9_]{1,200}$/.test(reference)) return null;
+  const session = await stripe.checkout.sessions.retrieve(reference, {
+    expand: ['setup_intent.payment_method'],
+  });
+  const customer = typeof session.customer === 'string' ? session.customer : session.customer?.id;
+  if (customerReference === null || customer !== customerReference || session.status !== 'complete')
+    return null;
+  const intent = session.setup_intent;
+  const method = intent && typeof intent !== 'string' ? intent.payment_method : null;
+  if (!method || typeof method === 'string' || !method.card) return null;
+  return {
+    reference: method.id,
+    brand: method.card.brand,
+    last4: method.card.last4,
+    expiresMonth: method.card.exp_month,
+    expiresYear: method.card.exp_year,
+  };
+}
+
+/** The signature is compared in constant time over the raw body; one older than five minutes is refused. */
+function readCallback(
+  stripe: Stripe,
+  rawBody: Buffer,
+  signature: string,
+  secret: string | null,
+): { chargeKey: string | null } | null {
+  if (secret === null) return null;
+  try {
+    const event = stripe.webhooks.constructEvent(rawBody, signature, secret);
+    if (!event.type.startsWith('payment_intent.')) return { chargeKey: null };
+    return { chargeKey: (event.data.object as Stripe.PaymentIntent).metadata.charge_key ?? null };
+  } catch {
+    return null;
+  }
+}

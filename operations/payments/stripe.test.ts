@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { createStripeGateway } from './stripe-gateway.ts';
+import { type Behaviour, behaviours, signCallback } from './testing/fake-stripe.ts';
+import { type FakeStripe, startFakeStripe } from './testing/start-fake-stripe.ts';
+
+const month = 40_000;
+const secret = 'whsec_of_a_test';
+let stripe: FakeStripe;
+let world: World;
+let call: ReturnType<typeof createApiClient>;
+before(async () => {
+  stripe = await startFakeStripe();
+  world = await createWorld({
+    gateway: () =>
+      createStripeGateway({
+        secretKey: 'sk_test_x',
+        apiUrl: stripe.url,
+        callbackSecret: secret,
+        timeoutMs: 150,
+      }),
+  });
+  call = createApiClient(world.url);
+});
+after(async () => {
+  await world[Symbol.asyncDispose]();
+  await stripe[Symbol.asyncDispose]();
+});
+
+async function customerWithCard(name: string): Promise<{ tenant: Tenant; key: string }> {
+  const customer = await world.createCustomer(name);
+  await world.setBalance(customer.tenant, 0);
+  const returned = await world.payments.startCardSetup(
+    systemActor,
+    { ...customer.tenant, email: customer.email },
+    { returnUrl: 'http://portal.test/return?tenant=1', cancelUrl: 'http://portal.test/' },
+  );
+  const setup = new URL(returned).searchParams.get('setup')!;
+  await world.payments.finishCardSetup(systemActor, customer.tenant.id, setup);
+  return { tenant: customer.tenant, key: await world.createKey(customer) };
+}
+
+async function chargeOf(tenant: Tenant) {
+  const [charge] = await world.payments.listCharges(systemActor, tenant.id, 1);
+  const booked = (await stripe.books()).find((intent) => intent.key === charge!.key)!;
+  return { charge: charge!, booked, balance: await world.billing.balanceOf(systemActor, tenant.id) };
+}
+
+/** What a caller is told, and how it stands once reconciliation has had its say. */
+const expected: Record<Behaviour, { status: number; reason?: string; end: string; kept: boolean }> = {
+  success: { status: 201, end: 'succeeded', kept: true },
+  decline: { status: 402, reason: 'charge_declined', end: 'declined', kept: false },
+  'timeout before': { status: 402, reason: 'charge_unconfirmed', end: 'voided', kept: false },
+  'timeout after': { status: 402, reason: 'charge_unconfirmed', end: 'refunded', kept: false },
+  'late success': { status: 402, reason: 'charge_unconfirmed', end: 'refunded', kept: false },
+  'duplicate callback': { status: 201, end: 'succeeded', kept: true },
+  // The library asks once more under the same key, and Stripe repeats what the first call came to.
+  'error after charge': { status: 201, end: 'succeeded', kept: true },
+  reset: { status: 201, end: 'succeeded', kept: true },
+  'in use': { status: 402, reason: 'charge_unconfirmed', end: 'voided', kept: false },
+  'callbacks out of order': { status: 201, end: 'succeeded', kept: true },
+};
+
+for (const behaviour of behaviours) {
+  test(`API-3.2, API-3.3: Stripe, ${behaviour}: one order, at most one capture, nothing kept without a server`, async () => {
+    const { tenant, key } = await customerWithCard(`Stripe ${behaviour}`);
+    await stripe.plan({ behaviour, callbackUrl: `${world.url}/integrations/stripe`, callbackSecret: secret });
+    const answer = await call('POST', '/api/v2/servers', {
+      key,
+      body: { plan: 'small', image: 'debian-12' },
+    });
+    const { status, reason, end, kept } = expected[behaviour];
+    assert.deepEqual([answer.status, answer.body.error?.reason], [status, reason]);
+    await stripe.finishLate();
+    await world.database.pool.query(
+      "update charges set next_attempt_at = svc_now() where state = 'unconfirmed' and tenant_id = $1",
+      [tenant.id],
+    );
+    await world.payments.reconcile();
+    const { charge, booked, balance } = await chargeOf(tenant);
+    assert.equal(charge.state, end);
+    assert.equal(booked.amount, 400, 'one month, in cents');
+    assert.ok(booked.captures <= 1);
+    assert.equal(booked.captures - booked.refunds, kept ? 1 : 0);
+    assert.equal(balance, kept ? month : 0);
+    const { rows } = await world.database.pool.query('select 1 from servers where tenant_id = $1', [
+      tenant.id,
+    ]);
+    assert.equal(rows.length, kept ? 1 : 0, 'a late success queues nothing');
+  });
+}
+
+test('a callback hastens reconciliation when its signature fits the raw body, and is refused else', async () => {
+  const { tenant, key } = await customerWithCard('Callback');
+  await stripe.plan({ behaviour: 'late success' });
+  assert.equal(
+    (await call('POST', '/api/v2/servers', { key, body: { plan: 'small', image: 'debian-12' } })).status,
+    402,
+  );
+  await stripe.finishLate();
+  assert.equal(await world.payments.reconcile(), 0, 'not due yet');
+  const { charge } = await chargeOf(tenant);
+  const body = JSON.stringify({
+    id: 'evt_1',
+    object: 'event',
+    type: 'payment_intent.succeeded',
+    data: { object: { object: 'payment_intent', metadata: { charge_key: charge.key } } },
+  });
+  const now = Math.floor(Date.now() / 1000);
+  const post = (signature: string | null, text = body) =>
+    fetch(`${world.url}/integrations/stripe`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(signature === null ? {} : { 'stripe-signature': signature }),
+      },
+      body: text,
+    });
+  const good = signCallback(body, secret, now);
+  for (const [signature, text] of [
+    [null, body],
+    ['', body],
+    [good.replace(/.$/, (last) => (last === '0' ? '1' : '0')), body],
+    [signCallback(body, 'another secret', now), body],
+    [signCallback(body, secret, now - 301), body],
+    [good, `${body} `],
+    [good, JSON.stringify(JSON.parse(body), null, 1)],
+  ] as const)
+    assert.equal((await post(signature, text)).status, 401, String(signature));
+  assert.equal(await world.payments.reconcile(), 0, 'nothing was believed');
+  assert.equal((await post(good)).status, 200);
+  assert.equal((await post(good)).status, 200, 'twice is once');
+  assert.equal(await world.payments.reconcile(), 1);
+  assert.equal((await chargeOf(tenant)).charge.state, 'refunded');
+});
+
+test('a card set-up of another customer gives no card', async () => {
+  const mine = await customerWithCard('Setup mine');
+  const theirs = await world.createCustomer('Setup theirs');
+  const url = await world.payments.startCardSetup(
+    systemActor,
+    { ...theirs.tenant, email: null },
+    { returnUrl: 'http://portal.test/return', cancelUrl: 'http://portal.test/' },
+  );
+  const setup = new URL(url).searchParams.get('setup')!;
+  await assert.rejects(
+    world.payments.finishCardSetup(systemActor, mine.tenant.id, setup),
+    /No card was saved/,
+  );
+  await assert.rejects(
+    world.payments.finishCardSetup(systemActor, mine.tenant.id, '../customers'),
+    /No card/,
+  );
+});

@@ -1,0 +1,111 @@
+/** Every statement on the actions of servers. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { ActionCommand, ServerAction } from './server.ts';
+
+const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** The columns of an action, by the names of `ServerAction`. */
+export const actionFields = `
+  id, server_id as "serverId", command, status, progress, changed, outcome, error,
+  requested_by_key as "requestedByKey", ${stamp('created_at')} as "createdAt", ${stamp('started_at')} as "startedAt",
+  ${stamp('finished_at')} as "finishedAt"`;
+
+export interface NewAction {
+  serverId: number;
+  command: ActionCommand;
+  requestedByKey: string | null;
+  requestedByPersonId: number | null;
+  /** A finished one is recorded as such: the server was in the wanted state already. */
+  isUnchanged?: boolean;
+  /** Of a shutdown: how long the guest may take, and what comes then. */
+  timeoutSeconds?: number;
+  onTimeout?: 'fail' | 'stop';
+}
+
+export async function insertAction(tx: Queryable, action: NewAction): Promise<ServerAction> {
+  const isDone = action.isUnchanged ?? false;
+  const { rows } = await sql<ServerAction>`
+    insert into server_actions (server_id, command, requested_by_key, requested_by_person_id, status, progress,
+      changed, timeout_seconds, on_timeout, started_at, finished_at)
+    values (${action.serverId}, ${action.command}, ${action.requestedByKey}, ${action.requestedByPersonId},
+      ${isDone ? 'success' : 'queued'}, ${isDone ? 100 : 0}, ${!isDone},
+      ${action.timeoutSeconds ?? 0}, ${action.onTimeout ?? null},
+      case when ${isDone} then svc_now() end, case when ${isDone} then svc_now() end)
+    returning ${sql.raw(actionFields)}`.execute(tx);
+  return rows[0]!;
+}
+
+export async function findUnfinishedAction(db: Queryable, serverId: number): Promise<ServerAction | null> {
+  const { rows } = await sql<ServerAction>`
+    select ${sql.raw(actionFields)} from server_actions
+    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+export interface PowerWish {
+  actionId: number;
+  serverId: number;
+  command: ActionCommand;
+  timeoutSeconds: number;
+  onTimeout: 'fail' | 'stop' | null;
+}
+
+/** What the unfinished action of a server asks of the hypervisor. */
+export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
+  const { rows } = await sql<PowerWish>`
+    select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
+      on_timeout as "onTimeout"
+    from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** True when the unfinished action of a server was begun at least so long ago. */
+export async function isActionOlder(db: Queryable, serverId: number, seconds: number): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from server_actions where server_id = ${serverId} and status in ('queued', 'running')
+      and started_at + make_interval(secs => ${seconds}) <= svc_now()`.execute(db);
+  return rows.length > 0;
+}
+
+/** An action by its own id, of a server of the scope, also of one that is gone by now. */
+export async function findAction(
+  db: Queryable,
+  scope: readonly number[] | 'all',
+  actionId: number,
+): Promise<ServerAction | null> {
+  const isOwned = scope === 'all' ? sql`true` : sql`s.tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql<ServerAction>`
+    select ${sql.raw(actionFields)} from server_actions where id = ${actionId}
+      and exists (select 1 from servers s where s.id = server_actions.server_id and ${isOwned})`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Actions of a server, newest first. */
+export async function listActions(db: Queryable, serverId: number, limit: number): Promise<ServerAction[]> {
+  const { rows } = await sql<ServerAction>`
+    select ${sql.raw(actionFields)} from server_actions where server_id = ${serverId}
+    order by id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {
+  await sql`update server_actions set status = 'running', progress = greatest(progress, ${progress}),
+      started_at = coalesce(started_at, svc_now())
+    where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);
+}
+
+/** Ends the unfinished action of a server; its id, null where there is none. */
+export async function finishAction(
+  tx: Queryable,
+  serverId: number,
+  result: { outcome?: string | null; error?: { code: string; message: string } },
+): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`update server_actions set
+      status = ${result.error ? 'error' : 'success'}, finished_at = svc_now(),
+      progress = case when ${result.error !== undefined} then progress else 100 end,
+      started_at = coalesce(started_at, svc_now()), outcome = ${result.outcome ?? null},
+      error = ${result.error ? JSON.stringify(result.error) : null}::jsonb
+    where server_id = ${serverId} and status in ('queued', 'running') returning id`.execute(tx);
+  return rows[0]?.id ?? null;
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '#common/clock/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { queueStoredOrder } from './create-server.ts';
+import type { ServersDeps } from './index.ts';
+
+/** The loop that carries out paid orders whose process has died, and closes those whose charge was given up. */
+export function createOrderLoop(deps: ServersDeps & { clock: Clock }): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.orders',
+    intervalMs: 15_000,
+    ttlSeconds: 120,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run() {
+      const queued = await deps.orders.completeOrders((tx, order) => queueStoredOrder(deps, tx, order));
+      if (queued === 0) return;
+      deps.reporter.info('paid orders of dead processes queued', { queued });
+      deps.wake();
+    },
+  });
+}

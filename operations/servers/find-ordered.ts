@@ -1,0 +1,43 @@
+import { CodedError } from '#common/errors/index.ts';
+import type { PaymentFailure } from '#operations/orders/index.ts';
+import { notFound } from './authorise.ts';
+import type { ServersDeps } from './index.ts';
+import type * as store from './store.ts';
+
+/**
+ * What an order has come to, told as `createServer` told it: the server, or the refusal of its payment. Throws
+ * `idempotency.in_progress` while that is open, and `servers.not_found` for an order that is not of the scope.
+ */
+export async function findOrdered(
+  deps: ServersDeps,
+  scope: store.Scope,
+  orderId: number,
+): Promise<{ serverId: number; rootPassword: string }> {
+  const outcome = await deps.orders.findOutcome(orderId);
+  if (outcome === null || (scope !== 'all' && !scope.includes(outcome.tenantId))) throw notFound();
+  if (outcome.serverId !== null)
+    return { serverId: outcome.serverId, rootPassword: await deps.orders.findRootPassword(orderId) };
+  if (outcome.state === 'unpaid' && outcome.chargeId !== null) {
+    const failure: Omit<PaymentFailure, 'deploys'> = {
+      reason: outcome.isDeclined ? 'charge_declined' : 'charge_unconfirmed',
+      orderId,
+      paymentAttemptId: outcome.chargeId,
+    };
+    throw new CodedError(
+      'orders.payment_failed',
+      'The payment of this order failed; no server was ordered.',
+      {
+        failure,
+      },
+    );
+  }
+  if (outcome.closedReason !== null)
+    throw new CodedError(
+      'servers.capacity',
+      'The location filled up while this order was paid. Its payment is your credit; order again.',
+    );
+  throw new CodedError(
+    'idempotency.in_progress',
+    'This order is still being paid. Repeat the call in a moment.',
+  );
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildOpenApi } from '#contracts/customer-api/index.ts';
+import { idsOf, requestOf } from './testing/isolation-cells.ts';
+import { createIsolationWorld } from './testing/isolation-run.ts';
+import { listOperations } from './testing/operations.ts';
+import { changedTables, sumRows } from './testing/row-sums.ts';
+
+type Json = Record<string, unknown>;
+
+/** Every name that any object of the document has, with a value of its type. */
+function fieldsOfDocument(): Map<string, unknown> {
+  const { components } = buildOpenApi() as { components: { schemas: Record<string, Json> } };
+  const found = new Map<string, unknown>();
+  const walk = (schema: unknown) => {
+    if (schema === null || typeof schema !== 'object') return;
+    for (const [name, inner] of Object.entries((schema as Json).properties ?? {})) {
+      const type = (inner as Json).type;
+      found.set(
+        name,
+        type === 'integer' ? 1 : type === 'boolean' ? true : type === 'array' ? [] : 'assigned',
+      );
+    }
+    for (const inner of Object.values(schema)) walk(inner);
+  };
+  walk(components.schemas);
+  return found;
+}
+
+test('API-4.9: no field of any answer can be assigned by sending it back; each is refused by its name', async () => {
+  await using at = await createIsolationWorld();
+  const fields = [...fieldsOfDocument(), ['root_password', 'assigned'], ['is_admin', true]] as const;
+  assert.ok(fields.length > 60);
+  const caller = at.callers.find((one) => one.name === 'own full')!;
+  for (const operation of listOperations().filter((one) => one.version === 'v2' && one.hasBody)) {
+    const cell = {
+      operation,
+      caller,
+      owners: operation.things.map(() => 'own' as const),
+      tenantOf: 'own' as const,
+      selection: 'none' as const,
+    };
+    const plain = requestOf(cell, at.owners, await idsOf(cell, at.owners, at.things));
+    const body = JSON.parse(plain.body!) as Json;
+    const before = await sumRows(at.world);
+    for (const [name, value] of fields.filter(([one]) => !operation.bodyFields.includes(one))) {
+      const answer = await at.client.send({ ...plain, body: JSON.stringify({ ...body, [name]: value }) });
+      const error = (JSON.parse(answer.text) as { error: { fields?: { path: string }[] } }).error;
+      assert.equal(answer.status, 422, `${operation.id} with ${name}: ${answer.text}`);
+      assert.ok(
+        error.fields?.some((fault) => fault.path === name),
+        `${operation.id} with ${name}: ${answer.text}`,
+      );
+    }
+    assert.deepEqual(changedTables(before, await sumRows(at.world)), [], operation.id);
+  }
+});

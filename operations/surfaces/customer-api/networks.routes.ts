@@ -1,0 +1,228 @@
+import type { FastifyRequest } from 'fastify';
+import { schemas } from '#contracts/customer-api/index.ts';
+import {
+  immutableField,
+  type LabelCondition,
+  memberCapacity,
+  type Network,
+  type NetworkFilter,
+  type NetworkMember,
+  type Networks,
+} from '#operations/networks/index.ts';
+import type { Call, Handler } from './call.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
+import { notFound } from './select-tenant.ts';
+import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
+import { showAttachment } from './views.ts';
+
+const checkCreate = compileValidator(schemas.CreateNetworkRequest);
+const checkChange = compileValidator(schemas.ChangeNetworkRequest);
+const checkAttach = compileValidator(schemas.AttachRequest);
+const checkSelection = compileValidator(schemas.SelectionRequest);
+const checkListQuery = compileValidator(schemas.ListNetworksQuery);
+
+const pageLimitDefault = 50;
+/** What a network keeps for good. */
+const immutableFields = ['cidr', 'location'] as const;
+
+export interface NetworkHandlers {
+  listNetworks: Handler;
+  createNetwork: Handler;
+  readNetwork: Handler;
+  changeNetwork: Handler;
+  deleteNetwork: Handler;
+  syncNetwork: Handler;
+  listServerNetworks: Handler;
+  attachServer: Handler;
+  detachServer: Handler;
+}
+
+export function networkHandlers(networks: Networks): NetworkHandlers {
+  return { ...collectionHandlers(networks), ...itemHandlers(networks), ...serverNetworkHandlers(networks) };
+}
+
+function collectionHandlers(networks: Networks): Pick<NetworkHandlers, 'listNetworks' | 'createNetwork'> {
+  return {
+    async listNetworks(call, request, reply) {
+      const filter = readListQuery(request);
+      const { afterId: _, ...whole } = filter;
+      const [found, total, used] = await Promise.all([
+        networks.listNetworks(call.actor, call.tenant.id, { ...filter, limit: filter.limit + 1 }),
+        networks.countNetworks(call.actor, call.tenant.id, whole),
+        networks.countOfTenants([call.tenant.id]),
+      ]);
+      const page = found.slice(0, filter.limit);
+      const hasMore = found.length > filter.limit;
+      const cursor = hasMore ? writeCursor(page.at(-1)!.id) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
+      return {
+        networks: page.map(showNetworkSummary),
+        limits: { max: networks.networksMax, used: used.get(call.tenant.id) ?? 0 },
+        pagination: { limit: filter.limit, total, has_more: hasMore, next_cursor: cursor },
+      };
+    },
+
+    async createNetwork(call, request, reply) {
+      const body = bodyOf(call, request);
+      checkCreate(body);
+      const { name, cidr, location, description, labels } = body as schemas.CreateNetworkRequest;
+      const network = await networks.createNetwork(call.actor, {
+        tenantId: call.tenant.id,
+        name,
+        cidr,
+        location,
+        description,
+        labels,
+      });
+      reply.code(201).header('location', `/api/${call.version}/networks/${network.id}`);
+      return showNetwork(network, []);
+    },
+  };
+}
+
+function itemHandlers(
+  networks: Networks,
+): Pick<NetworkHandlers, 'readNetwork' | 'changeNetwork' | 'deleteNetwork' | 'syncNetwork'> {
+  const show = async (call: Call, network: Network) =>
+    showNetwork(network, await networks.listMembers(call.actor, call.tenant.id, network.id));
+  /** What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's network. */
+  const find = async (call: Call, request: FastifyRequest) => {
+    const network = await networks.findNetwork(call.actor, call.tenant.id, idOf(request));
+    if (network === null) throw notFound();
+    return network;
+  };
+  return {
+    readNetwork: async (call, request) => show(call, await find(call, request)),
+
+    async changeNetwork(call, request) {
+      const { id } = await find(call, request);
+      const body = bodyOf(call, request) as Record<string, unknown>;
+      for (const field of immutableFields) if (Object.hasOwn(body, field)) throw immutableField(field);
+      checkChange(body);
+      const { name, description, labels } = body as schemas.ChangeNetworkRequest;
+      const change = { name, description, labels };
+      return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change));
+    },
+
+    async deleteNetwork(call, request, reply) {
+      const { id } = await find(call, request);
+      checkSelection(bodyOf(call, request));
+      await networks.deleteNetwork(call.actor, call.tenant.id, id);
+      return reply.code(204).send();
+    },
+
+    async syncNetwork(call, request, reply) {
+      const { id } = await find(call, request);
+      checkSelection(bodyOf(call, request));
+      reply.code(202);
+      return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id));
+    },
+  };
+}
+
+function serverNetworkHandlers(
+  networks: Networks,
+): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
+  return {
+    async listServerNetworks(call, request) {
+      const cards = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
+      return {
+        networks: cards.map(showAttachment),
+        pagination: { limit: cards.length, total: cards.length, has_more: false, next_cursor: null },
+      };
+    },
+
+    async attachServer(call, request, reply) {
+      const serverId = idOf(request);
+      const body = bodyOf(call, request);
+      await networks.listAttachments(call.actor, call.tenant.id, serverId);
+      checkAttach(body);
+      const { network_id: networkId, ip } = body as schemas.AttachRequest;
+      const input = { serverId, networkId, ip };
+      const { attachment, wasThere } = await networks.attachServer(call.actor, call.tenant.id, input);
+      reply.code(wasThere ? 200 : attachment.state === 'attached' ? 201 : 202);
+      return showAttachment(attachment);
+    },
+
+    async detachServer(call, request, reply) {
+      const input = { serverId: idOf(request), networkId: idOf(request, 'network_id') };
+      const cards = await networks.listAttachments(call.actor, call.tenant.id, input.serverId);
+      if (!cards.some((card) => card.networkId === input.networkId)) throw notFound();
+      checkSelection(bodyOf(call, request));
+      reply.code(202);
+      return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input));
+    },
+  };
+}
+
+function showNetworkSummary(network: Network): schemas.NetworkSummary {
+  return {
+    id: network.id,
+    tenant_id: network.tenantId,
+    name: network.name,
+    description: network.description,
+    cidr: network.cidr,
+    gateway: null,
+    location: { id: network.locationId, slug: network.locationSlug },
+    state: 'active',
+    sync: {
+      state: network.syncState,
+      last_synced_at: network.lastSyncedAt?.toISOString() ?? null,
+      error: network.syncError,
+    },
+    member_count: network.memberCount,
+    available_ips: memberCapacity(network.cidr) - network.memberCount,
+    labels: network.labels,
+    created_at: network.createdAt.toISOString(),
+    updated_at: network.updatedAt.toISOString(),
+  };
+}
+
+function showNetwork(network: Network, members: readonly NetworkMember[]): schemas.Network {
+  return {
+    ...showNetworkSummary(network),
+    members: members.map((member) => ({
+      server_id: member.serverId,
+      name: member.name,
+      ip: member.ip,
+      mac_address: member.macAddress,
+      state: member.state,
+    })),
+  };
+}
+
+function readListQuery(request: FastifyRequest): NetworkFilter {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const converted = convertQuery(schemas.ListNetworksQuery, rest);
+  checkListQuery(converted);
+  const query = converted as schemas.ListNetworksQuery;
+  return {
+    limit: query.limit ?? pageLimitDefault,
+    name: query.name,
+    serverId: query.server_id,
+    labels: query.label === undefined ? undefined : readLabels(query.label),
+    afterId: query.cursor === undefined ? undefined : readCursor(query.cursor),
+  };
+}
+
+function readLabels(text: string): LabelCondition[] {
+  return text.split(',').map((part) => {
+    const match = /^(!?)([A-Za-z0-9._/-]{1,63})(?:=(.*))?$/.exec(part.trim());
+    if (match === null || (match[1] === '!' && match[3] !== undefined))
+      throw invalidFields([
+        { path: 'label', code: 'pattern', message: 'must be conditions such as env=prod, env or !old' },
+      ]);
+    return { name: match[2]!, value: match[3] ?? null, isAbsent: match[1] === '!' };
+  });
+}
+
+/** Opaque to callers: the last id of the page. */
+function writeCursor(id: number): string {
+  return Buffer.from(`networks:${id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): number {
+  const match = /^networks:([1-9]\d{0,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
+  if (match === null) throw invalidCursor();
+  return Number(match[1]);
+}

@@ -1,0 +1,53 @@
+/**
+ * Plants a bug in the SQL of this process: every statement goes through `rewrite` on its way to the server. Tests use it
+ * to show that they would see the bug; nothing of the program has a switch for it.
+ */
+import pg from 'pg';
+
+export interface PlantedSql extends Disposable {
+  /** Statements that were changed so far. */
+  readonly changed: number;
+}
+
+type Query = (this: unknown, config: unknown, ...rest: unknown[]) => unknown;
+
+export function plantSql(rewrite: (text: string) => string): PlantedSql {
+  const prototype = pg.Client.prototype as unknown as { query: Query };
+  const usual = prototype.query;
+  let changed = 0;
+  const planted = (text: string) => {
+    const rewritten = rewrite(text);
+    if (rewritten !== text) changed += 1;
+    return rewritten;
+  };
+  prototype.query = function (config, ...rest) {
+    if (typeof config === 'string') return usual.call(this, planted(config), ...rest);
+    const { text, name } = config as { text?: string; name?: string };
+    if (typeof text !== 'string') return usual.call(this, config, ...rest);
+    const rewritten = planted(text);
+    // A prepared statement keeps the text that its name had first.
+    const given =
+      rewritten === text
+        ? config
+        : { ...(config as object), text: rewritten, name: name && `${name}-planted` };
+    return usual.call(this, given, ...rest);
+  };
+  return {
+    get changed() {
+      return changed;
+    },
+    [Symbol.dispose]() {
+      prototype.query = usual;
+    },
+  };
+}
+
+/** Whatever belongs to one workspace is found in all of them. */
+export function withoutOwner(text: string): string {
+  return text.replaceAll(/(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)/g, '(true or $&)');
+}
+
+/** Every key reaches the workspaces of every organization. */
+export function withoutReach(text: string): string {
+  return text.replace('t.organization_id = k.organization_id', '(true or $&)');
+}

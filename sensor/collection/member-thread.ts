@@ -1,0 +1,107 @@
+/** The main thread's handle on one thread that captures: starts it, hears it, stops it. */
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { WindowReport } from '#sensor/capture/index.ts';
+import type {
+  FromWorker,
+  LocalAddresses,
+  MemberMinute,
+  ReadySource,
+  ToWorker,
+  WorkerInput,
+} from './capture-messages.ts';
+
+/** A thread that does not end by itself when asked is ended. */
+const stopPatienceMs = 5000;
+
+export interface MemberThreadOptions {
+  input: WorkerInput;
+  clock: Clock;
+  onListening(sinceMs: number): void;
+  onReports(reports: MemberMinute[]): void;
+  onWindows(windows: WindowReport[]): void;
+  /** The thread ended after its source was open. */
+  onEnded(why: CodedError): void;
+}
+
+export interface MemberThread {
+  /** Resolves when the source is open. Rejects with what is missing. */
+  start(): Promise<ReadySource>;
+  /** Sets what is local; frames count from the first call on. */
+  setLocal(local: LocalAddresses): void;
+  /** Resolves after the last reports have come in. */
+  stop(): Promise<void>;
+}
+
+/** Makes the handle; no thread runs before `start`. */
+export function createMemberThread(options: MemberThreadOptions): MemberThread {
+  const { input, clock } = options;
+  let worker: Worker | null = null;
+  let ended: Promise<void> = Promise.resolve();
+  let isReady = false;
+  let hasBegun = false;
+
+  const tell = (message: ToWorker) => worker?.postMessage(message);
+
+  function hear(message: FromWorker, onReady: (source: ReadySource) => void): CodedError | null {
+    switch (message.kind) {
+      case 'ready':
+        isReady = true;
+        onReady(message.source);
+        return null;
+      case 'listening':
+        options.onListening(message.sinceMs);
+        return null;
+      case 'reports':
+        options.onReports(message.reports);
+        return null;
+      case 'windows':
+        options.onWindows(message.windows);
+        return null;
+      case 'failed':
+        return new CodedError(message.code, message.message);
+    }
+  }
+
+  return {
+    start() {
+      const started = new Worker(new URL('./worker.ts', import.meta.url), {
+        workerData: input,
+        name: `capture ${input.name}`,
+      });
+      worker = started;
+      return new Promise((resolve, reject) => {
+        let failure: CodedError | null = null;
+        started.on('message', (message: FromWorker) => {
+          failure = hear(message, resolve) ?? failure;
+        });
+        started.on('error', (error) => {
+          const why = describeError(error);
+          failure = new CodedError('capture.failed', `Capture ${input.name} crashed: ${why}`);
+        });
+        ended = new Promise((resolveEnded) => {
+          started.on('exit', () => {
+            worker = null;
+            const why = failure ?? new CodedError('capture.failed', `Capture ${input.name} ended.`);
+            resolveEnded();
+            reject(why);
+            if (isReady) options.onEnded(why);
+          });
+        });
+      });
+    },
+    setLocal(local) {
+      tell({ kind: hasBegun ? 'local' : 'begin', local });
+      hasBegun = true;
+    },
+    async stop() {
+      const stubborn = worker;
+      tell({ kind: 'stop' });
+      const patience = new AbortController();
+      await Promise.race([ended, clock.wait(stopPatienceMs, patience.signal)]);
+      patience.abort();
+      await stubborn?.terminate();
+    },
+  };
+}

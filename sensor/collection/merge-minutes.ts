@@ -1,0 +1,133 @@
+/**
+ * One minute out of parts: of fanout members, which saw different flows of one capture at the same time, or of one
+ * capture that began anew within the minute, which saw all flows one after the other. Counters add either way.
+ */
+import type {
+  TelemetryHost,
+  TelemetryMinute,
+  TelemetryTotals,
+  TelemetryUsageRow,
+} from '#contracts/sensor-api/telemetry.ts';
+import { usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
+import type { MinuteReport } from '#sensor/capture/index.ts';
+import type { CaptureRole } from './capture-spec.ts';
+
+/** Sums of totals, field by field. */
+export function addTotals<T extends TelemetryTotals>(parts: readonly T[]): T {
+  const sums = { ...parts[0]! };
+  for (const part of parts.slice(1)) {
+    for (const field of Object.keys(part) as (keyof TelemetryTotals)[]) {
+      sums[field] = (sums[field] ?? 0) + (part[field] ?? 0);
+    }
+  }
+  return sums;
+}
+
+/**
+ * What the members of one capture saw in one minute. Who owns an address is decided over all of them: a member that
+ * never saw it send says nothing, but one that saw two MACs, or knows the MAC for a router's, overrules the others.
+ * `foreignMacs` are MACs of this host and of its routers, which own nothing either (NET-2.2.9).
+ */
+export function mergeMembers(
+  members: readonly MinuteReport[],
+  role: CaptureRole,
+  foreignMacs: ReadonlySet<string>,
+): TelemetryMinute {
+  const { minute, capture } = members[0]!;
+  const strangers = new Set(foreignMacs);
+  for (const member of members) for (const mac of member.routerMacs) strangers.add(mac);
+  const owners = new Map<string, string>();
+  const contested = new Set<string>();
+  const rows: TelemetryHost[] = [];
+  for (const host of members.flatMap((member) => member.hosts)) {
+    if (!host.isLocal) continue;
+    const { address, isLocal, rxBytes, txBytes, packets, deviceKey } = host;
+    rows.push({ address, isLocal, rxBytes, txBytes, packets, deviceKey });
+    if (host.isContested) contested.add(address);
+    if (deviceKey === '') continue;
+    const known = owners.get(address);
+    if (known !== undefined && known !== deviceKey) contested.add(address);
+    owners.set(address, deviceKey);
+  }
+  const ownerOf = (address: string): string => {
+    const key = owners.get(address) ?? '';
+    return contested.has(address) || strangers.has(macOf(key)) ? '' : key;
+  };
+  const hosts = addHosts(rows, (host) => ownerOf(host.address));
+  return {
+    minute,
+    capture,
+    role,
+    observedMs: Math.min(...members.map((member) => member.observedMs)),
+    hosts,
+    ...addDetail(members),
+  };
+}
+
+/** Two parts of one capture's minute, one after the other; the minute stays partial. */
+export function joinParts(first: TelemetryMinute, second: TelemetryMinute): TelemetryMinute {
+  const keys = new Map(first.hosts.map((host) => [host.address, host.deviceKey]));
+  const hosts = addHosts([...first.hosts, ...second.hosts], (host) => {
+    // Contributions that disagree about the owner, or do not know it, clear the key (NET-2.2.9).
+    const earlier = keys.get(host.address);
+    return earlier === undefined || earlier === host.deviceKey ? host.deviceKey : '';
+  });
+  const observedMs = Math.min(first.observedMs + second.observedMs, 59_999);
+  return { ...first, observedMs, hosts, ...addDetail([first, second]) };
+}
+
+function addHosts(rows: readonly TelemetryHost[], keyOf: (host: TelemetryHost) => string): TelemetryHost[] {
+  const hosts = new Map<string, TelemetryHost>();
+  for (const row of rows) {
+    const host = hosts.get(row.address);
+    if (!host) {
+      hosts.set(row.address, { ...row, deviceKey: keyOf(row) });
+      continue;
+    }
+    host.rxBytes += row.rxBytes;
+    host.txBytes += row.txBytes;
+    host.packets += row.packets;
+    host.deviceKey = keyOf(row);
+  }
+  return [...hosts.values()];
+}
+
+/** Totals and the largest usage rows; packets of rows that find no room count as truncated. */
+function addDetail(parts: readonly Pick<TelemetryMinute, 'totals' | 'usage'>[]): {
+  totals: TelemetryTotals;
+  usage: TelemetryUsageRow[];
+} {
+  const totals = addTotals(parts.map((part) => part.totals));
+  if (parts.length === 1) return { totals, usage: parts[0]!.usage };
+  const rows = new Map<string, TelemetryUsageRow>();
+  for (const row of parts.flatMap((part) => part.usage)) {
+    const key = [row.client, row.server, row.protocol, row.serverPort, row.direction, row.name].join(' ');
+    const known = rows.get(key);
+    if (!known) {
+      rows.set(key, { ...row });
+      continue;
+    }
+    known.clientBytes += row.clientBytes;
+    known.serverBytes += row.serverBytes;
+    known.packets += row.packets;
+    known.clientLastSentMs = Math.max(known.clientLastSentMs, row.clientLastSentMs);
+    known.serverLastSentMs = Math.max(known.serverLastSentMs, row.serverLastSentMs);
+    if (known.evidence === 'none') known.evidence = row.evidence;
+  }
+  const usage = [...rows.values()];
+  if (usage.length <= usageRowsMax) return { totals, usage };
+  usage.sort((a, b) => rank(b) - rank(a));
+  const leftOut = usage.splice(usageRowsMax).reduce((sum, row) => sum + row.packets, 0);
+  totals.detailTruncated = Math.min(totals.detailTruncated + leftOut, totals.ipPackets);
+  return { totals, usage };
+}
+
+/** As the packet path ranks rows: those with traffic both ways first, then the largest. */
+function rank(row: TelemetryUsageRow): number {
+  const isBothWays = row.clientBytes > 0 && row.serverBytes > 0;
+  return row.clientBytes + row.serverBytes + (isBothWays ? 2 ** 52 : 0);
+}
+
+function macOf(deviceKey: string): string {
+  return deviceKey.slice(deviceKey.lastIndexOf('|') + 1);
+}

@@ -1,0 +1,178 @@
+/**
+ * Proof by killing at every system call: one cycle of collecting, storing, uploading, taking the receipt and pruning is
+ * ended with SIGKILL at its k-th `write`, `fsync`, `rename`, … for every call and every k.
+ *
+ * Twice: on a new spool, each point in a folder of its own with one whole cycle after it; and on a spool that goes on,
+ * where each killed cycle is followed by the next, so that what one death leaves is what the next one meets.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CycleSensorInput } from '#sensor/testing/cycle-sensor.ts';
+import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
+import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
+import { type ProofMonitor, seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+import { bytesOfMinute } from '#sensor/testing/sample-minutes.ts';
+import { type CallPoint, countCalls, cycleCalls, traceCycle } from '#sensor/testing/traced-cycle.ts';
+
+export const name = 'sensor-cycle-kills';
+
+const startMinute = 1_764_000_000;
+const speed = 100;
+const patienceMs = 600_000;
+const faults = [
+  'numbers_kept_in_memory',
+  'deleted_before_receipt',
+  'announced_a_moment_early',
+  'resent_under_a_new_number',
+] as const;
+/** Kills of each run with a planted fault. */
+const plantedKills = 40;
+
+export interface CycleKillOptions {
+  /** Points to kill at, chosen by the seed; 0 for all. */
+  n: number;
+  seed: number;
+  report(line: string): void;
+}
+
+/** Kills at `n` points of both kinds of cycle, then shows that each planted fault is found. */
+export async function prove(options: CycleKillOptions) {
+  const { n, seed, report } = options;
+  const result = await killCycles(options, null);
+  for (const offence of result.offences) report(offence);
+  let caught = 0;
+  for (const fault of faults) {
+    const found = await killCycles(
+      { n: Math.min(n || plantedKills, plantedKills), seed, report: () => {} },
+      fault,
+    );
+    report(`planted ${fault}: ${found.offences[0] ?? 'NOT NOTICED'}`);
+    if (found.offences.length > 0) caught += 1;
+  }
+  return {
+    claim: `killed at each of ${result.points} system calls of a cycle: every minute is the truth or an exact gap, once`,
+    tried: result.kills,
+    failures: result.offences.length,
+    plantedBugsCaught: `${caught} of ${faults.length}`,
+  };
+}
+
+export interface CycleKillResult {
+  /** Points there are, and points at which it was killed. */
+  points: number;
+  kills: number;
+  offences: string[];
+}
+
+/** Kills at `n` of all points of a cycle and judges what arrived. */
+export async function killCycles(
+  options: CycleKillOptions,
+  fault: PlantedFault | null,
+): Promise<CycleKillResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-cycle-'));
+  const monitor = await startProofMonitor(() => 1);
+  const base = { directory: '', url: monitor.url, minute: startMinute, speed, patienceMs, fault };
+  try {
+    const random = seededRandom(options.seed);
+    const counted = { ...base, fault: null, directory: join(folder, 'counted') };
+    const onNew = await countCalls(counted, cycleCalls, folder);
+    const goingOn = await countCalls({ ...counted, minute: startMinute + 60 }, cycleCalls, folder);
+    monitor.stored.clear();
+    const half = Math.ceil(options.n / 2);
+    const ofNew = choose(onNew, half, random);
+    const ofGoingOn = choose(goingOn, half, random);
+    options.report(`${onNew.length} system calls on a new spool, ${goingOn.length} on one that goes on`);
+    const first = await killOnNewSpools(base, ofNew, monitor, folder);
+    const second = await killOneAfterAnother(base, ofGoingOn, monitor, folder);
+    options.report(
+      `${first.killed + second.killed} of ${ofNew.length + ofGoingOn.length} cycles died at their call`,
+    );
+    return {
+      points: onNew.length + goingOn.length,
+      kills: first.killed + second.killed,
+      offences: [...first.offences, ...second.offences],
+    };
+  } finally {
+    monitor.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Killed {
+  killed: number;
+  offences: string[];
+}
+
+async function killOnNewSpools(
+  base: CycleSensorInput,
+  points: readonly CallPoint[],
+  monitor: ProofMonitor,
+  folder: string,
+): Promise<Killed> {
+  const offences: string[] = [];
+  let killed = 0;
+  for (const [i, point] of points.entries()) {
+    monitor.stored.clear();
+    const input = { ...base, directory: join(folder, `new-${i}`) };
+    const one = await killAt(input, point, folder);
+    if (one.isKilled) killed += 1;
+    const two = await killAt({ ...input, minute: input.minute + 60 }, null, folder);
+    const committed = [...one.committed, ...two.committed];
+    offences.push(
+      ...two.offences,
+      ...judge(monitor, committed).map((what) => `${textOf(point)} on a new spool: ${what}`),
+    );
+    rmSync(input.directory, { recursive: true, force: true });
+  }
+  return { killed, offences };
+}
+
+async function killOneAfterAnother(
+  base: CycleSensorInput,
+  points: readonly CallPoint[],
+  monitor: ProofMonitor,
+  folder: string,
+): Promise<Killed> {
+  monitor.stored.clear();
+  const committed: number[] = [];
+  const offences: string[] = [];
+  let killed = 0;
+  let { minute } = base;
+  for (const point of [null, ...points, null]) {
+    const one = await killAt({ ...base, minute, directory: join(folder, 'going-on') }, point, folder);
+    committed.push(...one.committed);
+    offences.push(...one.offences);
+    if (one.isKilled) killed += 1;
+    minute += 60;
+  }
+  return { killed, offences: [...offences, ...judge(monitor, committed)] };
+}
+
+async function killAt(input: CycleSensorInput, point: CallPoint | null, folder: string) {
+  const calls = point ? [point.call] : ['fsync'];
+  const inject = point ? { inject: `${point.call}:signal=KILL:when=${point.nth}` } : {};
+  const { code, committed } = await traceCycle(input, { calls, ...inject }, join(folder, 'kill.trace'));
+  const isKilled = code === null;
+  // With a planted fault a cycle may not end well; that it says so is as good as an offence.
+  const offences =
+    isKilled || code === 0 ? [] : [`a cycle ended with ${code}${point ? ` at ${textOf(point)}` : ''}`];
+  return { committed, isKilled, offences };
+}
+
+function judge(monitor: ProofMonitor, committed: readonly number[]): string[] {
+  return judgeMinutes([...monitor.stored.values()], {
+    startMinute,
+    bytesOfMinute,
+    committed: new Set(committed),
+  });
+}
+
+/** `count` of the points in an order that the seed decides; all of them, in order, when `count` is 0 or more than there are. */
+function choose(points: readonly CallPoint[], count: number, random: () => number): CallPoint[] {
+  if (count === 0 || count >= points.length) return [...points];
+  const left = [...points];
+  return Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0]!);
+}
+
+const textOf = (point: CallPoint) => `${point.call} ${point.nth}`;

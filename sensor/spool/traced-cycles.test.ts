@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { canTrace } from '#sensor/testing/traced-cycle.ts';
+import { killCycles } from './cycle-kills.prove.ts';
+import { failCalls } from './disk-errors.prove.ts';
+import { traceOrder } from './write-order.prove.ts';
+
+const kills = Number(process.env.SVC_TEST_KILLS ?? 4);
+const failures = Number(process.env.SVC_TEST_DISK_ERRORS ?? 4);
+const report = () => {};
+
+test(`killed at ${kills} system calls of a cycle: every minute is the truth or an exact gap, once`, async (t) => {
+  if (!canTrace(t)) return;
+  const { offences, kills: died } = await killCycles({ n: kills, seed: 3, report }, null);
+  assert.deepEqual(offences, []);
+  assert.ok(died > 0, 'no cycle died at its call');
+});
+
+test(`NET-7.3: ${failures} failing system calls of the disk: the sensor lives, loses nothing and goes on within 30 s`, async (t) => {
+  if (!canTrace(t)) return;
+  const { offences } = await failCalls({ n: failures, seed: 4, report }, null);
+  assert.deepEqual(offences, []);
+});
+
+test("the log's sync has returned before a minute is called collected, an upload leaves or a receipt is called stored", async (t) => {
+  if (!canTrace(t)) return;
+  assert.deepEqual((await traceOrder(2, null)).offences, []);
+  assert.notDeepEqual((await traceOrder(1, 'synchronous_normal')).offences, []);
+});

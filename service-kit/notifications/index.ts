@@ -1,0 +1,90 @@
+/**
+ * Waiting for a change without asking again and again: PostgreSQL says when something happened (`pg_notify` by the
+ * triggers of a program's migrations), and whoever waits for it looks once more.
+ *
+ * All waits of a process share one connection, which is open while anybody waits; a waiting request holds none of its
+ * own. A wait that the connection fails under is woken and looks for itself: a lost message costs time, never a lie.
+ */
+import type pg from 'pg';
+import type { Part } from '#common/lifecycle/index.ts';
+import { createListener } from './listener.ts';
+
+export interface NotificationsOptions {
+  pool: () => pg.Pool;
+  /** The channel that the triggers speak on; payloads are topics such as `server:17`. */
+  channel: string;
+  /** Waits at a time in this process; further ones look once and return. Default 1,000. */
+  waitsMax?: number;
+}
+
+export interface WaitOptions {
+  topic: string;
+  timeoutMs: number;
+  /** Gives up early: the caller has gone. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Notifications extends Part {
+  /** What `look` says, as soon as `isEnough` of it, or else at the end of the time. `look` runs at every change. */
+  waitFor<T>(options: WaitOptions, look: () => Promise<T>, isEnough: (seen: T) => boolean): Promise<T>;
+  /** Ends every wait now; the server calls it before it closes. */
+  release(): void;
+}
+
+export function createNotifications(options: NotificationsOptions): Notifications {
+  const listener = createListener(options.pool, options.channel);
+  const waitsMax = options.waitsMax ?? 1_000;
+  let waits = 0;
+  let releasing = new AbortController();
+
+  async function waitFor<T>(
+    wait: WaitOptions,
+    look: () => Promise<T>,
+    isEnough: (seen: T) => boolean,
+  ): Promise<T> {
+    const deadline = AbortSignal.timeout(Math.max(0, wait.timeoutMs));
+    const ends = [deadline, releasing.signal, ...(wait.signal ? [wait.signal] : [])];
+    const over = AbortSignal.any(ends);
+    const subscription = listener.subscribe(wait.topic);
+    try {
+      for (;;) {
+        // Listening comes before the look, so that no change falls between the two.
+        const changed = subscription.next();
+        await Promise.race([subscription.listen(), aborted(over)]);
+        const seen = await look();
+        if (isEnough(seen) || over.aborted) return seen;
+        await Promise.race([changed, aborted(over)]);
+      }
+    } finally {
+      subscription.close();
+    }
+  }
+
+  return {
+    name: 'notifications',
+    async waitFor(wait, look, isEnough) {
+      if (waits >= waitsMax || wait.timeoutMs <= 0) return look();
+      waits += 1;
+      try {
+        return await waitFor(wait, look, isEnough);
+      } finally {
+        waits -= 1;
+      }
+    },
+    release() {
+      releasing.abort();
+    },
+    async start() {
+      releasing = new AbortController();
+    },
+    async stop() {
+      releasing.abort();
+      await listener.close();
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

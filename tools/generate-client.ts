@@ -1,0 +1,234 @@
+/**
+ * Writes the generated half of the TypeScript client, out of the OpenAPI document of the customer API.
+ *
+ * usage: sh tools/with-node tools/generate-client.ts [--check]      --check: only says whether the file is up to date
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { buildOpenApi } from '#contracts/customer-api/index.ts';
+
+type Json = Record<string, unknown>;
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  parameters: { name: string; in: string; required: boolean; schema: Json; description?: string }[];
+  requestBody?: { required: boolean; content: Record<string, { schema: Json }> };
+  responses: Record<string, { content?: Record<string, { schema: Json }>; 'x-reasons'?: string[] }>;
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, Json> };
+}
+
+const file = fileURLToPath(new URL('../clients/typescript/generated/api.ts', import.meta.url));
+/** Headers that the caller's options stand for; none of them is an argument of its own. */
+const optionHeaders = ['x-tenant-id', 'idempotency-key', 'prefer', 'if-none-match', 'if-match'];
+
+/** The file's whole text. */
+export function generateClient(document: Document = JSON.parse(JSON.stringify(buildOpenApi()))): string {
+  const operations = Object.entries(document.paths)
+    .filter(([path]) => path.startsWith('/api/v2/'))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        path,
+        method: method.toUpperCase(),
+        operation,
+      })),
+    );
+  const types = Object.entries(document.components.schemas).map(([name, schema]) => writeType(name, schema));
+  const reasons = new Set(
+    operations.flatMap(({ operation }) =>
+      Object.values(operation.responses).flatMap((one) => one['x-reasons'] ?? []),
+    ),
+  );
+  const parts = [
+    header,
+    ...types,
+    writeErrors(document, [...reasons].sort()),
+    writeEvents(document),
+    ...operations.map(({ operation }) => writeQuery(operation)).filter((text) => text !== ''),
+    `/** A method for each call of the API. */\nexport class Api extends Caller {\n${operations
+      .map((one) => writeMethod(one.path, one.method, one.operation, document))
+      .join('\n')}}\n`,
+  ];
+  return parts.join('\n');
+}
+
+const header = `/**
+ * The calls of the customer API and their bodies. Made by tools/generate-client.ts out of the OpenAPI document: change the
+ * contract and make it anew, not this file.
+ */
+import { type CallOptions, Caller, List } from '../caller.ts';
+`;
+
+function writeType(name: string, schema: Json): string {
+  const isRequest = name.endsWith('Request');
+  const text = schema.description as string | undefined;
+  return `${text ? `/** ${text} */\n` : ''}export type ${typeName(name)} = ${typeOf(schema, 0, isRequest)};\n`;
+}
+
+/** `Error` is a name that JavaScript has given away already. */
+function typeName(name: string): string {
+  return name === 'Error' ? 'ErrorBody' : name;
+}
+
+function typeOf(schema: Json, depth: number, isRequest: boolean): string {
+  if (typeof schema.$ref === 'string') return typeName(schema.$ref.slice('#/components/schemas/'.length));
+  const choices = (schema.anyOf ?? schema.oneOf) as Json[] | undefined;
+  if (choices) return [...new Set(choices.map((one) => typeOf(one, depth, isRequest)))].join(' | ');
+  if (schema.enum) return (schema.enum as unknown[]).map(literal).join(' | ');
+  switch (schema.type) {
+    case 'array': {
+      const items = typeOf((schema.items ?? {}) as Json, depth, isRequest);
+      return /[|&]/.test(items) && !items.startsWith('{') ? `(${items})[]` : `${items}[]`;
+    }
+    case 'object':
+      return objectType(schema, depth, isRequest);
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return schema.type;
+    default:
+      return 'unknown';
+  }
+}
+
+function objectType(schema: Json, depth: number, isRequest: boolean): string {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
+  if (properties.length === 0) {
+    const values = Object.values((schema.patternProperties ?? {}) as Record<string, Json>)[0];
+    return values ? `Record<string, ${typeOf(values, depth, isRequest)}>` : 'Record<string, unknown>';
+  }
+  const required = new Set((schema.required ?? []) as string[]);
+  const indent = '  '.repeat(depth + 1);
+  const lines = properties
+    // The workspace is an option of every call.
+    .filter(([name]) => !(isRequest && depth === 0 && name === 'tenant'))
+    .map(([name, property]) => {
+      const text = property.description ? `${indent}/** ${property.description} */\n` : '';
+      const isOptional = !required.has(name);
+      const type = typeOf(property, depth + 1, isRequest);
+      return `${text}${indent}${memberName(name)}${isOptional ? '?' : ''}: ${type}${isOptional ? ' | undefined' : ''};`;
+    });
+  return lines.length === 0 ? 'Record<string, never>' : `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`;
+}
+
+function writeErrors(document: Document, reasons: string[]): string {
+  const error = (document.components.schemas.Error!.properties as { error: Json }).error;
+  const code = (error.properties as { code: { enum: string[] } }).code;
+  return `/** What kind of error it is; the list is closed. */
+export const errorCodes = [${code.enum.map(literal).join(', ')}] as const;
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Which case it was, as far as it is known today; new ones may appear. */
+export type ErrorReason =
+${reasons.map((reason) => `  | ${literal(reason)}`).join('\n')};
+`;
+}
+
+function writeEvents(document: Document): string {
+  const kinds = Object.entries(document.webhooks).map(([, { post }]) => {
+    const { schema } = post.requestBody!.content['application/json']!;
+    return `/** ${post.summary} */\n  | ${typeOf(schema, 1, false)}`;
+  });
+  return `/** What a webhook delivers, once its signature has been verified. */\nexport type WebhookEvent =\n  ${kinds.join('\n  ')};\n`;
+}
+
+function writeQuery(operation: Operation): string {
+  const parameters = operation.parameters.filter((one) => one.in === 'query' && one.name !== 'tenant');
+  if (parameters.length === 0) return '';
+  const lines = parameters.map((one) => {
+    const text = one.description ? `  /** ${one.description} */\n` : '';
+    return `${text}  ${memberName(one.name)}?: ${typeOf(one.schema, 1, true)} | undefined;`;
+  });
+  return `export interface ${queryName(operation)} {\n${lines.join('\n')}\n}\n`;
+}
+
+function writeMethod(path: string, method: string, operation: Operation, document: Document): string {
+  const id = idOf(operation);
+  const inPath = operation.parameters.filter((one) => one.in === 'path');
+  const query = operation.parameters.filter((one) => one.in === 'query' && one.name !== 'tenant');
+  const body = bodyType(operation, document);
+  const strangers = operation.parameters.filter(
+    (one) => one.in === 'header' && !optionHeaders.includes(one.name.toLowerCase()),
+  );
+  if (strangers.length > 0)
+    throw new Error(`${id}: the client does not know the header ${strangers[0]!.name}`);
+  const takes = (name: string) => operation.parameters.some((one) => one.name.toLowerCase() === name);
+  const list = listOf(operation, document);
+  const options = query.length > 0 ? `${queryName(operation)} & CallOptions` : 'CallOptions';
+  const parameters = [
+    ...inPath.map((one) => `${camel(one.name)}: ${typeOf(one.schema, 1, true)}`),
+    ...(body === null ? [] : [`body: ${body}`]),
+    `options: ${options} = {}`,
+  ];
+  const call = [
+    `method: ${literal(method)}`,
+    `path: \`${path.replace(/\{(\w+)\}/g, (_, name: string) => `\${encodeURIComponent(${camel(name)})}`)}\``,
+    ...(query.length > 0 ? [`query: [${query.map((one) => literal(one.name)).join(', ')}]`] : []),
+    ...(body === null ? [] : ['body']),
+    ...(takes('idempotency-key') ? ['takesIdempotencyKey: true'] : []),
+    'options',
+  ];
+  const answer = answerType(operation);
+  const shown = `  /** ${operation.summary}. ${operation.description} */`;
+  const request = `{ ${call.join(', ')} }`;
+  return list === null
+    ? `${shown}\n  ${id}(${parameters.join(', ')}): Promise<${answer}> {\n    return this.call<${answer}>(${request});\n  }\n`
+    : `${shown}\n  ${id}(${parameters.join(', ')}): List<${answer}, ${list.item}> {\n    return new List(this, ${request}, ${literal(list.name)});\n  }\n`;
+}
+
+/** The type of the body; null where a call takes none, or nothing but the workspace. */
+function bodyType(operation: Operation, document: Document): string | null {
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  if (schema === undefined) return null;
+  const name = typeof schema.$ref === 'string' ? schema.$ref.slice('#/components/schemas/'.length) : null;
+  const whole = name === null ? schema : document.components.schemas[name]!;
+  const members = Object.keys((whole.properties ?? {}) as object).filter((member) => member !== 'tenant');
+  return members.length === 0 ? null : name === null ? typeOf(schema, 1, true) : typeName(name);
+}
+
+function answerType(operation: Operation): string {
+  const types = Object.entries(operation.responses)
+    .filter(([status]) => status.startsWith('2'))
+    .map(([, response]) => {
+      const schema = response.content?.['application/json']?.schema;
+      return schema === undefined ? 'undefined' : typeOf(schema, 1, false);
+    });
+  return [...new Set(types)].join(' | ');
+}
+
+/** The member with the items of a list that goes on over pages. */
+function listOf(operation: Operation, document: Document): { name: string; item: string } | null {
+  const schema = operation.responses[200]?.content?.['application/json']?.schema;
+  if (typeof schema?.$ref !== 'string') return null;
+  const whole = document.components.schemas[schema.$ref.slice('#/components/schemas/'.length)]!;
+  const properties = (whole.properties ?? {}) as Record<string, Json>;
+  if (properties.pagination === undefined) return null;
+  const [name, items] = Object.entries(properties).find(([, property]) => property.type === 'array')!;
+  return { name, item: typeOf((items.items ?? {}) as Json, 1, false) };
+}
+
+const idOf = (operation: Operation) =>
+  operation.operationId.replace(/^v2(.)/, (_, first: string) => first.toLowerCase());
+const queryName = (operation: Operation) => `${operation.operationId.replace(/^v2/, '')}Query`;
+const camel = (name: string) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+const memberName = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : literal(name));
+const literal = (value: unknown) =>
+  typeof value === 'string' ? `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : String(value);
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const text = generateClient();
+  if (!process.argv.includes('--check')) writeFileSync(file, text);
+  else if (readFileSync(file, 'utf8') !== text) {
+    console.error('clients/typescript is out of date: run sh tools/with-node tools/generate-client.ts');
+    process.exitCode = 1;
+  }
+}

@@ -69,8 +69,9 @@ export function createFlood(seed: number): { next(): Uint8Array } {
   };
 }
 
-/** Writes the flood as a pcap file; frames come at `perSecond`. */
-export function writeFlood(path: string, flows: number, named: number, perSecond = 100_000): void {
+/** Writes the flood as a pcap file; frames come at `perSecond`, which makes it last longer than
+ * a minute. */
+export function writeFlood(path: string, flows: number, named: number, perSecond = 12_500): void {
   const file = openSync(path, 'w');
   const header = pcapFile([]);
   writeSync(file, header);

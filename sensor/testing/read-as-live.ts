@@ -4,6 +4,7 @@
  *
  * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE    (prints counters as JSON)
  */
+import { readFileSync } from 'node:fs';
 import { createCapture } from '#sensor/capture/index.ts';
 import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
 
@@ -12,6 +13,8 @@ export interface LiveReading {
   packets: number;
   usageRows: number;
   names: number;
+  /** Rows of the last minute that have a name spoken on the connection. */
+  namedAtEnd: number;
   /** Processor time from the first frame to the last report. */
   cpuMs: number;
   rssMiB: number;
@@ -28,13 +31,14 @@ export function readAsLive(path: string): LiveReading {
     local: { prefixes: ['192.0.2.0/24', '2001:db8::/32'], addresses: [] },
   });
   const started = process.cpuUsage();
-  const reading: LiveReading = { packets: 0, usageRows: 0, names: 0, cpuMs: 0, rssMiB: 0 };
+  const reading: LiveReading = { packets: 0, usageRows: 0, names: 0, namedAtEnd: 0, cpuMs: 0, rssMiB: 0 };
   const names = new Set<string>();
   const take = (isLast: boolean) => {
     const nowMs = file.seconds * 1000;
     for (const report of isLast ? capture.closeAll(nowMs) : capture.closeMinutes(nowMs)) {
       reading.packets += report.totals.packets;
       reading.usageRows += report.usage.length;
+      reading.namedAtEnd = report.usage.filter((row) => row.evidence === 'tls_sni').length;
       for (const row of report.usage) if (row.evidence !== 'none') names.add(row.name);
     }
   };
@@ -58,7 +62,9 @@ export function readAsLive(path: string): LiveReading {
   const cpu = process.cpuUsage(started);
   reading.names = names.size;
   reading.cpuMs = (cpu.user + cpu.system) / 1000;
-  reading.rssMiB = Math.round(process.resourceUsage().maxRSS / 1024);
+  // Not `maxRSS`, which keeps what the starting process had.
+  const status = readFileSync('/proc/self/status', 'utf8');
+  reading.rssMiB = Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
   return reading;
 }
 

@@ -155,6 +155,7 @@ export function createLab(options: LabOptions): Lab {
     },
     stop,
     list: guests.list,
+    readCounters: guests.readCounters,
     get: guests.get,
     put: guests.put,
     setPower: guests.setPower,

@@ -45,7 +45,7 @@ export function createServer(
         ...features,
         isDocumentationGlobal: settings.allowDocumentationAddresses,
       });
-      await registerPortal(app, surfaces);
+      await registerPortal(app, { ...surfaces, publicUrl: settings.publicUrl });
       await registerConsole(app, surfaces);
     },
   });

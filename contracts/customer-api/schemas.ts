@@ -1,4 +1,5 @@
 /** Every body of the customer API, by the name of its schema. */
+export * from './bandwidth-schemas.ts';
 
 export * from './key-schemas.ts';
 export * from './network-schemas.ts';

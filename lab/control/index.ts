@@ -125,7 +125,7 @@ async function answerCall(
       setImmediate(deps.stopRequested);
       return { status: 202, body: {} };
     case 'GET /guests':
-      return { status: 200, body: { guests: guests.list().map(toWire) } };
+      return { status: 200, body: { guests: await listGuests(guests) } };
     case 'GET /guests/{name}':
       return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /guests/{name}': {
@@ -216,6 +216,16 @@ function readGuestBody(name: string, body: unknown): GuestInput {
     cards: (cards ?? []).map((entry) => toCard(entry.network, entry)),
     ...(power === undefined ? {} : { power }),
   };
+}
+
+/** All guests, each with what its public link has carried. */
+async function listGuests(guests: Guests): Promise<object[]> {
+  const counters = await guests.readCounters();
+  return guests.list().map((guest) => {
+    const count = guest.interface === null ? undefined : counters.get(guest.interface);
+    const shown = count && { received_bytes: count.receivedBytes, sent_bytes: count.sentBytes };
+    return { ...toWire(guest), counters: shown ?? null };
+  });
 }
 
 function toCard(network: number, body: Static<typeof CardBody>): PrivateCard {

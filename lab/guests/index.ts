@@ -6,6 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
+import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
 import { nameGuestLink } from '../world/name-world.ts';
 import {
   ensureSegment,
@@ -39,6 +40,8 @@ export interface Guests {
   start(): Promise<void>;
   stop(): Promise<void>;
   list(): Guest[];
+  /** What each guest's public link has carried since it was plugged in, by link name. */
+  readCounters(): Promise<Map<string, LinkCounters>>;
   /** Throws `lab.guest_unknown`. */
   get(name: string): Guest;
   /** True when it was made now, false when it stood. Throws `lab.guest_differs`, `lab.address_taken`, `lab.mac_taken`. */
@@ -162,6 +165,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       }),
     stop: () => inTurn(() => machines.stopAll()),
     list: () => [...definitions.values()].map(show).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    readCounters: () => readLinkCounters(names),
     get: (name) => show(find(name)),
     put: (input) => inTurn(() => put(input)),
     setPower: (name, power) => inTurn(() => setPower(find(name), power)),

@@ -17,15 +17,18 @@ export {
   judgeAccess,
   judgeDeployment,
 } from './access.ts';
-export { formatQuanta, quantaPerUnit } from './quanta.ts';
+export { formatQuanta, parseMoney, quantaPerUnit } from './quanta.ts';
 export {
   bookEntry,
+  type DaySpending,
   type LedgerEntry,
+  type LedgerFilter,
   listDebtors,
   listSettledDebtors,
   lockAccess,
   lockBalance,
   type NewEntry,
+  type SourceSum,
 } from './store.ts';
 
 export interface Billing {
@@ -33,7 +36,15 @@ export interface Billing {
   accessOf(tenantIds: readonly number[]): Promise<Map<number, AccessFacts>>;
   balanceOf(actor: Actor, tenantId: number): Promise<number>;
   /** Newest first. */
-  listEntries(actor: Actor, tenantId: number, limit: number): Promise<store.LedgerEntry[]>;
+  listEntries(
+    actor: Actor,
+    tenantId: number,
+    filter: number | store.LedgerFilter,
+  ): Promise<store.LedgerEntry[]>;
+  /** What each source has booked in the running month. */
+  sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
+  /** What was charged on each of the last days, the oldest first. */
+  sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
   /** Books money paid in; false when this reference was booked before. Operators only. */
   addDeposit(
     actor: Actor,
@@ -62,9 +73,17 @@ export function createBilling(deps: BillingDeps): Billing {
       requireReach(actor, tenantId);
       return store.findBalance(deps.db(), tenantId);
     },
-    async listEntries(actor, tenantId, limit) {
+    async listEntries(actor, tenantId, filter) {
       requireReach(actor, tenantId);
-      return store.listEntries(deps.db(), tenantId, limit);
+      return store.listEntries(deps.db(), tenantId, typeof filter === 'number' ? { limit: filter } : filter);
+    },
+    async sumMonth(actor, tenantId) {
+      requireReach(actor, tenantId);
+      return store.sumMonth(deps.db(), tenantId);
+    },
+    async sumDays(actor, tenantId, days) {
+      requireReach(actor, tenantId);
+      return store.sumDays(deps.db(), tenantId, days);
     },
     async addDeposit(actor, tenantId, deposit) {
       requireOperator(actor);

@@ -8,3 +8,9 @@ export function formatQuanta(quanta: number): string {
   const shortened = fraction.replace(/0{1,2}$/, '');
   return `${quanta < 0 ? '-' : ''}${Math.floor(magnitude / quantaPerUnit)}.${shortened}`;
 }
+
+/** `25`, `25.5` or `25.0001` as quanta; null for what is no such amount. */
+export function parseMoney(text: string): number | null {
+  const match = /^(\d{1,9})(?:\.(\d{1,4}))?$/.exec(text.trim());
+  return match && Number(match[1]) * quantaPerUnit + Number((match[2] ?? '').padEnd(4, '0'));
+}

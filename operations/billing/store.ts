@@ -105,9 +105,72 @@ export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean
   return true;
 }
 
-export async function listEntries(db: Queryable, tenantId: number, limit: number): Promise<LedgerEntry[]> {
+/** Which entries of a ledger are wanted. */
+export interface LedgerFilter {
+  source?: string;
+  /** Such as `2025-11`. */
+  period?: string;
+  beforeId?: number;
+  limit: number;
+}
+
+/** Newest first. */
+export async function listEntries(
+  db: Queryable,
+  tenantId: number,
+  filter: LedgerFilter,
+): Promise<LedgerEntry[]> {
+  const conditions = [sql`tenant_id = ${tenantId}`];
+  if (filter.source !== undefined) conditions.push(sql`metadata ->> 'source' = ${filter.source}`);
+  if (filter.period !== undefined)
+    conditions.push(sql`created_at >= to_date(${filter.period}, 'YYYY-MM')::timestamp at time zone 'utc'
+      and created_at < (to_date(${filter.period}, 'YYYY-MM') + interval '1 month') at time zone 'utc'`);
+  if (filter.beforeId !== undefined) conditions.push(sql`id < ${filter.beforeId}`);
   const { rows } = await sql<LedgerEntry>`
     select id, amount_quanta as "amountQuanta", description, metadata, created_at as "createdAt"
-    from ledger_entries where tenant_id = ${tenantId} order by id desc limit ${limit}`.execute(db);
+    from ledger_entries where ${sql.join(conditions, sql` and `)} order by id desc limit ${filter.limit}`.execute(
+    db,
+  );
+  return rows;
+}
+
+export interface SourceSum {
+  source: string;
+  /** Negative for what was charged. */
+  quanta: number;
+}
+
+/** What each source has booked in the running month. */
+export async function sumMonth(db: Queryable, tenantId: number): Promise<SourceSum[]> {
+  const { rows } = await sql<SourceSum>`
+    select metadata ->> 'source' as source, sum(amount_quanta)::bigint as quanta from ledger_entries
+    where tenant_id = ${tenantId} and created_at >= date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc'
+    group by 1 order by 1`.execute(db);
+  return rows;
+}
+
+export interface DaySpending {
+  day: Date;
+  serverQuanta: number;
+  otherQuanta: number;
+}
+
+/** What was charged on each of the last days, the oldest first; days without charges are zero. */
+export async function sumDays(db: Queryable, tenantId: number, days: number): Promise<DaySpending[]> {
+  const { rows } = await sql<DaySpending>`
+    with wanted as (
+      select generate_series(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+        date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as day),
+    spent as (
+      select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",
+        -sum(amount_quanta) as quanta
+      from ledger_entries
+      where tenant_id = ${tenantId} and amount_quanta < 0
+        and created_at >= (select min(day) from wanted) at time zone 'utc'
+      group by 1, 2)
+    select w.day at time zone 'utc' as day,
+      coalesce(sum(s.quanta) filter (where s."isServer"), 0)::bigint as "serverQuanta",
+      coalesce(sum(s.quanta) filter (where not s."isServer"), 0)::bigint as "otherQuanta"
+    from wanted w left join spent s on s.day = w.day group by w.day order by w.day`.execute(db);
   return rows;
 }

@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
-import { formatQuanta, quantaPerUnit } from '#operations/billing/index.ts';
+import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import { withFeatures } from './with-features.ts';
 
 export async function addCredit(options: {
@@ -8,8 +8,7 @@ export async function addCredit(options: {
   amount: string;
   reference: string;
 }): Promise<void> {
-  const match = /^(\d{1,9})(?:\.(\d{1,4}))?$/.exec(options.amount);
-  const amountQuanta = match ? Number(match[1]) * quantaPerUnit + Number((match[2] ?? '').padEnd(4, '0')) : 0;
+  const amountQuanta = parseMoney(options.amount) ?? 0;
   if (amountQuanta === 0)
     throw new CodedError(
       'command.bad_amount',

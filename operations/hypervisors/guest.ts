@@ -75,6 +75,8 @@ export interface HypervisorNode {
 /** What a hypervisor counts on one network card of a guest, from the guest's point of view, since `device` exists. */
 export interface InterfaceCounters {
   device: string;
+  /** False for a card on a private network, whose traffic nobody pays for. */
+  isPublic: boolean;
   receivedBytes: number;
   sentBytes: number;
 }

@@ -23,6 +23,10 @@ interface LabWorld {
 interface LabGuest {
   name: string;
   power: 'on' | 'off';
+  /** Null for a guest without a link on the public bridge. */
+  interface: string | null;
+  /** Null while it is off. */
+  counters: { received_bytes: number; sent_bytes: number } | null;
 }
 
 const answerBytesMax = 1024 * 1024;
@@ -86,7 +90,21 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
     },
     async observeGuests() {
       const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
-      return guests.map((guest) => ({ name: guest.name, power: guest.power, interfaces: [] }));
+      return guests.map(({ name, power, interface: device, counters }) => ({
+        name,
+        power,
+        interfaces:
+          device === null || counters === null
+            ? []
+            : [
+                {
+                  device,
+                  isPublic: true,
+                  receivedBytes: counters.received_bytes,
+                  sentBytes: counters.sent_bytes,
+                },
+              ],
+      }));
     },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));

@@ -10,7 +10,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentGateway } from './gateway.ts';
 import { reconcileCharges } from './reconcile-charges.ts';
@@ -29,7 +29,7 @@ export type { Charge, ChargeOutcome, ChargeState, SavedCard } from './charge.ts'
 export { createGateway } from './create-gateway.ts';
 export type { PaymentGateway } from './gateway.ts';
 export { createReconciliationLoop } from './reconcile-charges.ts';
-export { createTestGateway } from './test-gateway.ts';
+export { createTestGateway, type TestCard, testCards } from './test-gateway.ts';
 
 export interface PaymentsDeps {
   db: () => Queryable;
@@ -60,8 +60,15 @@ export interface Payments {
   /** False when the card is not one of the tenant's. */
   makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
-  /** Charges the armed card and books credit. Throws `payments.no_card`, `payments.bad_amount`. */
-  addCredit(actor: Actor, tenantId: number, amountQuanta: number): Promise<ChargeOutcome>;
+  /**
+   * Charges the armed card and books credit. `formId` names the form that was sent: sent twice, it charges once. Throws
+   * `payments.no_card`, `payments.bad_amount`, `payments.repeated`.
+   */
+  addCredit(
+    actor: Actor,
+    tenantId: number,
+    input: { amountQuanta: number; formId: string },
+  ): Promise<ChargeOutcome>;
   /** Commits the intent to charge the armed card for an order, in the order's own transaction; null without a card. */
   intendOrderCharge(tx: Queryable, charge: NewOrderCharge): Promise<Charge | null>;
   /** Takes an intended charge. `whenSettled` runs in the transaction that stores the outcome. */
@@ -90,11 +97,11 @@ export function createPayments(deps: PaymentsDeps): Payments {
 
   async function intend(
     tx: Queryable,
-    charge: Omit<store.NewCharge, 'key' | 'cardId' | 'gateway'>,
+    charge: Omit<store.NewCharge, 'cardId' | 'gateway'>,
   ): Promise<Charge | null> {
     const card = await store.findArmedCard(tx, charge.tenantId, gateway);
     if (card === null) return null;
-    return store.insertCharge(tx, { ...charge, key: `chg_${randomUUID()}`, cardId: card.id, gateway });
+    return store.insertCharge(tx, { ...charge, cardId: card.id, gateway });
   }
 
   return {
@@ -107,21 +114,24 @@ export function createPayments(deps: PaymentsDeps): Payments {
     finishCardSetup: (actor, tenantId, reference) => finishCardSetup(deps, actor, tenantId, reference),
     makeCardDefault: (actor, tenantId, cardId) => makeCardDefault(deps, actor, tenantId, cardId),
     removeCard: (actor, tenantId, cardId) => removeCard(deps, actor, tenantId, cardId),
-    async addCredit(actor, tenantId, amountQuanta) {
+    async addCredit(actor, tenantId, { amountQuanta, formId }) {
       requireSpender(actor, tenantId);
       if (amountQuanta < creditQuantaMin || amountQuanta > creditQuantaMax || amountQuanta % quantaPerCent)
         throw new CodedError('payments.bad_amount', 'Add between 5.00 and 10,000.00, in whole cents.');
-      const charge = await intend(deps.db(), {
-        tenantId,
-        orderId: null,
-        purpose: 'credit',
-        amountQuanta,
+      if (!/^[0-9a-f-]{36}$/.test(formId))
+        throw new CodedError('payments.bad_amount', 'The form is out of date. Load the page again.');
+      const key = `chg_${tenantId}_${formId}`;
+      const wish = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
+      const charge = await intend(deps.db(), wish).catch((error) => {
+        if (!isUniqueViolation(error)) throw error;
+        throw new CodedError('payments.repeated', 'This form was sent before; nothing was charged again.');
       });
       if (charge === null)
         throw new CodedError('payments.no_card', 'There is no card that can be charged. Add one first.');
       return takeCharge(deps, charge, async () => {});
     },
-    intendOrderCharge: (tx, charge) => intend(tx, { ...charge, purpose: 'order' }),
+    intendOrderCharge: (tx, charge) =>
+      intend(tx, { ...charge, key: `chg_${randomUUID()}`, purpose: 'order' }),
     takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
     async listCharges(actor, tenantId, limit) {
       requireReach(actor, tenantId);

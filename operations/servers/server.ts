@@ -53,6 +53,9 @@ export interface Server {
   locationSlug: string;
   locationName: string;
   country: string;
+  clusterName: string;
+  /** Where its guest was made; null before that. For staff. */
+  node: string | null;
   addresses: ServerAddress[];
   /** False for a server that is reached through private networks only. */
   hasPublicIp: boolean;

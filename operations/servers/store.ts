@@ -11,7 +11,7 @@ const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-M
 export const serverText = `
   select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
     s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
-    s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
+    s.node, c.name as "clusterName", s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
     s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
     p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
     p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
@@ -249,6 +249,13 @@ export async function updateState(tx: Queryable, serverId: number, change: State
     where id = ${serverId}`.execute(tx);
 }
 
+/** What the hypervisor said when provisioning failed. */
+export async function findFailureDetail(db: Queryable, serverId: number): Promise<string | null> {
+  const { rows } = await sql<{ detail: string | null }>`
+    select failure_detail as detail from servers where id = ${serverId}`.execute(db);
+  return rows[0]?.detail ?? null;
+}
+
 export async function setInterfacePlace(tx: Queryable, serverId: number, bridge: string): Promise<void> {
   await sql`update server_interfaces set bridge = ${bridge} where server_id = ${serverId} and released_at is null`.execute(
     tx,
@@ -330,4 +337,21 @@ export async function noteChargedHour(tx: Queryable, hour: DueHour, amountQuanta
   );
   await sql`update servers set billed_until = coalesce(billed_until, provisioned_at) + interval '1 hour'
     where id = ${hour.serverId}`.execute(tx);
+}
+
+/** What the running servers of a tenant will still cost until the month ends, each up to its cap. */
+export async function sumRemainingMonth(db: Queryable, tenantId: number): Promise<number> {
+  const { rows } = await sql<{ quanta: number }>`
+    with present as (
+      select svc_now() as now, date_trunc('month', svc_now() at time zone 'utc') as month)
+    select coalesce(sum(least(
+        s.hourly_quanta * ceil(greatest(0, extract(epoch from
+          (present.month + interval '1 month') at time zone 'utc' - greatest(now, coalesce(s.billed_until, s.provisioned_at, now)))) / 3600),
+        greatest(0, s.monthly_cap_quanta - coalesce(c.charged_quanta, 0)))), 0)::bigint as quanta
+    from present cross join servers s
+    left join server_charges c on c.server_id = s.id and c.month = present.month::date
+    where s.tenant_id = ${tenantId} and s.provisioning_state in ('queued', 'provisioning', 'ready')`.execute(
+    db,
+  );
+  return rows[0]!.quanta;
 }

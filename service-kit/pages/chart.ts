@@ -9,6 +9,7 @@ import {
   formatBitRate,
   formatBytes,
   formatCount,
+  formatMoney,
   formatPacketRate,
   formatPercent,
   formatTime,
@@ -16,8 +17,8 @@ import {
 import { attributes, type Html, html, jsonScript } from './html.ts';
 import { link, safeHref } from './link.ts';
 
-/** How values are written: rates in bits per second, sizes in bytes, and so on. */
-export type ChartUnit = 'bit/s' | 'bytes' | 'packets/s' | 'count' | 'percent' | 'ms';
+/** How values are written: rates in bits per second, sizes in bytes, money in quanta of 0.0001, and so on. */
+export type ChartUnit = 'bit/s' | 'bytes' | 'packets/s' | 'count' | 'percent' | 'ms' | 'money';
 
 export interface ChartSeries {
   label: string;
@@ -164,6 +165,8 @@ export function formatChartValue(value: number | null, unit: ChartUnit): string 
       return formatCount(value);
     case 'percent':
       return formatPercent(value);
+    case 'money':
+      return formatMoney(value);
     case 'ms':
       return `${value.toFixed(value < 10 ? 1 : 0)} ms`;
   }

@@ -61,7 +61,10 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */
-export async function moveDatabaseClock(database: TestDatabase, interval: string): Promise<void> {
+export async function moveDatabaseClock(
+  database: Pick<TestDatabase, 'url' | 'pool'>,
+  interval: string,
+): Promise<void> {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

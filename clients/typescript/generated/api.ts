@@ -22,6 +22,10 @@ export type ActionEventData = {
 export type ActionRequest = {
   /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset). */
   action: string;
+  /** Of a shutdown: how long the guest may take, 120 where absent; 0 only asks it. */
+  timeout_s?: number | undefined;
+  /** Of a shutdown: what comes when the guest did not halt; `stop` cuts its power. */
+  on_timeout?: 'fail' | 'stop' | undefined;
 };
 
 export type AttachmentList = {
@@ -105,7 +109,7 @@ export type CreatedServer = {
   created_at: string;
   provisioned_at: string | null;
   updated_at: string;
-  /** Only in this answer; it is not stored anywhere that could be asked for it again. */
+  /** Only in this answer, and in its replays to the same key under the same `Idempotency-Key` within 24 hours. */
   root_password: string;
 };
 
@@ -140,6 +144,8 @@ export type CreateServerRequest = {
   labels?: Record<string, string> | undefined;
   /** `hourly`, which is also what absence means. */
   billing_cycle?: string | undefined;
+  /** Says in a 200 what the call would do and cost, and does nothing; takes no deployment. */
+  dry_run?: boolean | undefined;
 };
 
 export type ErrorBody = {
@@ -379,7 +385,7 @@ export type ServerAction = {
   progress: number;
   /** False when the server was in the wanted state already. */
   changed: boolean;
-  outcome: string | null;
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
   requested_by_key: string | null;
   created_at: string;
   started_at: string | null;
@@ -400,6 +406,20 @@ export type ServerEventData = {
   tenant_id: number;
   /** Path of the API where the thing can be read. */
   href: string;
+};
+
+export type ServerForecast = {
+  would_create: boolean;
+  /** Whether the account may deploy this plan. */
+  eligible: boolean;
+  reason: string | null;
+  due_now: string | null;
+  /** Decimal text. */
+  price_hourly: string;
+  /** Decimal text. */
+  price_monthly_cap: string;
+  currency: string;
+  credit_after_first_day: string | null;
 };
 
 export type ServerList = {
@@ -433,6 +453,14 @@ export type TenantList = {
 export type TestEventData = {
   endpoint_id: number;
   href: string | null;
+};
+
+export type UpdateServerRequest = {
+  name?: string | undefined;
+  /** As it is shown here; the guest itself is not touched. */
+  hostname?: string | undefined;
+  /** Merged into what there is; null takes a label away. */
+  labels?: Record<string, string | null> | undefined;
 };
 
 export type Usage = {
@@ -505,10 +533,13 @@ export type ErrorReason =
   | 'credit_required'
   | 'deploy_rate'
   | 'hourly_not_eligible'
+  | 'idempotency_in_progress'
+  | 'idempotency_key_reused'
   | 'immutable_field'
   | 'internal_error'
   | 'invalid_cursor'
   | 'invalid_fields'
+  | 'invalid_header'
   | 'invalid_json'
   | 'ip_in_use'
   | 'key_rate'
@@ -632,9 +663,18 @@ export interface ListServersQuery {
   location?: string | undefined;
   /** Servers on this private network. */
   network_id?: number | undefined;
-  sort?: 'created_at' | '-created_at' | undefined;
+  /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold. */
+  label?: string | undefined;
+  /** RFC 3339. */
+  created_after?: string | undefined;
+  sort?: 'created_at' | '-created_at' | 'name' | '-name' | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
+}
+
+export interface ReadServerQuery {
+  /** Such as `status:running`: answers when the server has that status, when it has failed, or after 30 seconds (`Prefer: wait=N` shortens that). */
+  wait_for?: string | undefined;
 }
 
 export interface ListNetworksQuery {
@@ -661,17 +701,24 @@ export class Api extends Caller {
 
   /** List servers. The servers of the workspace, newest first unless `sort` says otherwise. */
   listServers(options: ListServersQuery & CallOptions = {}): List<ServerList, Server> {
-    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'sort', 'limit', 'cursor'], options }, 'servers');
+    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'label', 'created_after', 'sort', 'limit', 'cursor'], options }, 'servers');
   }
 
-  /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order. The answer is the only one that carries `root_password`. Poll the server until its `status` is `running`. */
-  createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<CreatedServer> {
-    return this.call<CreatedServer>({ method: 'POST', path: `/api/v2/servers`, body, options });
+  /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order, unless an `Idempotency-Key` says that it is the same one. The answer is the only one that carries `root_password`. Read the server with `wait_for=status:running` until it runs. */
+  createServer(body: CreateServerRequest & { dry_run?: false | undefined }, options?: CallOptions): Promise<CreatedServer>;
+  createServer(body: CreateServerRequest & { dry_run: true }, options?: CallOptions): Promise<ServerForecast>;
+  createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<ServerForecast | CreatedServer> {
+    return this.call<ServerForecast | CreatedServer>({ method: 'POST', path: `/api/v2/servers`, body, takesIdempotencyKey: true, options });
   }
 
-  /** Read a server. One server of the workspace. */
-  readServer(id: number, options: CallOptions = {}): Promise<Server> {
-    return this.call<Server>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
+  /** Read a server. One server of the workspace. With `wait_for` the answer comes when the server has got there, so that one call takes the place of many. */
+  readServer(id: number, options: ReadServerQuery & CallOptions = {}): Promise<Server> {
+    return this.call<Server>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}`, query: ['wait_for'], options });
+  }
+
+  /** Rename or label a server. Changes what is given and leaves the rest. Labels are merged; null takes one away. The guest itself is not touched. */
+  updateServer(id: number, body: UpdateServerRequest, options: CallOptions = {}): Promise<Server> {
+    return this.call<Server>({ method: 'PATCH', path: `/api/v2/servers/${encodeURIComponent(id)}`, body, options });
   }
 
   /** Destroy a server. Removes the guest and its disk and gives its addresses back. Asked again while it runs, it answers with the same action; afterwards the server is not found. */
@@ -686,7 +733,12 @@ export class Api extends Caller {
 
   /** Start, stop or restart a server. `shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`. */
   actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
-    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, options });
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read an action. One action, also of a server that is gone by now. With `Prefer: wait=N` the answer comes when it has finished. */
+  readAction(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'GET', path: `/api/v2/actions/${encodeURIComponent(id)}`, options });
   }
 
   /** List private networks. The private networks of the workspace, oldest first, and how many more it may have. */

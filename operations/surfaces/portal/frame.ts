@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'developer' | 'docs';
+  current: 'servers' | 'developer' | 'docs' | 'billing' | 'settings';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -34,6 +34,23 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
               href: '/client/developer/docs/',
               key: 'd',
               current: options.current === 'docs',
+            },
+          ],
+        },
+        {
+          label: 'Organization',
+          items: [
+            {
+              label: 'Billing',
+              href: '/client/billing/',
+              key: 'b',
+              current: options.current === 'billing',
+            },
+            {
+              label: 'Settings',
+              href: '/client/settings/',
+              key: ',',
+              current: options.current === 'settings',
             },
           ],
         },

@@ -9,12 +9,16 @@ import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { ApiFacts } from '#operations/api-reference/index.ts';
+import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
+import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerBilling } from './billing.routes.ts';
 import { registerDeploy } from './deploy.routes.ts';
 import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
@@ -25,11 +29,16 @@ export interface PortalDeps {
   accounts: Accounts;
   apiFacts: ApiFacts;
   apiKeys: ApiKeys;
+  billing: Billing;
   catalog: Catalog;
+  metering: Metering;
+  payments: Payments;
   sessions: Sessions;
   servers: Servers;
   protectTraffic: ProtectTraffic;
   clock: Clock;
+  /** Where customers reach us; null: as the request says. */
+  publicUrl: string | null;
 }
 
 export async function registerPortal(app: App, deps: PortalDeps): Promise<void> {
@@ -48,6 +57,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       });
       registerDeploy(routes, deps);
       registerServers(routes, deps);
+      registerBilling(routes, deps);
       registerDeveloper(routes, deps);
       registerApiDocs(routes, deps);
       registerProtect(routes, deps);

@@ -7,6 +7,7 @@ export const scales = {
   count: { steps: ['', 'thousand', 'million', 'billion'] },
   percent: { steps: ['%'], factor: 100 },
   ms: { steps: ['ms'] },
+  money: { steps: ['USD'], factor: 1 / 10_000 },
 };
 
 export const arrows = { in: '↑ ', out: '↓ ', attack: '', line: '' };

@@ -302,6 +302,7 @@ class Chart extends HTMLElement {
 
   exactText(value) {
     if (this.data.unit === 'percent' || this.data.unit === 'ms' || this.data.unit === 'count') return '';
+    if (this.data.unit === 'money') return `${(value / 10_000).toFixed(4)} USD`;
     const base = scales[this.data.unit].steps[0];
     return value < 1000 ? '' : `${exact.format(value)} ${base}`;
   }

@@ -1,0 +1,434 @@
+/** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
+import type { Tenant } from '#operations/accounts/index.ts';
+import type { DaySpending, LedgerEntry, SourceSum } from '#operations/billing/index.ts';
+import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
+import {
+  actionButton,
+  badge,
+  type Content,
+  chart,
+  field,
+  form,
+  formatCount,
+  formatMoney,
+  formatTime,
+  type Html,
+  hiddenField,
+  html,
+  link,
+  notice,
+  pageHeader,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { portalFrame } from './frame.ts';
+import type { Visitor } from './guard.ts';
+
+export interface BillingPageOptions {
+  visitor: Visitor;
+  tenant: Tenant;
+  tenants: readonly Tenant[];
+  balanceQuanta: number;
+  month: readonly SourceSum[];
+  days: readonly DaySpending[];
+  /** What running servers and the present pace of requests will add until the month ends. */
+  ahead: { serverQuanta: number; overageQuanta: number };
+  entries: readonly LedgerEntry[];
+  filter: { source: string; period: string; beforeId: number | undefined; nextBeforeId: number | undefined };
+  /** `2025-11`, the newest first. */
+  periods: readonly string[];
+  cards: readonly SavedCard[];
+  /** Charges whose outcome is not known yet. */
+  waiting: readonly Charge[];
+  gatewayName: 'test' | 'stripe';
+  /** Names the form that adds credit: sent twice, it charges once. */
+  formId: string;
+  nowMs: number;
+  toast?: { tone: Tone; text: string } | undefined;
+  error?: string | undefined;
+}
+
+/** Where ledger entries come from, in the customer's words. */
+export const sourceLabels: Readonly<Record<string, string>> = {
+  deposit: 'Payment',
+  server_hours: 'Server hours',
+  api_overage: 'API requests',
+};
+
+export const labelOf = (source: string) => sourceLabels[source] ?? source.replaceAll('_', ' ');
+
+export function billingPage(options: BillingPageOptions): Html {
+  const { visitor, tenant } = options;
+  return portalFrame(
+    {
+      visitor,
+      title: 'Billing',
+      current: 'billing',
+      breadcrumb: [{ label: 'Billing' }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title: 'Billing',
+        state: stateOf(options),
+        actions:
+          options.tenants.length > 1
+            ? workspaceChoice(options)
+            : link('#credit', 'Add credit', { kind: 'primary' }),
+      }),
+      options.error && notice({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      !tenant.hasBillingProfile &&
+        notice({
+          tone: 'warn',
+          title: 'There is no billing profile',
+          text: 'Without one the API stays locked. The owner adds it in the settings.',
+          actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
+        }),
+      options.waiting.map((charge) => waitingNotice(charge, tenant)),
+      figures(options),
+      spendingChart(options.days),
+      cardsSection(options),
+      creditSection(options),
+      ledgerSection(options),
+    ],
+  );
+}
+
+function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): { tone: Tone; text: string } {
+  const money = formatMoney(balanceQuanta, tenant.currency);
+  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This account is closed.' };
+  if (tenant.status === 'SUSPENDED')
+    return {
+      tone: 'bad',
+      text: `This account is suspended, its balance is ${money}. ${
+        balanceQuanta < 0
+          ? 'It opens again within minutes once the balance is paid.'
+          : 'Please contact support.'
+      }`,
+    };
+  if (balanceQuanta < 0)
+    return { tone: 'bad', text: `${money}: please pay it, or the account will be suspended.` };
+  if (balanceQuanta === 0)
+    return armedCard(cards)
+      ? { tone: 'info', text: 'No credit. The next server charges one month of its plan to your card.' }
+      : { tone: 'warn', text: 'No credit and no card: add one of them to deploy a server.' };
+  const rest = ahead.serverQuanta + ahead.overageQuanta;
+  return balanceQuanta < rest
+    ? {
+        tone: 'warn',
+        text: `${money} of credit will not last this month: about ${formatMoney(rest, tenant.currency)} is still to come.`,
+      }
+    : { tone: 'good', text: `${money} of credit, enough for the rest of this month.` };
+}
+
+function armedCard(cards: readonly SavedCard[]): SavedCard | undefined {
+  return cards.find((card) => card.isDefault && !card.isExpired);
+}
+
+function workspaceChoice({ tenants, tenant }: BillingPageOptions): Content {
+  return form(
+    { action: '/client/billing/', method: 'get', csrfToken: null, layout: 'inline', submit: 'Show' },
+    [
+      field({
+        kind: 'select',
+        name: 'tenant',
+        label: 'Workspace',
+        value: String(tenant.id),
+        options: tenants.map((each) => ({ value: String(each.id), label: each.name })),
+      }),
+    ],
+  );
+}
+
+function waitingNotice(charge: Charge, tenant: Tenant): Html {
+  return notice({
+    tone: 'warn',
+    title: `A payment of ${formatMoney(charge.amountQuanta, tenant.currency)} is not confirmed`,
+    text: `Attempt ${charge.id}, ${formatTime(charge.createdAt.getTime())}. We ask the card company again by ourselves; if it was taken, it is given back.`,
+  });
+}
+
+function figures(options: BillingPageOptions): Html {
+  const { tenant, month, ahead, balanceQuanta } = options;
+  const spent = -month.filter((sum) => sum.quanta < 0).reduce((sum, each) => sum + each.quanta, 0);
+  const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
+  const money = (quanta: number) => formatMoney(quanta, tenant.currency);
+  return stats(
+    stat({
+      label: 'Credit',
+      value: money(balanceQuanta),
+      tone: balanceQuanta < 0 ? 'bad' : balanceQuanta === 0 ? 'warn' : 'neutral',
+      source: 'now, sum of the ledger',
+    }),
+    stat({
+      label: 'Spent this month',
+      value: money(spent),
+      source: `servers ${money(of('server_hours'))}, API ${money(of('api_overage'))}`,
+    }),
+    stat({
+      label: 'This month will cost about',
+      value: money(spent + ahead.serverQuanta + ahead.overageQuanta),
+      source: 'if servers and requests go on as they do',
+    }),
+    stat({
+      label: 'Still to come',
+      value: money(ahead.serverQuanta + ahead.overageQuanta),
+      source: `servers ${money(ahead.serverQuanta)}, API ${money(ahead.overageQuanta)}`,
+    }),
+  );
+}
+
+function spendingChart(days: readonly DaySpending[]): Html {
+  const isQuiet = days.every((day) => day.serverQuanta + day.otherQuanta === 0);
+  return chart({
+    id: 'spending',
+    title: `Spent each day, last ${days.length} days`,
+    unit: 'money',
+    size: 'small',
+    source: 'ledger, days in UTC',
+    emptyText: 'Nothing was charged in the last 30 days.',
+    data: {
+      timesMs: days.map((day) => day.day.getTime()),
+      stepMs: 86_400_000,
+      series: isQuiet
+        ? []
+        : [
+            { label: 'Servers', values: days.map((day) => day.serverQuanta) },
+            { label: 'Everything else', values: days.map((day) => day.otherQuanta) },
+          ],
+    },
+  });
+}
+
+function cardsSection(options: BillingPageOptions): Html {
+  const { cards, visitor, tenant } = options;
+  const button = (action: string, label: string, card: SavedCard, kind?: 'danger') =>
+    actionButton({
+      action,
+      csrfToken: visitor.csrfToken,
+      label,
+      ...(kind ? { kind } : {}),
+      fields: { card: card.id, tenant: tenant.id },
+    });
+  return section(
+    {
+      title: 'Cards',
+      id: 'cards',
+      description:
+        'The default card is charged when you add credit, and, without credit, one month of a plan for each server you deploy. Nothing else charges it.',
+    },
+    [
+      table<SavedCard>({
+        caption: 'Cards',
+        columns: [
+          { key: 'card', header: 'Card', cell: (card) => `${card.brand} ···· ${card.last4}` },
+          {
+            key: 'expires',
+            header: 'Expires',
+            cell: (card) => `${String(card.expiresMonth).padStart(2, '0')}/${card.expiresYear}`,
+          },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (card) =>
+              card.isExpired
+                ? badge('bad', 'expired')
+                : card.isDefault
+                  ? badge('good', 'default, armed')
+                  : badge('neutral', 'saved'),
+          },
+          { key: 'since', header: 'Saved', cell: (card) => formatTime(card.createdAt.getTime(), 'day') },
+          {
+            key: 'act',
+            header: '',
+            kind: 'actions',
+            cell: (card) => [
+              !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
+              button('/client/billing/cards/remove', 'Remove', card, 'danger'),
+            ],
+          },
+        ],
+        rows: cards,
+        empty: {
+          title: 'No card yet',
+          text: 'A saved card lets you add credit here, and deploy servers when the credit is used up.',
+        },
+      }),
+      addCard(options),
+    ],
+  );
+}
+
+function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
+  if (gatewayName === 'stripe') {
+    return form(
+      {
+        action: '/client/billing/cards/new',
+        csrfToken: visitor.csrfToken,
+        submit: 'Add a card',
+        submitKind: 'button',
+        layout: 'inline',
+      },
+      hiddenField('tenant', tenant.id),
+    );
+  }
+  return html`${notice({
+    tone: 'info',
+    title: 'Payments are simulated here',
+    text: 'This system runs with the test gateway: it moves no money and takes test cards only. Never type a real card number.',
+  })}${form(
+    {
+      action: '/client/billing/cards/test',
+      csrfToken: visitor.csrfToken,
+      submit: 'Add test card',
+      submitKind: 'button',
+      layout: 'inline',
+    },
+    [
+      hiddenField('tenant', tenant.id),
+      field({
+        kind: 'select',
+        name: 'number',
+        label: 'Test card',
+        options: testCards.map((card) => ({
+          value: card.number,
+          label: `···· ${card.number.slice(-4)}: ${card.label}`,
+        })),
+      }),
+    ],
+  )}`;
+}
+
+function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): Html {
+  const armed = armedCard(cards);
+  return section(
+    { title: 'Add credit', id: 'credit' },
+    armed
+      ? form(
+          {
+            action: '/client/billing/credit',
+            csrfToken: visitor.csrfToken,
+            submit: 'Add credit',
+            layout: 'inline',
+          },
+          [
+            hiddenField('tenant', tenant.id),
+            hiddenField('form_id', formId),
+            field({
+              name: 'amount',
+              label: `Amount in ${tenant.currency}`,
+              hint: `Charged to ${armed.brand} ···· ${armed.last4}. From 5.00 to 10,000.00.`,
+              required: true,
+              value: '25.00',
+              pattern: '[0-9]{1,5}([.][0-9]{2})?',
+            }),
+          ],
+        )
+      : html`<p class="hint">Add a card first; then credit can be charged to it.</p>`,
+  );
+}
+
+function ledgerSection(options: BillingPageOptions): Html {
+  const { entries, filter, tenant, periods } = options;
+  const here = withQuery('/client/billing/', {
+    tenant: tenant.id,
+    source: filter.source || undefined,
+    period: filter.period || undefined,
+  });
+  return section(
+    {
+      title: 'Ledger',
+      id: 'ledger',
+      description: 'Every change of your credit. It adds up to the balance above.',
+    },
+    table<LedgerEntry>({
+      caption: 'Ledger',
+      filter: form(
+        {
+          action: '/client/billing/#ledger',
+          method: 'get',
+          csrfToken: null,
+          layout: 'inline',
+          submit: 'Filter',
+          submitKind: 'button',
+        },
+        [
+          hiddenField('tenant', tenant.id),
+          field({
+            kind: 'select',
+            name: 'source',
+            label: 'What for',
+            value: filter.source,
+            options: [
+              { value: '', label: 'Everything' },
+              ...Object.entries(sourceLabels).map(([value, label]) => ({ value, label })),
+            ],
+          }),
+          field({
+            kind: 'select',
+            name: 'period',
+            label: 'Month',
+            value: filter.period,
+            options: [
+              { value: '', label: 'All' },
+              ...periods.map((period) => ({ value: period, label: period })),
+            ],
+          }),
+        ],
+      ),
+      columns: [
+        { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
+        { key: 'for', header: 'What for', cell: (entry) => labelOf(entry.metadata.source) },
+        { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
+        {
+          key: 'amount',
+          header: 'Amount',
+          unit: tenant.currency,
+          kind: 'figure',
+          cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
+        },
+      ],
+      rows: entries,
+      csvHref: withQuery('/client/billing/ledger.csv', {
+        tenant: tenant.id,
+        source: filter.source || undefined,
+        period: filter.period || undefined,
+      }),
+      pages: {
+        label: `${formatCount(entries.length)} entries`,
+        ...(filter.beforeId === undefined ? {} : { previousHref: `${here}#ledger` }),
+        ...(filter.nextBeforeId === undefined
+          ? {}
+          : { nextHref: `${withQuery(here, { before: filter.nextBeforeId })}#ledger` }),
+      },
+      empty: {
+        title: 'No entries',
+        text: 'Payments, hours of servers and API requests beyond the free ones will stand here, each with its amount.',
+      },
+    }),
+  );
+}
+
+/** Sends the customer to the gateway's own page: a form may not lead off this site, a link may. */
+export function gatewayPage(visitor: Visitor, url: string): Html {
+  return portalFrame(
+    {
+      visitor,
+      title: 'Add a card',
+      current: 'billing',
+      breadcrumb: [{ label: 'Billing', href: '/client/billing/' }, { label: 'Add a card' }],
+      isNarrow: true,
+    },
+    [
+      pageHeader({
+        title: 'Add a card',
+        state: { tone: 'info', text: 'Your card is typed on Stripe’s page; its number never comes to us.' },
+      }),
+      html`<p>${link(url, 'Continue to Stripe', { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
+    ],
+  );
+}

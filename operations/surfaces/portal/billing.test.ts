@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function visit(email: string) {
+  const cookie = await world.signIn(email);
+  const get = (path: string) =>
+    fetch(`${world.url}${path}`, { headers: { accept: 'text/html', cookie }, redirect: 'manual' });
+  const page = async (path: string) => (await get(path)).text();
+  const token = /name="csrf_token" value="([^"]+)"/.exec(await page('/client/'))![1]!;
+  const post = (path: string, fields: Record<string, string>) =>
+    fetch(`${world.url}${path}`, {
+      method: 'POST',
+      headers: { accept: 'text/html', cookie },
+      body: new URLSearchParams({ csrf_token: token, ...fields }),
+      redirect: 'manual',
+    });
+  return { get, page, post };
+}
+
+test('a customer saves a card, adds credit with it once, and sees both in the ledger', async () => {
+  const { email, tenant } = await world.createCustomer('Payer');
+  const me = await visit(email);
+  const id = String(tenant.id);
+  assert.match(await me.page('/client/billing/'), /No card yet/);
+  const saved = await me.post('/client/billing/cards/test', { tenant: id, number: '4242424242424242' });
+  assert.equal(saved.headers.get('location'), `/client/billing/?tenant=${id}&done=card`);
+  const page = await me.page('/client/billing/');
+  assert.match(page, /visa ···· 4242/);
+  const formId = /name="form_id" value="([^"]+)"/.exec(page)![1]!;
+  const credit = { tenant: id, amount: '25.50', form_id: formId };
+  assert.match((await me.post('/client/billing/credit', credit)).headers.get('location')!, /done=credit/);
+  const again = await me.post('/client/billing/credit', credit);
+  assert.equal(again.status, 422, 'the same form, sent twice');
+  assert.match(await again.text(), /sent before; nothing was charged again/);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000 + 255_000);
+  const csv = await me.page(`/client/billing/ledger.csv?source=deposit`);
+  assert.match(csv, /Credit paid by card",25\.50,USD/);
+  for (const amount of ['4.99', '10000.01', '-5', 'x', '5.001'])
+    assert.equal((await me.post('/client/billing/credit', { ...credit, amount })).status, 422, amount);
+});
+
+test('a declined and an unconfirmed payment are told apart, and the second is named until it is settled', async () => {
+  const { email, tenant } = await world.createCustomer('Unlucky');
+  const me = await visit(email);
+  const id = String(tenant.id);
+  const pay = async (number: string) => {
+    await me.post('/client/billing/cards/test', { tenant: id, number });
+    const formId = crypto.randomUUID();
+    return (
+      await me.post('/client/billing/credit', { tenant: id, amount: '10', form_id: formId })
+    ).headers.get('location')!;
+  };
+  assert.match(await pay('4000000000000002'), /done=declined/);
+  assert.match(await me.page(await pay('4000000000000119')), /A payment of \$10\.00 is not confirmed/);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000);
+});
+
+test('a real card number is not taken by the test gateway, and another’s workspace is no page', async () => {
+  const { email, tenant } = await world.createCustomer('Careful');
+  const other = await world.createCustomer('Somebody else');
+  const me = await visit(email);
+  const refused = await me.post('/client/billing/cards/test', {
+    tenant: String(tenant.id),
+    number: '4111111111111111',
+  });
+  assert.equal(refused.status, 422);
+  const theirs = String(other.tenant.id);
+  assert.equal((await me.get(`/client/billing/?tenant=${theirs}`)).status, 404);
+  assert.equal((await me.get(`/client/billing/ledger.csv?tenant=${theirs}`)).status, 404);
+  const card = await world.saveCard(other.tenant);
+  for (const path of ['default', 'remove'])
+    assert.equal(
+      (await me.post(`/client/billing/cards/${path}`, { tenant: String(tenant.id), card: String(card) }))
+        .status,
+      404,
+    );
+  assert.equal((await world.payments.listCards(systemActor, other.tenant.id)).length, 1);
+});
+
+test('API-1.2: checkout in the portal has the reasons and the charge of the API', async () => {
+  const { email, tenant } = await world.createCustomer('Checkout');
+  await world.setBalance(tenant, 0);
+  const me = await visit(email);
+  const order = { tenant: String(tenant.id), plan: 'small', image: 'debian-12', location: 'fra' };
+  const refused = await me.post('/client/servers/new', order);
+  assert.equal(refused.status, 402);
+  assert.match(await refused.text(), /Another server needs credit above zero or a saved card/);
+  await world.saveCard(tenant, '4000000000000002');
+  const declined = await me.post('/client/servers/new', order);
+  assert.equal(declined.status, 402);
+  assert.match(await declined.text(), /card was declined/);
+  await world.saveCard(tenant);
+  assert.equal((await me.post('/client/servers/new', order)).status, 200);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 40_000, 'one month of credit');
+});

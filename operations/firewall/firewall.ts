@@ -4,7 +4,7 @@ import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
 
 export type Direction = 'inbound' | 'outbound';
 export type Verdict = 'accept' | 'drop';
-export const protocols = ['any', 'tcp', 'udp', 'icmp'] as const;
+const protocols = ['any', 'tcp', 'udp', 'icmp'] as const;
 export type Protocol = (typeof protocols)[number];
 
 export interface Rule {

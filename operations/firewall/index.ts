@@ -14,7 +14,7 @@ import { driverOf, scopeOf } from './reach.ts';
 import * as store from './store.ts';
 
 export type { FirewallChange } from './change-firewall.ts';
-export { type Direction, type Protocol, protocols, type Rule, type Verdict } from './firewall.ts';
+export type { Direction, Protocol, Rule, Verdict } from './firewall.ts';
 export { firewallJobs } from './jobs.ts';
 
 export interface FirewallsDeps {

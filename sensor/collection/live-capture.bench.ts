@@ -18,7 +18,8 @@ const rounds = 3;
 const packets = 600_000;
 /** What the pipe can take of it is enough to know its price. */
 const ringMiB = 128;
-const testing = (file: string) => fileURLToPath(new URL(`../testing/${file}`, import.meta.url));
+const sender = fileURLToPath(new URL('../testing/flood-sender.ts', import.meta.url));
+const probe = fileURLToPath(new URL('../testing/capture-probe.ts', import.meta.url));
 
 interface Measured {
   /** Processor time of one offered packet, microseconds. */
@@ -75,7 +76,7 @@ function median(rows: readonly Measured[], field: keyof Measured): number {
 /** Sends the same frames to whatever listens on `va`; resolves with the rate. */
 async function offer(there: string, kpps: number): Promise<number> {
   const words = ['netns', 'exec', there, process.execPath, '--disable-warning=ExperimentalWarning'];
-  const child = spawn('ip', [...words, testing('flood-sender.ts'), 'vb', String(packets), String(kpps)]);
+  const child = spawn('ip', [...words, sender, 'vb', String(packets), String(kpps)]);
   child.stderr.pipe(process.stderr);
   await once(child.stdout, 'data');
   child.stdin.write('go\n');
@@ -92,7 +93,7 @@ async function measureSensor(
 ): Promise<Measured> {
   const words = ['netns', 'exec', here, process.execPath, '--disable-warning=ExperimentalWarning'];
   const options = JSON.stringify({ method, ringMiB });
-  const child = spawn('ip', [...words, testing('capture-probe.ts'), 'until-told', options], {
+  const child = spawn('ip', [...words, probe, 'until-told', options], {
     env: { ...process.env, NODE_COMPILE_CACHE: cache },
   });
   child.stderr.pipe(process.stderr);

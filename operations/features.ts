@@ -7,9 +7,11 @@ import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
 import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
+import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createFirewalls, type Firewalls, type FirewallsDeps } from '#operations/firewall/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
@@ -41,6 +43,9 @@ export interface Features {
   hypervisors: Hypervisors;
   idempotency: Idempotency;
   metering: Metering;
+  bandwidth: Bandwidth;
+  firewalls: Firewalls;
+  firewallsDeps: FirewallsDeps;
   networks: Networks;
   notifications: Notifications;
   orders: Orders;
@@ -79,6 +84,22 @@ export function createOperationsDatabase(
   });
 }
 
+const gigabyteBytes = 1_000_000_000;
+
+function bandwidthDepsOf(settings: OperationsSettings, db: BandwidthDeps['db']): BandwidthDeps {
+  return {
+    db,
+    source: settings.bandwidthSource,
+    poolCounts: settings.bandwidthPoolCounts,
+    rules: {
+      baseBytes: settings.bandwidthBaseGb * gigabyteBytes,
+      perServerBytes: settings.bandwidthPerServerGb * gigabyteBytes,
+      tenureYearBytes: settings.bandwidthTenureYearGb * gigabyteBytes,
+      tenureBytesMax: settings.bandwidthTenureMaxGb * gigabyteBytes,
+    },
+  };
+}
+
 export async function createFeatures(
   settings: OperationsSettings,
   database: Database,
@@ -109,6 +130,7 @@ export async function createFeatures(
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const clusters = createClusters({ db, hypervisors });
+  const firewallsDeps: FirewallsDeps = { db, hypervisors, reporter, wake: () => wake() };
   const networksDeps: NetworksDeps = {
     db,
     catalog,
@@ -157,6 +179,9 @@ export async function createFeatures(
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    bandwidth: createBandwidth(bandwidthDepsOf(settings, db)),
+    firewalls: createFirewalls(firewallsDeps),
+    firewallsDeps,
     networks,
     servers: createServers(serversDeps),
     webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),

@@ -8,6 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
+import { createBandwidth } from '#operations/bandwidth/index.ts';
 import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
@@ -17,6 +18,7 @@ import {
   ensurePlan,
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
@@ -51,6 +53,7 @@ export interface WorldOptions {
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
   networksMax?: number;
+  bandwidthSource?: 'hypervisor' | 'telemetry';
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -99,6 +102,18 @@ export async function createWorld(options: WorldOptions = {}) {
     wake: () => jobs?.wake(),
   };
   const networks = createNetworks(networksDeps);
+  const firewallsDeps = { db, hypervisors, reporter, wake: () => jobs?.wake() };
+  const bandwidth = createBandwidth({
+    db,
+    source: options.bandwidthSource ?? 'hypervisor',
+    poolCounts: 'outbound',
+    rules: {
+      baseBytes: 1_000_000_000_000,
+      perServerBytes: 500_000_000_000,
+      tenureYearBytes: 100_000_000_000,
+      tenureBytesMax: 1_000_000_000_000,
+    },
+  });
   const serversDeps = {
     db,
     pool,
@@ -113,7 +128,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const servers = createServers(serversDeps);
   jobs = createJobRunner({
     db,
-    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps), ...firewallJobs(firewallsDeps) },
     clock: systemClock,
     reporter,
   });
@@ -137,6 +152,8 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
+    bandwidth,
+    firewalls: createFirewalls(firewallsDeps),
     networks,
     clusters,
     servers,

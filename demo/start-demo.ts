@@ -139,7 +139,12 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
   const { dataDir, operationsPort } = steps.settings;
   const hypervisor: Record<string, string> = lab
     ? { SVC_OPERATIONS_HYPERVISOR: 'lab', SVC_OPERATIONS_LAB_SOCKET: lab.control_socket }
-    : { SVC_OPERATIONS_HYPERVISOR: 'simulated', SVC_OPERATIONS_SIMULATED_GUESTS: recording.guests };
+    : {
+        SVC_OPERATIONS_HYPERVISOR: 'simulated',
+        SVC_OPERATIONS_SIMULATED_GUESTS: recording.guests,
+        // Simulated guests send nothing that a hypervisor could count; their traffic is in the recording.
+        SVC_BANDWIDTH_SOURCE: 'telemetry',
+      };
   const operations = steps.processes.start({
     name: 'operations',
     args: ['operations', 'serve'],
@@ -148,6 +153,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_DEMO_WORLD: '1',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
+      SVC_WEBHOOK_PRIVATE_TARGETS: '1',
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
       SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
       ...hypervisor,

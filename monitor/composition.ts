@@ -17,6 +17,7 @@ import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
+import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
@@ -34,6 +35,7 @@ export interface Monitor {
   applications: Applications;
   events: Events;
   inbox: Inbox;
+  live: Live;
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
@@ -96,6 +98,15 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     traffic,
     applications,
     events,
+    async onInventory(trx, { siteId, sensorId }, inventory, minute) {
+      await sensors.noteInventory(trx, sensorId, inventory);
+      const sightings = inventory.neighbours.map(({ segment, mac, address }) => ({
+        deviceKey: `${segment}|${mac}`,
+        address,
+        minute,
+      }));
+      await devices.recordSightings(trx, siteId, sightings);
+    },
     onMinute: (trx, siteId, { minute, hosts }) =>
       devices.recordSightings(
         trx,
@@ -103,7 +114,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
         hosts.map(({ deviceKey, address }) => ({ deviceKey, address, minute })),
       ),
   });
-  const retention = createRetention({ ...base, delivery, inbox });
+  const live = createLive({
+    db,
+    historySeconds: config.liveHistorySeconds,
+    historyMax: config.liveHistoryMax,
+  });
+  const retention = createRetention({ ...base, delivery, inbox, live });
   const sessions = createSessions({
     db,
     cookieName: 'svc_monitor',
@@ -125,6 +141,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     applications,
     events,
     inbox,
+    live,
     connection,
     devices,
     inventory,

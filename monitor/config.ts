@@ -61,6 +61,18 @@ export const monitorSettings = {
     true,
     'Whether serve removes expired data every hour; 0 leaves that to "./svc monitor maintain_metrics".',
   ),
+  liveHistorySeconds: integerSetting(
+    'SVC_LIVE_HISTORY_SECONDS',
+    3600,
+    { min: 60, max: 86_400, unit: 's' },
+    'How long live windows are kept; identical on every service.',
+  ),
+  liveHistoryMax: integerSetting(
+    'SVC_LIVE_HISTORY_MAXLEN',
+    20_000,
+    { min: 1, max: 1_000_000 },
+    'Live windows kept for each site, the newest; identical on every service.',
+  ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(
     'SVC_LOG_LEVEL',

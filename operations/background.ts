@@ -2,13 +2,17 @@
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { createReadingLoop, createRollupLoop } from '#operations/bandwidth/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { firewallJobs } from '#operations/firewall/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
+import { createUsageThresholdLoop } from '#operations/metering/index.ts';
 import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
+import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -28,7 +32,11 @@ export function createBackground(
   const workers = Array.from({ length: serverWorkers }, () =>
     createJobRunner({
       ...shared,
-      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+      handlers: {
+        ...serverJobs(features.serversDeps),
+        ...networkJobs(features.networksDeps),
+        ...firewallJobs(features.firewallsDeps),
+      },
     }),
   );
   features.onWork(() => {
@@ -48,7 +56,13 @@ export function createBackground(
     createOrderLoop({ ...features.serversDeps, clock: systemClock }),
     createReconciliationLoop({ ...features.paymentsDeps, ...loop }),
     createPowerObserver({ ...loop, ...features }),
+    settings.bandwidthSource === 'hypervisor'
+      ? createReadingLoop({ ...loop, ...features })
+      : createRollupLoop(loop),
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
+    createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
+    createWebhookUpkeep(loop),
   ];
 }

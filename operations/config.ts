@@ -100,6 +100,42 @@ export const operationsSettings = {
     { min: 0, max: 10_000, unit: 'networks' },
     'Private networks that one account may have.',
   ),
+  bandwidthSource: choiceSetting(
+    'SVC_BANDWIDTH_SOURCE',
+    ['hypervisor', 'telemetry'],
+    'hypervisor',
+    'What says how much a server used: counters of the hypervisors, or the minutes that the monitor delivers.',
+  ),
+  bandwidthPoolCounts: choiceSetting(
+    'SVC_BANDWIDTH_POOL_COUNTS',
+    ['outbound', 'total'],
+    'outbound',
+    'Which bytes count against the bandwidth pool of an account.',
+  ),
+  bandwidthBaseGb: integerSetting(
+    'SVC_BANDWIDTH_BASE_GB',
+    1_000,
+    { min: 0, max: 1_000_000, unit: 'GB' },
+    'Bandwidth pool of every account, each UTC month.',
+  ),
+  bandwidthPerServerGb: integerSetting(
+    'SVC_BANDWIDTH_PER_SERVER_GB',
+    500,
+    { min: 0, max: 1_000_000, unit: 'GB' },
+    'What each server beyond the first adds to the pool in a full month; earned by the hour.',
+  ),
+  bandwidthTenureYearGb: integerSetting(
+    'SVC_BANDWIDTH_TENURE_YEAR_GB',
+    100,
+    { min: 0, max: 1_000_000, unit: 'GB' },
+    'What each full year of an account adds to its pool.',
+  ),
+  bandwidthTenureMaxGb: integerSetting(
+    'SVC_BANDWIDTH_TENURE_MAX_GB',
+    1_000,
+    { min: 0, max: 1_000_000, unit: 'GB' },
+    'Most that the years of an account add to its pool.',
+  ),
   includedPerMonth: integerSetting(
     'API_INCLUDED_REQUESTS_PER_MONTH',
     5_000,
@@ -117,6 +153,11 @@ export const operationsSettings = {
     '1.00',
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
     'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
+  ),
+  webhookPrivateTargets: booleanSetting(
+    'SVC_WEBHOOK_PRIVATE_TARGETS',
+    false,
+    'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
   ),
   allowDocumentationAddresses: booleanSetting(
     'SVC_ALLOW_DOCUMENTATION_ADDRESSES',

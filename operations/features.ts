@@ -7,9 +7,11 @@ import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
 import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
 import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
+import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createFirewalls, type Firewalls, type FirewallsDeps } from '#operations/firewall/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
@@ -23,6 +25,7 @@ import {
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
@@ -40,12 +43,16 @@ export interface Features {
   hypervisors: Hypervisors;
   idempotency: Idempotency;
   metering: Metering;
+  bandwidth: Bandwidth;
+  firewalls: Firewalls;
+  firewallsDeps: FirewallsDeps;
   networks: Networks;
   notifications: Notifications;
   orders: Orders;
   payments: Payments;
   protectTraffic: ProtectTraffic;
   servers: Servers;
+  webhooks: Webhooks;
   /** Of people in portal and console. */
   sessions: Sessions;
   /** What the reconciliation of charges works with. */
@@ -75,6 +82,22 @@ export function createOperationsDatabase(
     migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
     reporter,
   });
+}
+
+const gigabyteBytes = 1_000_000_000;
+
+function bandwidthDepsOf(settings: OperationsSettings, db: BandwidthDeps['db']): BandwidthDeps {
+  return {
+    db,
+    source: settings.bandwidthSource,
+    poolCounts: settings.bandwidthPoolCounts,
+    rules: {
+      baseBytes: settings.bandwidthBaseGb * gigabyteBytes,
+      perServerBytes: settings.bandwidthPerServerGb * gigabyteBytes,
+      tenureYearBytes: settings.bandwidthTenureYearGb * gigabyteBytes,
+      tenureBytesMax: settings.bandwidthTenureMaxGb * gigabyteBytes,
+    },
+  };
 }
 
 export async function createFeatures(
@@ -107,6 +130,7 @@ export async function createFeatures(
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const clusters = createClusters({ db, hypervisors });
+  const firewallsDeps: FirewallsDeps = { db, hypervisors, reporter, wake: () => wake() };
   const networksDeps: NetworksDeps = {
     db,
     catalog,
@@ -155,8 +179,12 @@ export async function createFeatures(
       addresses,
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
+    bandwidth: createBandwidth(bandwidthDepsOf(settings, db)),
+    firewalls: createFirewalls(firewallsDeps),
+    firewallsDeps,
     networks,
     servers: createServers(serversDeps),
+    webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     sessions: createSessions({
       db,
       // Not the monitor's name: on one host, cookies do not tell ports apart.

@@ -3,7 +3,7 @@
  *
  * Commands load their modules when they run, so that asking for help never waits for a database driver.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -58,5 +58,13 @@ export function addCommands(program: Command): void {
     .argument('<server-id>', 'its id', wholeNumber)
     .action(async (id: number) =>
       (await import('./commands/retry-provisioning.ts')).retryProvisioningCommand(id),
+    );
+  program
+    .command('resolve-provisioning')
+    .description('End a failed provisioning: its guest runs now (repaired), or goes (remove).')
+    .argument('<server-id>', 'its id', wholeNumber)
+    .addArgument(new Argument('<resolution>', 'what becomes of it').choices(['repaired', 'remove']))
+    .action(async (id: number, resolution: 'repaired' | 'remove') =>
+      (await import('./commands/retry-provisioning.ts')).resolveProvisioningCommand(id, resolution),
     );
 }

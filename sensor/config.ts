@@ -58,7 +58,7 @@ export const sensorSettings = {
   fanout: integerSetting(
     'SVC_SENSOR_FANOUT',
     1,
-    { min: 1, max: 16 },
+    { min: 1, max: 8 },
     'Threads that share each interface, flow by flow; more than one where one core is not enough.',
   ),
   ringMiB: integerSetting(
@@ -85,6 +85,11 @@ export interface SensorConfig {
   enrolmentToken: string | null;
   node: string;
   spoolBytesMax: number;
+  /** How this program is called, for sentences that tell what to do. */
+  commandName: string;
+  /** Where the service manager listens, and how long it waits for a sign of life; null without one. */
+  notifySocket: string | null;
+  watchdogMs: number | null;
   logFormat: 'text' | 'json';
   logLevel: 'debug' | 'info' | 'warn' | 'error';
 }
@@ -113,6 +118,9 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
     enrolmentToken: values.enrolmentToken,
     node: values.node ?? hostname(),
     spoolBytesMax: values.spoolMiB * 1024 * 1024,
+    commandName: environment.SVC_COMMAND_NAME ?? './svc sensor',
+    notifySocket: environment.NOTIFY_SOCKET || null,
+    watchdogMs: Number(environment.WATCHDOG_USEC) > 0 ? Number(environment.WATCHDOG_USEC) / 1000 : null,
     logFormat: values.logFormat,
     logLevel: values.logLevel,
   };

@@ -77,7 +77,7 @@ function typeName(name: string): string {
 }
 
 function typeOf(schema: Json, depth: number, isRequest: boolean): string {
-  if (typeof schema.$ref === 'string') return typeName(schema.$ref.slice('#/components/schemas/'.length));
+  if (typeof schema.$ref === 'string') return typeName(nameOf(schema.$ref));
   const choices = (schema.anyOf ?? schema.oneOf) as Json[] | undefined;
   if (choices) return [...new Set(choices.map((one) => typeOf(one, depth, isRequest)))].join(' | ');
   if (schema.enum) return (schema.enum as unknown[]).map(literal).join(' | ');
@@ -180,6 +180,14 @@ function writeMethod(path: string, method: string, operation: Operation, documen
   const answer = answerType(operation);
   const shown = `  /** ${operation.summary}. ${operation.description} */`;
   const request = `{ ${call.join(', ')} }`;
+  const dry = dryRun(operation, document);
+  if (dry !== null) {
+    const signature = (kind: string, result: string) =>
+      `  ${id}(body: ${body} & { ${kind} }, options?: ${options}): Promise<${result}>;\n`;
+    const overloads =
+      signature('dry_run?: false | undefined', dry.real) + signature('dry_run: true', dry.forecast);
+    return `${shown}\n${overloads}  ${id}(${parameters.join(', ')}): Promise<${answer}> {\n    return this.call<${answer}>(${request});\n  }\n`;
+  }
   return list === null
     ? `${shown}\n  ${id}(${parameters.join(', ')}): Promise<${answer}> {\n    return this.call<${answer}>(${request});\n  }\n`
     : `${shown}\n  ${id}(${parameters.join(', ')}): List<${answer}, ${list.item}> {\n    return new List(this, ${request}, ${literal(list.name)});\n  }\n`;
@@ -189,7 +197,7 @@ function writeMethod(path: string, method: string, operation: Operation, documen
 function bodyType(operation: Operation, document: Document): string | null {
   const schema = operation.requestBody?.content['application/json']?.schema;
   if (schema === undefined) return null;
-  const name = typeof schema.$ref === 'string' ? schema.$ref.slice('#/components/schemas/'.length) : null;
+  const name = typeof schema.$ref === 'string' ? nameOf(schema.$ref) : null;
   const whole = name === null ? schema : document.components.schemas[name]!;
   const members = Object.keys((whole.properties ?? {}) as object).filter((member) => member !== 'tenant');
   return members.length === 0 ? null : name === null ? typeOf(schema, 1, true) : typeName(name);
@@ -205,17 +213,31 @@ function answerType(operation: Operation): string {
   return [...new Set(types)].join(' | ');
 }
 
+/** Answers of a call that can also only say what it would do: 200 is the forecast, 201 the real thing. */
+function dryRun(operation: Operation, document: Document): { real: string; forecast: string } | null {
+  const schema = operation.requestBody?.content['application/json']?.schema;
+  const whole = typeof schema?.$ref === 'string' ? document.components.schemas[nameOf(schema.$ref)]! : schema;
+  const type = (status: string) => {
+    const found = operation.responses[status]?.content?.['application/json']?.schema;
+    return found === undefined ? null : typeOf(found, 1, false);
+  };
+  const [real, forecast] = [type('201'), type('200')];
+  const takesIt = 'dry_run' in ((whole?.properties ?? {}) as object);
+  return takesIt && real !== null && forecast !== null ? { real, forecast } : null;
+}
+
 /** The member with the items of a list that goes on over pages. */
 function listOf(operation: Operation, document: Document): { name: string; item: string } | null {
   const schema = operation.responses[200]?.content?.['application/json']?.schema;
   if (typeof schema?.$ref !== 'string') return null;
-  const whole = document.components.schemas[schema.$ref.slice('#/components/schemas/'.length)]!;
+  const whole = document.components.schemas[nameOf(schema.$ref)]!;
   const properties = (whole.properties ?? {}) as Record<string, Json>;
   if (properties.pagination === undefined) return null;
   const [name, items] = Object.entries(properties).find(([, property]) => property.type === 'array')!;
   return { name, item: typeOf((items.items ?? {}) as Json, 1, false) };
 }
 
+const nameOf = (reference: string) => reference.slice('#/components/schemas/'.length);
 const idOf = (operation: Operation) =>
   operation.operationId.replace(/^v2(.)/, (_, first: string) => first.toLowerCase());
 const queryName = (operation: Operation) => `${operation.operationId.replace(/^v2/, '')}Query`;

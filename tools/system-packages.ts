@@ -19,6 +19,7 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'openssl', file: '/usr/bin/openssl', use: 'certificates of the lab' },
   { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
+  { name: 'systemd', file: '/usr/bin/systemd-analyze', use: "checks of the packaged service's unit" },
   { name: 'chromium', file: '/usr/bin/chromium', use: 'pages in a real browser' },
 ];
 

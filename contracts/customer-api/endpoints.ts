@@ -3,6 +3,8 @@
  * of it, so what is documented, validated and served can't differ.
  */
 
+import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
+import { firewallEndpoints } from './firewall-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
@@ -13,6 +15,8 @@ export const endpoints = [
   ...tenantEndpoints,
   ...serverEndpoints,
   ...networkEndpoints,
+  ...bandwidthEndpoints,
+  ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,
 ] as const;

@@ -10,4 +10,4 @@ export { type ErrorKind, errorKinds } from './errors.ts';
 export { buildOpenApi, listEndpoints } from './openapi.ts';
 export { resourceOf } from './resources.ts';
 export * as schemas from './schemas.ts';
-export { type WebhookEventType, webhookEvents } from './webhook-events.ts';
+export { testEvent, type WebhookEventType, webhookEvents } from './webhook-events.ts';

@@ -132,6 +132,8 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
     schema: { type: 'string' },
   },
 };
+/** Errors that a repetition under an `Idempotency-Key` may hear again. */
+const replayable = ['402', '404', '409', '503'];
 const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota-Used'];
 const rateHeaders = ['RateLimit', 'RateLimit-Policy'];
 
@@ -155,7 +157,14 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
   const selection = version === 'v2' && endpoint.selectsTenant ? ['not_found', 'tenant_conflict'] : [];
   const names = new Set([...endpoint.errors, ...selection, ...commonErrors]);
   for (const [status, kinds] of groupByStatus(kindsOf([...names]))) {
-    responses[status] = describeError(status, kinds, version, schemas);
+    const described = describeError(status, kinds, version, schemas);
+    const mayReplay = endpoint.headers?.includes('Idempotency-Key') && replayable.includes(status);
+    responses[status] = mayReplay
+      ? {
+          ...described,
+          headers: { ...(described.headers as Json), ...referHeaders(['Idempotent-Replayed']) },
+        }
+      : described;
   }
   return {
     operationId: `${version}${endpoint.id[0]!.toUpperCase()}${endpoint.id.slice(1)}`,

@@ -55,6 +55,14 @@ export const TelemetryReceipt = Type.Object({
 });
 export type TelemetryReceipt = Static<typeof TelemetryReceipt>;
 
+/** The answer to live windows. They are not kept for long, so there is no receipt to wait for. */
+export const LiveReceipt = Type.Object({
+  stored: Type.Integer({ description: 'Windows that are new.' }),
+  duplicates: Type.Integer(),
+  too_old: Type.Integer({ description: 'Windows that lie outside the kept history.' }),
+});
+export type LiveReceipt = Static<typeof LiveReceipt>;
+
 /** 400, 413 and 422 carry this and mean: never send it again. */
 export const SensorApiError = Type.Object({
   error: Type.Object({ code: Type.String(), message: Type.String() }),

@@ -3,10 +3,16 @@
  */
 import type { TelemetryTotals } from './telemetry.ts';
 
+/** Version of this contract; a plan announces it as `live_version` (NET-9.1). */
+export const liveContractVersion = 1;
 /** Windows begin at multiples of this, in UTC. */
 export const liveWindowMs = 10_000;
 /** Host rows of one window of one capture (NET-8: sensor allowance). */
 export const liveHostsMax = 1000;
+/** Windows of one upload. */
+export const liveWindowsMax = 256;
+/** Bytes of a live upload before compression. */
+export const liveBytesMax = 8 * 1024 * 1024;
 
 export interface LiveUpload {
   /** UUID of the sensor's run. */

@@ -69,6 +69,26 @@ const upload: TelemetryUpload = {
   sensorVersion: '0.1.0',
   minutes: [wholeMinute, { ...wholeMinute, capture: 'br0', role: 'bridge', usage: [], hosts: [] }],
   gaps: [{ fromMinute: minute - 600, toMinute: minute - 60, capture: '', reason: 'sensor_down' }],
+  inventory: {
+    observedAtMs: minute * 1000 + 5,
+    interfaces: [
+      {
+        name: 'br0.77',
+        index: 5,
+        mac: '52:54:00:00:00:01',
+        kind: 'vlan',
+        isUp: true,
+        mtu: 1500,
+        master: '',
+        parent: 'br0',
+        vlan: 77,
+        addresses: ['192.0.2.1/24', '2001:db8::1/64'],
+      },
+    ],
+    neighbours: [{ segment: 'br0.77', mac: '52:54:00:00:00:02', address: '', isRouter: true }],
+    interfacesLeftOut: 0,
+    neighboursLeftOut: 3,
+  },
 };
 
 test('an upload comes back from the wire as it was sent, compressed or not', () => {

@@ -118,10 +118,14 @@ export function compressUpload(bytes: Uint8Array, encoding: UploadEncoding = 'zs
 /**
  * The protobuf bytes out of a request body. `encoding` is the value of `Content-Encoding`: zstd, gzip, identity or
  * none. Throws `telemetry.encoding_unsupported`, `telemetry.malformed`, or `telemetry.too_large` when more than
- * `uploadBytesMax` would come out.
+ * `bytesMax` would come out.
  */
-export function decompressUpload(body: Uint8Array, encoding: string | undefined): Uint8Array {
-  const limit = { maxOutputLength: uploadBytesMax };
+export function decompressUpload(
+  body: Uint8Array,
+  encoding: string | undefined,
+  bytesMax: number = uploadBytesMax,
+): Uint8Array {
+  const limit = { maxOutputLength: bytesMax };
   try {
     switch (encoding?.trim().toLowerCase() ?? 'identity') {
       case 'zstd':
@@ -139,17 +143,17 @@ export function decompressUpload(body: Uint8Array, encoding: string | undefined)
     }
   } catch (error) {
     if (error instanceof CodedError) throw error;
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
     throw malformed(`the body can't be decompressed: ${describeError(error)}`);
   }
-  if (body.byteLength > uploadBytesMax) throw tooLarge();
+  if (body.byteLength > bytesMax) throw tooLarge(bytesMax);
   return body;
 }
 
-function tooLarge(): CodedError {
+function tooLarge(bytesMax: number): CodedError {
   return new CodedError(
     'telemetry.too_large',
-    `An upload must not hold more than ${uploadBytesMax} bytes before compression.`,
+    `An upload must not hold more than ${bytesMax} bytes before compression.`,
   );
 }
 

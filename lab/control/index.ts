@@ -41,6 +41,26 @@ const NetworkBody = Type.Object(
   },
   { additionalProperties: false },
 );
+const Verdict = Type.Union([Type.Literal('accept'), Type.Literal('drop')]);
+const FirewallBody = Type.Object(
+  {
+    inbound_policy: Verdict,
+    outbound_policy: Verdict,
+    rules: Type.Array(
+      Type.Object(
+        {
+          direction: Type.Union([Type.Literal('inbound'), Type.Literal('outbound')]),
+          action: Verdict,
+          protocol: Type.Union(['any', 'tcp', 'udp', 'icmp'].map((name) => Type.Literal(name as 'any'))),
+          ports: Type.Union([Type.String(), Type.Null()]),
+          peers: Type.Array(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
 const GuestBody = Type.Object(
   {
     mac: Type.Optional(Type.String()),
@@ -125,7 +145,7 @@ async function answerCall(
       setImmediate(deps.stopRequested);
       return { status: 202, body: {} };
     case 'GET /guests':
-      return { status: 200, body: { guests: guests.list().map(toWire) } };
+      return { status: 200, body: { guests: await listGuests(guests) } };
     case 'GET /guests/{name}':
       return { status: 200, body: toWire(guests.get(name)) };
     case 'PUT /guests/{name}': {
@@ -149,7 +169,7 @@ async function answerCall(
   }
 }
 
-/** The calls about private networks. */
+/** The calls about private networks and firewalls. */
 async function answerNetworkCall(
   guests: Guests,
   call: string,
@@ -163,6 +183,18 @@ async function answerNetworkCall(
       return { status: 200, body: toWire(guests.get(name)) };
     case 'DELETE /guests/{name}/networks/{id}':
       await guests.detachCard(name, network, checkBody(DetachBody, body).mac);
+      return { status: 204, body: undefined };
+    case 'PUT /guests/{name}/firewall': {
+      const plan = checkBody(FirewallBody, body);
+      await guests.setFirewall(name, {
+        inboundPolicy: plan.inbound_policy,
+        outboundPolicy: plan.outbound_policy,
+        rules: plan.rules,
+      });
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'DELETE /guests/{name}/firewall':
+      await guests.setFirewall(name, null);
       return { status: 204, body: undefined };
     case 'PUT /networks/{id}': {
       const { members } = checkBody(NetworkBody, body);
@@ -216,6 +248,16 @@ function readGuestBody(name: string, body: unknown): GuestInput {
     cards: (cards ?? []).map((entry) => toCard(entry.network, entry)),
     ...(power === undefined ? {} : { power }),
   };
+}
+
+/** All guests, each with what its public link has carried. */
+async function listGuests(guests: Guests): Promise<object[]> {
+  const counters = await guests.readCounters();
+  return guests.list().map((guest) => {
+    const count = guest.interface === null ? undefined : counters.get(guest.interface);
+    const shown = count && { received_bytes: count.receivedBytes, sent_bytes: count.sentBytes };
+    return { ...toWire(guest), counters: shown ?? null };
+  });
 }
 
 function toCard(network: number, body: Static<typeof CardBody>): PrivateCard {

@@ -8,7 +8,7 @@ import { type DeviceSighting, openConflicts, upsertClaims, upsertDevices } from 
 export interface HostSighting {
   /** `segment|MAC`; blank when unknown or contradictory. */
   deviceKey: string;
-  /** Canonical text. */
+  /** Canonical text; blank where a device was seen without one. */
   address: string;
   /** Start of the minute, seconds since 1970. */
   minute: number;
@@ -42,7 +42,8 @@ export async function recordSightings(
     if (!parsed) continue;
     const key = `${parsed.segment}|${parsed.mac}`;
     widen<DeviceSighting>(devices, key, minute, (span) => ({ ...parsed, manufacturer: null, ...span }));
-    widen<ClaimSpan>(claims, `${key}|${address}`, minute, (span) => ({ key, address, ...span }));
+    if (address !== '')
+      widen<ClaimSpan>(claims, `${key}|${address}`, minute, (span) => ({ key, address, ...span }));
   }
   if (devices.size === 0) return;
   for (const device of devices.values()) device.manufacturer = await findManufacturer(device.mac);

@@ -44,5 +44,10 @@ async function addFacts(
   const captures = await deps.traffic.addMinutes(trx, { siteId, sensorId }, upload.minutes);
   await deps.applications.addMinutes(trx, siteId, captures, upload.minutes, nowMs);
   await deps.traffic.addGaps(trx, { siteId, sensorId }, upload.gaps);
+  const { inventory } = upload;
+  if (inventory && deps.onInventory && upload.minutes.length > 0) {
+    const newest = Math.max(...upload.minutes.map((minute) => minute.minute));
+    await deps.onInventory(trx, { siteId, sensorId }, inventory, newest);
+  }
   if (deps.onMinute) for (const minute of upload.minutes) await deps.onMinute(trx, siteId, minute);
 }

@@ -11,7 +11,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
+import type { HostInventory, TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
@@ -24,6 +24,14 @@ import { createInboxWorker } from './worker.ts';
 /** Called for each capture minute of an upload inside its transaction; what it writes is part of applying it. */
 export type OnMinute = (trx: Queryable, siteId: number, minute: TelemetryMinute) => Promise<void>;
 
+/** Called for the inventory of an upload inside its transaction; `minute` is the upload's newest. */
+export type OnInventory = (
+  trx: Queryable,
+  origin: { siteId: number; sensorId: number },
+  inventory: HostInventory,
+  minute: number,
+) => Promise<void>;
+
 export interface InboxDeps {
   db: () => Queryable;
   sensors: Pick<Sensors, 'noteContact'>;
@@ -33,6 +41,7 @@ export interface InboxDeps {
   clock: Clock;
   reporter: Reporter;
   onMinute?: OnMinute;
+  onInventory?: OnInventory;
   /** How long a worker's lease outlives it. */
   leaseSeconds?: number;
   /** Pause after a failed attempt, doubled each time. */

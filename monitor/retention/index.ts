@@ -8,6 +8,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Live } from '#monitor/live/index.ts';
 import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keptTables } from './kept.ts';
@@ -26,6 +27,7 @@ export interface RetentionDeps {
   db: () => Queryable;
   delivery: Pick<Delivery, 'forgetCursors'>;
   inbox: Pick<Inbox, 'prune'>;
+  live: Pick<Live, 'prune'>;
   clock: Clock;
   reporter: Reporter;
 }
@@ -67,6 +69,7 @@ export function createRetention(deps: RetentionDeps): Retention {
       const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
       count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
       count('inbox_uploads', await deps.inbox.prune());
+      count('live_windows', await deps.live.prune());
       lastCounts = counts;
       if (Object.keys(counts).length > 0) deps.reporter.info('expired data removed', counts);
     },

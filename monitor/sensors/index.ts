@@ -6,14 +6,17 @@
  * in never delay them (NET-5.3); contact is noted by uploads alone.
  */
 import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { authenticateSensor } from './authenticate-sensor.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
+import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
 
 export type { EnrolmentToken } from './enrol-sensor.ts';
+export type { HostInterfaces } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
 
 export interface SensorsDeps {
@@ -33,6 +36,10 @@ export interface Sensors {
   readPlan(siteId: number): Promise<SensorPlan>;
   /** Notes what a sensor said; give the transaction that stores it. */
   noteContact(trx: Queryable, contact: store.Contact): Promise<void>;
+  /** Keeps what a sensor told of its host's network; an older one never takes the place of a newer. */
+  noteInventory(trx: Queryable, sensorId: number, inventory: HostInventory): Promise<void>;
+  /** The newest interfaces of a site's hosts. */
+  listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
   list(siteId: number): Promise<store.SensorState[]>;
   /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
@@ -47,6 +54,8 @@ export function createSensors(deps: SensorsDeps): Sensors {
     authenticate: (token) => authenticateSensor(db(), token),
     readPlan: (siteId) => readPlan(deps, siteId),
     noteContact: (trx, contact) => store.upsertContact(trx, contact),
+    noteInventory: (trx, sensorId, inventory) => inventories.upsertInventory(trx, sensorId, inventory),
+    listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     async revoke(actor, siteId, sensorId) {
       requireOperator(actor);

@@ -17,6 +17,7 @@ export async function readPlan(deps: SensorsDeps, siteId: number): Promise<Senso
     plan_version: 1,
     application_usage_version: 1,
     application_protocol_version: 1,
+    live_version: 1,
     local_cidrs: localCidrs,
     // Sorted, so that an unchanged plan keeps its ETag.
     protected_targets: [...new Set(targets)].sort().slice(0, targetsMax),

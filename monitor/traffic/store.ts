@@ -68,23 +68,24 @@ export async function addCaptureMinutes(
   const total = (read: (minute: TelemetryMinute) => number) => minutes.map(read);
   await sql`
     insert into capture_minutes (site_id, minute, capture_id, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets,
-      parser_dropped, kernel_dropped, detail_truncated)
+      parser_dropped, kernel_dropped, detail_truncated, merged_frames)
     select ${siteId}::bigint, to_timestamp(minute), capture_id, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets,
-      parser_dropped, kernel_dropped, detail_truncated
+      parser_dropped, kernel_dropped, detail_truncated, merged_frames
     from unnest(${total((m) => m.minute)}::float8[], ${total(captureOf)}::bigint[], ${total((m) => m.observedMs)}::int[],
       ${total((m) => m.totals.packets)}::bigint[], ${total((m) => m.totals.ipPackets)}::bigint[],
       ${total((m) => m.totals.ipBytes)}::bigint[], ${total((m) => m.totals.nonIpPackets)}::bigint[],
       ${total((m) => m.totals.parserDropped)}::bigint[], ${total((m) => m.totals.kernelDropped)}::bigint[],
-      ${total((m) => m.totals.detailTruncated)}::bigint[])
+      ${total((m) => m.totals.detailTruncated)}::bigint[], ${total((m) => m.totals.mergedFrames ?? 0)}::bigint[])
       as given (minute, capture_id, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets, parser_dropped,
-        kernel_dropped, detail_truncated)
+        kernel_dropped, detail_truncated, merged_frames)
     on conflict (site_id, minute, capture_id) do update set
       observed_ms = least(capture_minutes.observed_ms + excluded.observed_ms, 60000),
       packets = ${sum('capture_minutes', 'packets')}, ip_packets = ${sum('capture_minutes', 'ip_packets')},
       ip_bytes = ${sum('capture_minutes', 'ip_bytes')}, non_ip_packets = ${sum('capture_minutes', 'non_ip_packets')},
       parser_dropped = ${sum('capture_minutes', 'parser_dropped')},
       kernel_dropped = ${sum('capture_minutes', 'kernel_dropped')},
-      detail_truncated = ${sum('capture_minutes', 'detail_truncated')}`.execute(trx);
+      detail_truncated = ${sum('capture_minutes', 'detail_truncated')},
+      merged_frames = ${sum('capture_minutes', 'merged_frames')}`.execute(trx);
 }
 
 /**
@@ -182,8 +183,11 @@ interface AddressRange {
 export async function findSightings(db: Queryable, range: AddressRange): Promise<Sighting[]> {
   const { rows } = await sql<Sighting>`
     select ${seconds('minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
-      packets, observed_ms as "observedMs", coverage
-    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
+      case when exists (select 1 from capture_minutes merged where merged.site_id = ${range.siteId}
+          and merged.minute = strongest.minute and merged.capture_id = strongest.capture_id and merged.merged_frames > 0)
+        then null else packets end as packets,
+      observed_ms as "observedMs", coverage
+    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute})) strongest
     where address = ${range.address}::inet
     order by minute`.execute(db);
   return rows;

@@ -10,7 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor, CustomerActor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createLookup } from './batch-lookup.ts';
-import { type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
+import { activeKeysMax, type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
 import { revokeKey, revokeKeysNamed } from './revoke-key.ts';
 import * as store from './store.ts';
 import { type Principal, verifyKey } from './verify-key.ts';
@@ -31,6 +31,8 @@ export interface ApiKeys {
   issueKey(actor: Actor, input: IssueKeyInput): Promise<IssueKeyResult>;
   /** The person's own keys and those of the organizations they own, active ones first, then newest. Never a token. */
   listKeys(actor: CustomerActor): Promise<store.KeySummary[]>;
+  /** How many of a person's keys act now, and how many may. */
+  countActive(personId: number): Promise<{ max: number; used: number }>;
   /** False when the actor has no such active key. */
   revokeKey(actor: Actor, keyId: string): Promise<boolean>;
   /** Revokes a person's keys of this name; returns how many. The program only. */
@@ -61,6 +63,10 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
     },
     issueKey: (actor, input) => issueKey(deps.db(), actor, input),
     listKeys: (actor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
+    countActive: async (personId) => ({
+      max: activeKeysMax,
+      used: await store.countActive(deps.db(), personId),
+    }),
     revokeKey: (actor, keyId) => revokeKey(deps.db(), actor, keyId),
     revokeKeysNamed: (actor, personId, name) => revokeKeysNamed(deps.db(), actor, personId, name),
   };

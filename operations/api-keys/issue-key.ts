@@ -22,7 +22,8 @@ export interface IssueKeyResult {
   token: string;
 }
 
-const activeKeysMax = 25;
+/** Of one person. */
+export const activeKeysMax = 25;
 
 /**
  * Mints a key. Only the organization's owner, for themselves, or the program may (API-2.1.e); at most 25 active keys

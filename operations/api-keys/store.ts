@@ -99,6 +99,16 @@ export async function noteUse(db: Queryable, keyId: string): Promise<void> {
   );
 }
 
+/** How many active keys a person has. */
+export async function countActive(db: Queryable, personId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from api_keys
+    where person_id = ${personId} and revoked_at is null and (expires_at is null or expires_at > svc_now())`.execute(
+    db,
+  );
+  return rows[0]!.count;
+}
+
 /** The person's active keys, with the person locked until the transaction ends. */
 export async function lockActiveKeys(tx: Queryable, personId: number): Promise<number> {
   await sql`select 1 from people where id = ${personId} for update`.execute(tx);

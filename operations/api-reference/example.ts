@@ -7,6 +7,14 @@ import { type Json, resolveSchema } from './document.ts';
 /** What members of these names usually hold; used where the schema lets them. */
 const values: Readonly<Record<string, readonly unknown[]>> = {
   id: [48_211],
+  'plan.id': [3],
+  'image.id': [14],
+  'location.id': [1],
+  'image.slug': ['debian-13'],
+  'location.slug': ['fra'],
+  'plan.name': ['KVM 1'],
+  'image.name': ['Debian 13'],
+  'location.name': ['Frankfurt'],
   server_id: [48_211],
   server_ids: [[48_211]],
   tenant_id: [12],
@@ -28,6 +36,8 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   location: ['fra'],
   country: ['DE'],
   family: ['debian', 4],
+  locked: [false],
+  retryable: [true],
   status: ['running', 'active', 'success'],
   provisioning_state: ['ready'],
   power_state: ['running'],
@@ -155,7 +165,10 @@ function buildObject(schema: Json, name: string, schemas: Schemas, side: 'answer
   return Object.fromEntries(
     properties
       .filter(([member]) => isShown(member))
-      .map(([member, property]) => [member, build(property, member, schemas, side)]),
+      .map(([member, property]) => [
+        member,
+        build(property, `${name}.${member}` in values ? `${name}.${member}` : member, schemas, side),
+      ]),
   );
 }
 
@@ -163,6 +176,7 @@ function buildObject(schema: Json, name: string, schemas: Schemas, side: 'answer
 function fits(value: unknown, schema: Json): boolean {
   if (schema.enum) return (schema.enum as unknown[]).includes(value);
   if (schema.type === 'array') return Array.isArray(value);
+  if (schema.type === 'boolean') return typeof value === 'boolean';
   if (schema.type === 'integer' || schema.type === 'number') return typeof value === 'number';
   if (schema.type !== 'string' || typeof value !== 'string' || schema.format !== undefined) return false;
   return (

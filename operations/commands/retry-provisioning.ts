@@ -8,3 +8,15 @@ export async function retryProvisioningCommand(serverId: number): Promise<void> 
     process.stdout.write(`server ${serverId} is queued again\n`);
   });
 }
+
+/** Ends a failed provisioning; a removal is carried out by whichever `serve` runs. */
+export async function resolveProvisioningCommand(
+  serverId: number,
+  resolution: 'repaired' | 'remove',
+): Promise<void> {
+  await withFeatures(async ({ servers }) => {
+    await servers.resolveProvisioning(systemActor, serverId, resolution);
+    const said = resolution === 'repaired' ? 'is ready' : 'is being removed';
+    process.stdout.write(`server ${serverId} ${said}\n`);
+  });
+}

@@ -10,7 +10,11 @@ import type { NewEvent } from './event.ts';
 import * as store from './store.ts';
 
 export type { NewEvent, StoredEvent } from './event.ts';
-export { takeUndispatched } from './store.ts';
+export {
+  deleteOlderThan as deleteEventsOlderThan,
+  insertOwnEvent as recordTestEvent,
+  takeUndispatched,
+} from './store.ts';
 
 /** Records an event. `tx` must be the transaction of the change. */
 export function emit(tx: Queryable, event: NewEvent): Promise<void> {

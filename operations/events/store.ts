@@ -53,3 +53,22 @@ export async function takeUndispatched(tx: Queryable, limit: number): Promise<St
     returning ${columns}`.execute(tx);
   return rows.sort((a, b) => a.id - b.id);
 }
+
+/** An event for one endpoint alone, which nobody else is told. */
+export async function insertOwnEvent(
+  tx: Queryable,
+  event: { type: string; organizationId: number; tenantId: number | null; data: object },
+): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into events (type, organization_id, tenant_id, data, dispatched_at)
+    values (${event.type}, ${event.organizationId}, ${event.tenantId}, ${JSON.stringify(event.data)}::jsonb, svc_now())
+    returning id`.execute(tx);
+  return rows[0]!.id;
+}
+
+/** Forgets dispatched events, their deliveries and attempts; a few thousand at a time, so that no lock is held long. */
+export async function deleteOlderThan(db: Queryable, days: number): Promise<void> {
+  await sql`delete from events where id in (select id from events
+    where occurred_at < svc_now() - make_interval(days => ${days}) and dispatched_at is not null
+    order by occurred_at limit 5000)`.execute(db);
+}

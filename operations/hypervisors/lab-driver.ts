@@ -23,6 +23,10 @@ interface LabWorld {
 interface LabGuest {
   name: string;
   power: 'on' | 'off';
+  /** Null for a guest without a link on the public bridge. */
+  interface: string | null;
+  /** Null while it is off. */
+  counters: { received_bytes: number; sent_bytes: number } | null;
 }
 
 const answerBytesMax = 1024 * 1024;
@@ -37,6 +41,45 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
   return {
     driver: 'lab',
     segmentReach: 'site',
+    filtersTraffic: true,
+    implicitRules: [
+      {
+        direction: 'inbound',
+        action: 'accept',
+        protocol: 'any',
+        description:
+          'Platform: answers to connections that the server has opened, and ICMP errors about them',
+      },
+      {
+        direction: 'outbound',
+        action: 'accept',
+        protocol: 'any',
+        description: 'Platform: answers to connections that others have opened',
+      },
+      {
+        direction: 'outbound',
+        action: 'drop',
+        protocol: 'any',
+        description:
+          'Platform: on private networks, what carries another MAC or address than the server’s own',
+      },
+    ],
+    async applyFirewall(guest, plan) {
+      const path = `${guestPath(guest)}/firewall`;
+      if (plan === null) await call('DELETE', path);
+      else
+        await call('PUT', path, {
+          inbound_policy: plan.inboundPolicy,
+          outbound_policy: plan.outboundPolicy,
+          rules: plan.rules.map(({ direction, action, protocol, ports, peers }) => ({
+            direction,
+            action,
+            protocol,
+            ports,
+            peers,
+          })),
+        });
+    },
     preparedGuests: [],
     async describeSite(): Promise<HypervisorSite> {
       const world = (await call('GET', '/world')) as LabWorld;
@@ -86,7 +129,21 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
     },
     async observeGuests() {
       const { guests } = (await call('GET', '/guests')) as { guests: LabGuest[] };
-      return guests.map((guest) => ({ name: guest.name, power: guest.power, interfaces: [] }));
+      return guests.map(({ name, power, interface: device, counters }) => ({
+        name,
+        power,
+        interfaces:
+          device === null || counters === null
+            ? []
+            : [
+                {
+                  device,
+                  isPublic: true,
+                  receivedBytes: counters.received_bytes,
+                  sentBytes: counters.sent_bytes,
+                },
+              ],
+      }));
     },
     async ensureGone(name) {
       await call('DELETE', guestPath(name));

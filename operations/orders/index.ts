@@ -5,11 +5,17 @@
  * queued. Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing,
  * also when it succeeds later; a paid order is queued even if the process that was paid has died.
  */
-import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { forecastOrder, type OrderForecast } from './forecast-order.ts';
-import { type NewOrder, type PlacedOrder, placeOrder, type QueueServer } from './place-order.ts';
+import {
+  type DeployBudget,
+  type NewOrder,
+  type PlacedOrder,
+  placeOrder,
+  type QueueServer,
+} from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
 
@@ -31,6 +37,8 @@ export interface Orders {
   placeOrder(order: NewOrder): Promise<PlacedOrder>;
   /** What the order would come to, by the same rules; nothing is left of it. Throws what `queue` throws. */
   forecastOrder(order: NewOrder): Promise<OrderForecast>;
+  /** How many deploys of the last hour the account has used. Throws `accounts.forbidden`. */
+  deploysOf(actor: Actor, tenantId: number): Promise<DeployBudget>;
   /** What has come of an order. */
   findOutcome(orderId: number): Promise<store.OrderOutcome | null>;
   /** Carries out what dead processes left behind; returns how many servers were queued. */
@@ -45,6 +53,11 @@ export function createOrders(deps: OrdersDeps): Orders {
   return {
     placeOrder: (order) => placeOrder(deps, order),
     forecastOrder: (order) => forecastOrder(deps, order),
+    async deploysOf(actor, tenantId) {
+      if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
+      const { used, resetSeconds } = await store.countRecentOrders(deps.db(), tenantId);
+      return { limit: deps.deploysPerHour, used, resetSeconds };
+    },
     findOutcome: (orderId) => store.findOutcome(deps.db(), orderId),
     completeOrders: (queue) => completeOrders(deps, queue),
     findRootPassword: (orderId) => store.findRootPassword(deps.db(), orderId),

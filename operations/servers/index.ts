@@ -25,7 +25,12 @@ import {
 } from './create-server.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
 import { findOrdered } from './find-ordered.ts';
-import { retryProvisioning } from './retry-provisioning.ts';
+import {
+  findFailureDetail,
+  type Resolution,
+  resolveProvisioning,
+  retryProvisioning,
+} from './resolve-provisioning.ts';
 import { type Server, type ServerAction, statusOf } from './server.ts';
 import * as store from './store.ts';
 
@@ -37,7 +42,7 @@ export type { DescribeServerInput } from './describe-server.ts';
 export { serverJobs } from './jobs.ts';
 export { parseLabelSelector } from './label-selector.ts';
 export type { ListOrder, ServerFilter } from './list-store.ts';
-export { createPowerObserver } from './observe-power.ts';
+export { createPowerObserver, observePower } from './observe-power.ts';
 export {
   type PowerCommand,
   type Server,
@@ -130,7 +135,12 @@ export interface Servers {
     serverId: number,
     limit: number,
   ): Promise<ServerAction[]>;
+  /** Operators only; throws `servers.not_failed`. */
   retryProvisioning(actor: Actor, serverId: number): Promise<void>;
+  /** Operators only; throws `servers.not_failed`, `servers.not_running`. */
+  resolveProvisioning(actor: Actor, serverId: number, resolution: Resolution): Promise<ServerAction>;
+  /** What the hypervisor said about a failed provisioning. Staff only. */
+  findFailureDetail(actor: Actor, serverId: number): Promise<string | null>;
   /** Those of the ids whose servers exist now, for whoever filters by them. */
   listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
   /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
@@ -167,6 +177,9 @@ export function createServers(deps: ServersDeps): Servers {
       return store.listActions(deps.db(), serverId, limit);
     },
     retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
+    resolveProvisioning: (actor, serverId, resolution) =>
+      resolveProvisioning(deps, actor, serverId, resolution),
+    findFailureDetail: (actor, serverId) => findFailureDetail(deps, actor, serverId),
     listLiveIds: (serverIds) => store.listLiveIds(deps.db(), serverIds),
     listInventory: (query) => listInventory(deps, query),
   };

@@ -1,7 +1,7 @@
 import type { LabelTerm } from './list-store.ts';
 
 const key = '[A-Za-z0-9._/-]{1,63}';
-const comparison = new RegExp(`^(${key})(=|==|!=)([^,]{0,255})$`);
+const comparison = new RegExp(`^(${key})(==|!=|=)([^,]{0,255})$`);
 const existence = new RegExp(`^(!?)(${key})$`);
 
 /**

@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { serverJobs } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
 const order = { plan: 'small', image: 'debian-12' };
 
@@ -108,6 +110,87 @@ test('API-2.3.c: provisioning that keeps failing ends in failed and waits for an
   await world.servers.retryProvisioning(systemActor, serverId);
   await world.jobs.drain();
   assert.equal((await world.servers.findServer(systemActor, null, serverId))?.provisioningState, 'ready');
+});
+
+test('API-3.4: an operator resolves what failed: repaired only when its guest runs, removed with all that it held', async () => {
+  await using world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async ensureGuest() {
+        throw new CodedError('hypervisor.refused', 'node-7 has no image of this name');
+      },
+    }),
+  });
+  const { tenant, owner } = await world.createCustomer('Resolved');
+  const fail = async () => {
+    const { serverId } = await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order });
+    await world.jobs.drain();
+    return serverId;
+  };
+  const stateOf = async (id: number) =>
+    (await world.servers.findServer(systemActor, null, id))?.provisioningState;
+  const [repaired, removed] = [await fail(), await fail()];
+  assert.equal(await stateOf(repaired), 'failed');
+  assert.match(
+    (await world.servers.findFailureDetail(systemActor, repaired)) ?? '',
+    /node-7 has no image/,
+    'operators read what the hypervisor said',
+  );
+  const customer = (await world.accounts.customerActorOf(owner.id))!;
+  await assert.rejects(world.servers.resolveProvisioning(customer, repaired, 'remove'), /operator/);
+  await assert.rejects(world.servers.destroyServer(customer, tenant.id, removed), /operator/);
+  await assert.rejects(
+    world.servers.resolveProvisioning(systemActor, repaired, 'repaired'),
+    /no running guest/,
+  );
+  assert.equal(await stateOf(repaired), 'failed', 'nothing was changed');
+  await world.database.pool.query(
+    `insert into simulated_guests (name, mac_address, addresses, power) values ($1, '52:54:00:00:00:01', '{}', 'on')`,
+    [`vm-${repaired}`],
+  );
+  await world.servers.resolveProvisioning(systemActor, repaired, 'repaired');
+  const server = await world.servers.findServer(systemActor, null, repaired);
+  assert.deepEqual(
+    [server?.provisioningState, server?.powerState, server?.failure, server?.currentAction],
+    ['ready', 'running', null, null],
+  );
+  await world.servers.resolveProvisioning(systemActor, removed, 'remove');
+  await world.jobs.drain();
+  assert.equal(await stateOf(removed), undefined);
+  assert.deepEqual(await world.addresses.listAllocationsOfServers([removed]), []);
+  const [node] = await world.clusters.listNodes(systemActor, null);
+  assert.equal(node?.guestCount, 1);
+  await assert.rejects(world.servers.resolveProvisioning(systemActor, repaired, 'remove'), /has not failed/);
+});
+
+test('a guest that is made and stays silent is asked about again, and has failed when its time is over', async () => {
+  let isSilent = true;
+  await using world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async ensureGuest(guest, step) {
+        await usual.ensureGuest(guest, step);
+        return isSilent ? 'booting' : 'ready';
+      },
+    }),
+  });
+  const { tenant } = await world.createCustomer('Silent');
+  const make = async () =>
+    (await world.servers.createServer(systemActor, { tenantId: tenant.id, ...order })).serverId;
+  const read = (id: number) => world.servers.findServer(systemActor, null, id);
+  const slow = await make();
+  await world.jobs.drain();
+  assert.equal((await read(slow))?.provisioningState, 'provisioning', 'not ready before it is addressable');
+  isSilent = false;
+  await releaseJobs(world);
+  await world.jobs.drain();
+  assert.equal((await read(slow))?.provisioningState, 'ready');
+  isSilent = true;
+  const silent = await make();
+  await world.jobs.drain();
+  await moveDatabaseClock(world.database, '4 minutes');
+  await world.jobs.drain();
+  assert.equal((await read(silent))?.failure?.code, 'guest_silent');
 });
 
 test('workers killed with SIGKILL at any moment lose no order and double no guest', {

@@ -53,10 +53,15 @@ export interface Server {
   locationSlug: string;
   locationName: string;
   country: string;
+  clusterName: string;
+  /** Where its guest was made; null before that. For staff. */
+  node: string | null;
   addresses: ServerAddress[];
   /** False for a server that is reached through private networks only. */
   hasPublicIp: boolean;
   privateNetworks: Attachment[];
+  /** Null while nobody has touched it: everything passes. */
+  firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
 }

@@ -11,7 +11,7 @@ const stamp = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-M
 export const serverText = `
   select s.id, s.tenant_id as "tenantId", s.order_id as "orderId", s.name, s.hostname,
     s.provisioning_state as "provisioningState", s.power_state as "powerState", s.failure, s.labels,
-    s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
+    s.node, c.name as "clusterName", s.hourly_quanta as "hourlyQuanta", s.monthly_cap_quanta as "monthlyCapQuanta", s.created_at as "createdAt",
     s.provisioned_at as "provisionedAt", s.status_changed_at as "statusChangedAt", s.updated_at as "updatedAt",
     p.id as "planId", p.slug as "planSlug", p.name as "planName", p.vcpus, p.memory_mb as "memoryMb",
     p.disk_gb as "diskGb", i.id as "imageId", i.slug as "imageSlug", i.name as "imageName", i.family as "imageFamily",
@@ -29,6 +29,9 @@ export const serverText = `
         'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
       from network_attachments a join private_networks n on n.id = a.network_id
       where a.server_id = s.id), '[]') as "privateNetworks",
+    (select json_build_object('isEnabled', f.enabled, 'status', f.status,
+        'ruleCount', (select count(*) from firewall_rules r where r.server_id = f.server_id))
+      from firewalls f where f.server_id = s.id) as firewall,
     (select row_to_json(x) from (select ${actionFields} from server_actions
       where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
   from servers s
@@ -247,6 +250,13 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
+}
+
+/** What the hypervisor said when provisioning failed. */
+export async function findFailureDetail(db: Queryable, serverId: number): Promise<string | null> {
+  const { rows } = await sql<{ detail: string | null }>`
+    select failure_detail as detail from servers where id = ${serverId}`.execute(db);
+  return rows[0]?.detail ?? null;
 }
 
 export async function setInterfacePlace(tx: Queryable, serverId: number, bridge: string): Promise<void> {

@@ -8,6 +8,7 @@ import { createAccounts, type Person, systemActor, type Tenant } from '#operatio
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys } from '#operations/api-keys/index.ts';
+import { createBandwidth } from '#operations/bandwidth/index.ts';
 import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
@@ -17,6 +18,7 @@ import {
   ensurePlan,
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
@@ -24,13 +26,14 @@ import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
-import { createServers, serverJobs } from '#operations/servers/index.ts';
+import { createServers, observePower, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
 import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
+import { createWebhooks } from '#operations/webhooks/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
@@ -50,6 +53,7 @@ export interface WorldOptions {
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
   networksMax?: number;
+  bandwidthSource?: 'hypervisor' | 'telemetry';
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
@@ -98,6 +102,18 @@ export async function createWorld(options: WorldOptions = {}) {
     wake: () => jobs?.wake(),
   };
   const networks = createNetworks(networksDeps);
+  const firewallsDeps = { db, hypervisors, reporter, wake: () => jobs?.wake() };
+  const bandwidth = createBandwidth({
+    db,
+    source: options.bandwidthSource ?? 'hypervisor',
+    poolCounts: 'outbound',
+    rules: {
+      baseBytes: 1_000_000_000_000,
+      perServerBytes: 500_000_000_000,
+      tenureYearBytes: 100_000_000_000,
+      tenureBytesMax: 1_000_000_000_000,
+    },
+  });
   const serversDeps = {
     db,
     pool,
@@ -112,7 +128,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const servers = createServers(serversDeps);
   jobs = createJobRunner({
     db,
-    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps), ...firewallJobs(firewallsDeps) },
     clock: systemClock,
     reporter,
   });
@@ -136,11 +152,14 @@ export async function createWorld(options: WorldOptions = {}) {
     orders,
     payments,
     catalog,
+    bandwidth,
+    firewalls: createFirewalls(firewallsDeps),
     networks,
     clusters,
     servers,
     protectTraffic,
     sessions,
+    webhooks: createWebhooks({ db, rules: { allowPrivate: true } }),
     clock,
     apiFacts: {
       origin: null,
@@ -186,6 +205,9 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     testClock: clock as TestClock,
+
+    /** One look of the power observer. */
+    observePower: () => observePower({ db, clusters: surfaces.clusters, hypervisors, reporter }),
 
     /** An organization with an owner, credit and a billing profile. */
     async createCustomer(name: string): Promise<{ owner: Person; tenant: Tenant; email: string }> {

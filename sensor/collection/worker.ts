@@ -120,8 +120,10 @@ try {
   const { method, countsSegments, fanoutGroup } = source;
   say({ kind: 'ready', source: { method, countsSegments, fanoutGroup, fallback: opened.fallback } });
   await observe(source);
-  // The kernel hands over a block when it is full or 40 ms old; two looks catch the one that was open at the stop.
-  for (let look = 0; look < 2; look += 1) await source.poll(pollMs, observeFrame);
+  // What was on its way at the stop still counts.
+  const until = performance.now() + source.lingerMs;
+  do await source.poll(pollMs, observeFrame);
+  while (performance.now() < until);
   finish('sensor_down');
 } catch (error) {
   finish('capture_failed');

@@ -11,9 +11,13 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
+import { createInterfaces } from '#sensor/interfaces/index.ts';
+import { createLiveUplink } from '#sensor/live/index.ts';
+import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { sensorVersion } from '#sensor/version.ts';
 
@@ -42,7 +46,11 @@ export async function run(environment: Readonly<Record<string, string | undefine
     clock: systemClock,
     reporter,
   });
-  return runUntilSignal(createParts(config, client, identity, spool, reporter), reporter, () => {
+  const { notifySocket, watchdogMs } = config;
+  const supervision = createSupervision({ notifySocket, watchdogMs, reporter });
+  const parts = [supervision, ...createParts(config, client, identity, spool, reporter)];
+  return runUntilSignal(parts, reporter, () => {
+    supervision.ready();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
     reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
     if (config.replayFile) {
@@ -62,6 +70,8 @@ function createParts(
 ): Part[] {
   const { credential } = identity;
   const uplink = createUplink({ spool, client, credential, reporter });
+  const interfaces = createInterfaces({ clock: systemClock, reporter });
+  const live = createLiveUplink({ client, credential, sensorVersion, clock: systemClock, reporter });
   const collection = createCollection({
     captures: config.captures,
     spool,
@@ -70,6 +80,12 @@ function createParts(
       uplink.wake();
       sayOutage();
     },
+    onWindow(window) {
+      live.offer(window);
+      status.publish(window);
+    },
+    foreignMacs: () => interfaces.foreignMacs(),
+    inventory: () => interfaces.current(),
   });
   const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
@@ -78,7 +94,24 @@ function createParts(
     stateDirectory: config.stateDirectory,
     clock: systemClock,
     reporter,
-    onPlan: (next) => collection.follow(next),
+    onPlan: (next) => {
+      live.announce(next.takesLive);
+      collection.follow(next);
+    },
+  });
+  const startedAtMs = systemClock.nowMs();
+  const status = createStatusServer({
+    stateDirectory: config.stateDirectory,
+    reporter,
+    status: () => ({
+      version: sensorVersion,
+      monitor: config.monitorUrl,
+      site: identity.siteName,
+      startedAtMs,
+      captures: collection.states(),
+      spool: spool.status(),
+      live: live.status(),
+    }),
   });
   const spoolPart: Part = {
     name: 'spool',
@@ -93,7 +126,7 @@ function createParts(
     },
   };
   // The collection comes last, so that it stops first; it counts nothing before the first plan.
-  return [spoolPart, uplink, plan, collection];
+  return [spoolPart, status, interfaces, uplink, live, plan, collection];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */
@@ -119,7 +152,7 @@ async function enrolOnce(
     throw new CodedError(
       'enrolment.missing',
       `This sensor has no credential in ${config.stateDirectory}. Make an enrolment token on its site in the monitor ` +
-        'and set SVC_SENSOR_ENROLMENT_TOKEN, or call ./svc sensor enrol.',
+        `and set SVC_SENSOR_ENROLMENT_TOKEN, or call ${config.commandName} enrol.`,
     );
   }
   return enrol({

@@ -57,6 +57,7 @@ export function openLiveSource(options: LiveSourceOptions): PacketSource {
     countsSegments: hasOffloadHeader,
     fanoutGroup: socket.fanoutGroup,
     settleMs: 1000,
+    lingerMs: retireMs * 3,
     poll(timeoutMs, observe) {
       requirePresence();
       if (refused > 0) throw headerRefused(interfaceName, refused);

@@ -24,6 +24,8 @@ export interface PacketSource {
   readonly countsSegments: boolean;
   /** A frame may reach us this long after it was stamped. */
   readonly settleMs: number;
+  /** How long a frame that has passed may still be on its way here. */
+  readonly lingerMs: number;
   /** The fanout group that others join, null when alone. */
   readonly fanoutGroup: number | null;
   /**

@@ -80,6 +80,7 @@ export function openReplaySource(path: string, nowMs: () => number = Date.now): 
     countsSegments: true,
     fanoutGroup: null,
     settleMs: 1000,
+    lingerMs: 0,
     poll(timeoutMs, observe) {
       const now = nowMs();
       if (!(Math.abs(now - lastPollMs) <= clockJumpMs)) anchor(now);

@@ -82,6 +82,7 @@ export async function openTcpdumpSource(interfaceName: string, program = 'tcpdum
     countsSegments: false,
     fanoutGroup: null,
     settleMs,
+    lingerMs: 1200,
     async poll(timeoutMs, observe) {
       for (const frame of early.splice(0)) observe(...frame);
       if (drain(observe)) return;

@@ -61,7 +61,10 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */
-export async function moveDatabaseClock(database: TestDatabase, interval: string): Promise<void> {
+export async function moveDatabaseClock(
+  database: Pick<TestDatabase, 'url' | 'pool'>,
+  interval: string,
+): Promise<void> {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name');
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -90,8 +93,12 @@ async function makeTemplate(
   await admin.query(`create database ${fresh}`);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await applyMigrations(client, migrations);
-  await client.end();
+  try {
+    await applyMigrations(client, migrations);
+  } finally {
+    // Left open after a migration that fails, it would keep the test file from ending.
+    await client.end();
+  }
   await admin.query(`alter database ${fresh} rename to ${template}`);
 }
 

@@ -4,6 +4,76 @@
  */
 import { type CallOptions, Caller, List } from '../caller.ts';
 
+export type Account = {
+  id: number;
+  name: string;
+  status: 'active' | 'suspended' | 'closed';
+  currency: string;
+  /** Decimal text. */
+  credit_balance: string;
+  hourly_billing: {
+    /** Another hourly-billed server could be deployed now. */
+    eligible: boolean;
+    reason: string | null;
+  };
+  limits: {
+    servers: {
+      max: number | null;
+      used: number;
+    };
+    networks: {
+      max: number | null;
+      used: number;
+    };
+    keys: {
+      max: number | null;
+      used: number;
+    };
+    deploys_per_hour: {
+      max: number | null;
+      used: number;
+    };
+  };
+  api_usage: Usage;
+  /** Earned by servers beyond the first, up to now. */
+  extra_server_allowance_tb: number;
+  /** The same as `extra_server_allowance_tb`. */
+  instance_earned_tb: number;
+  /** What a server beyond the first earns in a full month, in GB. */
+  extra_per_additional_server_gb: number;
+  /** What the servers beyond the first would earn in the rest of the month; not spendable. */
+  instance_potential_tb: number;
+  /** What is left of `instance_earned_tb`; the free part is used up first. */
+  instance_remaining_tb: number;
+  /** What `allowance_tb` will be at the end of the month if the servers run on; not spendable. */
+  potential_allowance_tb: number;
+  /** Of every account, each month. */
+  base_allowance_tb: number;
+  /** For the full years since the account was opened. */
+  tenure_bonus_tb: number;
+  /** `base_allowance_tb` and `tenure_bonus_tb`. */
+  free_allowance_tb: number;
+  /** What may be used up to now: the free part and what was earned. */
+  allowance_tb: number;
+  /** When the next month’s allowance begins. */
+  reset_at: string;
+  bandwidth: {
+    period: string;
+    source: 'hypervisor' | 'telemetry';
+    /** Which bytes count against the pool. */
+    pool_counts: 'outbound' | 'total';
+    /** Bytes of one TB here. */
+    tb_bytes: number;
+    used_bytes: number;
+    remaining_bytes: number;
+    /** If the month goes on as it began. */
+    projected_bytes: number;
+    /** The running month only; destroyed servers that existed in it are among them. */
+    servers: BandwidthRow[];
+  };
+  as_of: string;
+};
+
 export type AccountEventData = {
   tenant_id: number;
   reason: 'account_suspended' | 'account_closed';
@@ -22,6 +92,10 @@ export type ActionEventData = {
 export type ActionRequest = {
   /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset). */
   action: string;
+  /** Of a shutdown: how long the guest may take, 120 where absent; 0 only asks it. */
+  timeout_s?: number | undefined;
+  /** Of a shutdown: what comes when the guest did not halt; `stop` cuts its power. */
+  on_timeout?: 'fail' | 'stop' | undefined;
 };
 
 export type AttachmentList = {
@@ -33,6 +107,26 @@ export type AttachRequest = {
   network_id: number;
   /** An address of the network; absent: the lowest free one. */
   ip?: string | undefined;
+};
+
+export type BandwidthRow = {
+  server_id: number;
+  server_name: string;
+  /** A UTC month such as `2025-11`, or a day such as `2025-11-03`. */
+  period: string;
+  period_start: string;
+  period_end: string;
+  inbound_bytes: number;
+  outbound_bytes: number;
+  total_bytes: number;
+  /** What of it counts against the account’s pool. */
+  pool_bytes: number;
+  /** Its part of what all servers of the account used of the pool in the period. */
+  pool_share: number;
+  /** False: nothing was measured, and the zeros mean unknown. */
+  sampled: boolean;
+  last_sampled_at: string | null;
+  server_deleted: boolean;
 };
 
 export type ChangeNetworkRequest = {
@@ -85,6 +179,13 @@ export type CreatedServer = {
     reverse_dns: string | null;
   }[];
   private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: nothing is filtered. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -105,7 +206,7 @@ export type CreatedServer = {
   created_at: string;
   provisioned_at: string | null;
   updated_at: string;
-  /** Only in this answer; it is not stored anywhere that could be asked for it again. */
+  /** Only in this answer, and in its replays to the same key under the same `Idempotency-Key` within 24 hours. */
   root_password: string;
 };
 
@@ -140,6 +241,8 @@ export type CreateServerRequest = {
   labels?: Record<string, string> | undefined;
   /** `hourly`, which is also what absence means. */
   billing_cycle?: string | undefined;
+  /** Says in a 200 what the call would do and cost, and does nothing; takes no deployment. */
+  dry_run?: boolean | undefined;
 };
 
 export type ErrorBody = {
@@ -348,6 +451,13 @@ export type Server = {
     reverse_dns: string | null;
   }[];
   private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: nothing is filtered. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -379,7 +489,7 @@ export type ServerAction = {
   progress: number;
   /** False when the server was in the wanted state already. */
   changed: boolean;
-  outcome: string | null;
+  outcome: 'stopped' | 'signal_sent' | 'timeout' | null;
   requested_by_key: string | null;
   created_at: string;
   started_at: string | null;
@@ -395,11 +505,81 @@ export type ServerActionList = {
   pagination: Pagination;
 };
 
+export type ServerBandwidth = {
+  server_id: number;
+  granularity: 'month' | 'day';
+  /** Where the figures come from. */
+  source: 'hypervisor' | 'telemetry';
+  current: BandwidthRow;
+  /** Newest first. */
+  history: BandwidthRow[];
+  /** Bandwidth is attributed to servers; the pool is the account’s, and no server has a cap. */
+  attribution_only: boolean;
+};
+
 export type ServerEventData = {
   server_id: number;
   tenant_id: number;
   /** Path of the API where the thing can be read. */
   href: string;
+};
+
+export type ServerFirewall = {
+  server_id: number;
+  /** False: nothing is filtered. */
+  enabled: boolean;
+  /** What becomes of traffic that no rule fits. */
+  policies: {
+    inbound: 'accept' | 'drop';
+    outbound: 'accept' | 'drop';
+  };
+  /** Whether the hypervisor has this version. */
+  status: 'applied' | 'pending' | 'failed';
+  applied_at: string | null;
+  /** Rises with every change. */
+  version: number;
+  /** The same for the same filtering. */
+  fingerprint: string;
+  groups: {
+    id: number;
+    name: string;
+  }[];
+  /** In their order: the first that fits decides. */
+  rules: {
+    id: number;
+    position: number;
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    ports: string | null;
+    sources: string[];
+    destinations: string[];
+    description: string;
+    group_id: number | null;
+    /** In the portal. */
+    editable: boolean;
+  }[];
+  /** The platform’s own, in force before the others; nobody can edit them. */
+  implicit_rules: {
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    description: string;
+  }[];
+};
+
+export type ServerForecast = {
+  would_create: boolean;
+  /** Whether the account may deploy this plan. */
+  eligible: boolean;
+  reason: string | null;
+  due_now: string | null;
+  /** Decimal text. */
+  price_hourly: string;
+  /** Decimal text. */
+  price_monthly_cap: string;
+  currency: string;
+  credit_after_first_day: string | null;
 };
 
 export type ServerList = {
@@ -433,6 +613,14 @@ export type TenantList = {
 export type TestEventData = {
   endpoint_id: number;
   href: string | null;
+};
+
+export type UpdateServerRequest = {
+  name?: string | undefined;
+  /** As it is shown here; the guest itself is not touched. */
+  hostname?: string | undefined;
+  /** Merged into what there is; null takes a label away. */
+  labels?: Record<string, string | null> | undefined;
 };
 
 export type Usage = {
@@ -505,10 +693,13 @@ export type ErrorReason =
   | 'credit_required'
   | 'deploy_rate'
   | 'hourly_not_eligible'
+  | 'idempotency_in_progress'
+  | 'idempotency_key_reused'
   | 'immutable_field'
   | 'internal_error'
   | 'invalid_cursor'
   | 'invalid_fields'
+  | 'invalid_header'
   | 'invalid_json'
   | 'ip_in_use'
   | 'key_rate'
@@ -632,9 +823,18 @@ export interface ListServersQuery {
   location?: string | undefined;
   /** Servers on this private network. */
   network_id?: number | undefined;
-  sort?: 'created_at' | '-created_at' | undefined;
+  /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold. */
+  label?: string | undefined;
+  /** RFC 3339. */
+  created_after?: string | undefined;
+  sort?: 'created_at' | '-created_at' | 'name' | '-name' | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
+}
+
+export interface ReadServerQuery {
+  /** Such as `status:running`: answers when the server has that status, when it has failed, or after 30 seconds (`Prefer: wait=N` shortens that). */
+  wait_for?: string | undefined;
 }
 
 export interface ListNetworksQuery {
@@ -645,6 +845,15 @@ export interface ListNetworksQuery {
   server_id?: number | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
+}
+
+export interface ReadServerBandwidthQuery {
+  /** A UTC month or day. */
+  from?: string | undefined;
+  /** A UTC month or day. */
+  to?: string | undefined;
+  /** Default `month`. */
+  granularity?: 'month' | 'day' | undefined;
 }
 
 export interface ReadUsageQuery {
@@ -661,17 +870,24 @@ export class Api extends Caller {
 
   /** List servers. The servers of the workspace, newest first unless `sort` says otherwise. */
   listServers(options: ListServersQuery & CallOptions = {}): List<ServerList, Server> {
-    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'sort', 'limit', 'cursor'], options }, 'servers');
+    return new List(this, { method: 'GET', path: `/api/v2/servers`, query: ['status', 'name', 'plan', 'location', 'network_id', 'label', 'created_after', 'sort', 'limit', 'cursor'], options }, 'servers');
   }
 
-  /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order. The answer is the only one that carries `root_password`. Poll the server until its `status` is `running`. */
-  createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<CreatedServer> {
-    return this.call<CreatedServer>({ method: 'POST', path: `/api/v2/servers`, body, options });
+  /** Deploy a server. Orders one hourly-billed server and starts provisioning at once. Every call is a new order, unless an `Idempotency-Key` says that it is the same one. The answer is the only one that carries `root_password`. Read the server with `wait_for=status:running` until it runs. */
+  createServer(body: CreateServerRequest & { dry_run?: false | undefined }, options?: CallOptions): Promise<CreatedServer>;
+  createServer(body: CreateServerRequest & { dry_run: true }, options?: CallOptions): Promise<ServerForecast>;
+  createServer(body: CreateServerRequest, options: CallOptions = {}): Promise<ServerForecast | CreatedServer> {
+    return this.call<ServerForecast | CreatedServer>({ method: 'POST', path: `/api/v2/servers`, body, takesIdempotencyKey: true, options });
   }
 
-  /** Read a server. One server of the workspace. */
-  readServer(id: number, options: CallOptions = {}): Promise<Server> {
-    return this.call<Server>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
+  /** Read a server. One server of the workspace. With `wait_for` the answer comes when the server has got there, so that one call takes the place of many. */
+  readServer(id: number, options: ReadServerQuery & CallOptions = {}): Promise<Server> {
+    return this.call<Server>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}`, query: ['wait_for'], options });
+  }
+
+  /** Rename or label a server. Changes what is given and leaves the rest. Labels are merged; null takes one away. The guest itself is not touched. */
+  updateServer(id: number, body: UpdateServerRequest, options: CallOptions = {}): Promise<Server> {
+    return this.call<Server>({ method: 'PATCH', path: `/api/v2/servers/${encodeURIComponent(id)}`, body, options });
   }
 
   /** Destroy a server. Removes the guest and its disk and gives its addresses back. Asked again while it runs, it answers with the same action; afterwards the server is not found. */
@@ -686,7 +902,12 @@ export class Api extends Caller {
 
   /** Start, stop or restart a server. `shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`. */
   actOnServer(id: number, body: ActionRequest, options: CallOptions = {}): Promise<ServerAction> {
-    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, options });
+    return this.call<ServerAction>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, body, takesIdempotencyKey: true, options });
+  }
+
+  /** Read an action. One action, also of a server that is gone by now. With `Prefer: wait=N` the answer comes when it has finished. */
+  readAction(id: number, options: CallOptions = {}): Promise<ServerAction> {
+    return this.call<ServerAction>({ method: 'GET', path: `/api/v2/actions/${encodeURIComponent(id)}`, options });
   }
 
   /** List private networks. The private networks of the workspace, oldest first, and how many more it may have. */
@@ -732,6 +953,21 @@ export class Api extends Caller {
   /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */
   detachServer(id: number, networkId: number, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
     return this.call<PrivateNetworkAttachment>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/networks/${encodeURIComponent(networkId)}`, options });
+  }
+
+  /** Read the account. Credit, limits, counted requests and the bandwidth pool of the running month. Allowances are the account’s: servers share them, and none has one of its own. */
+  readAccount(options: CallOptions = {}): Promise<Account> {
+    return this.call<Account>({ method: 'GET', path: `/api/v2/account`, options });
+  }
+
+  /** Read the bandwidth of a server. What the server used, by UTC month or day, newest first; the last twelve months unless `from` and `to` say otherwise. The running month is always there: zeros with `sampled: false` while nothing has been measured. */
+  readServerBandwidth(id: number, options: ReadServerBandwidthQuery & CallOptions = {}): Promise<ServerBandwidth> {
+    return this.call<ServerBandwidth>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/bandwidth`, query: ['from', 'to', 'granularity'], options });
+  }
+
+  /** Read the firewall of a server. What is filtered at the public card of the server: policies, rules in their order, the platform’s own rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */
+  readServerFirewall(id: number, options: CallOptions = {}): Promise<ServerFirewall> {
+    return this.call<ServerFirewall>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall`, options });
   }
 
   /** Read the calling key. What the key of this very call may do, when it expires and what is left of its requests per minute. It says nothing about other keys. */

@@ -12,6 +12,7 @@ import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
+import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
@@ -42,6 +43,7 @@ export interface ConsoleDeps {
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
+  live: Live;
   delivery: Delivery;
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;

@@ -1,6 +1,7 @@
 /** `/sites/{id}/sensors`: who reports, how fresh it is, and what was lost on the way. */
 import { Type } from 'typebox';
-import type { SensorState } from '#monitor/sensors/index.ts';
+import type { LiveRate } from '#monitor/live/index.ts';
+import type { HostInterfaces, SensorState } from '#monitor/sensors/index.ts';
 import type { CaptureState } from '#monitor/traffic/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
@@ -10,6 +11,7 @@ import {
   confirm,
   drawer,
   formatAge,
+  formatBitRate,
   formatCount,
   formatPercent,
   html,
@@ -25,14 +27,19 @@ import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
 import { isLate, siteState } from './site-state.ts';
 
+/** Interfaces of one host on the page; the rest is counted. */
+const interfacesShown = 50;
+
 export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/sensors', { schema: { params: SiteParams } }, async (request, reply) => {
     const nowMs = Date.now();
     const site = await siteOf(deps.sites, request.params.siteId);
-    const [sensors, captures, newest] = await Promise.all([
+    const [sensors, captures, newest, rates, hosts] = await Promise.all([
       deps.sensors.list(site.id),
       deps.traffic.listCaptures(site.id),
       deps.traffic.newestMinutes(),
+      deps.live.listRates(site.id),
+      deps.sensors.listInterfaces(site.id),
     ]);
     const viewer = viewerOf(request);
     const content = [
@@ -49,8 +56,9 @@ export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
             title: 'Captures',
             description: 'Interfaces that sensors listen on; figures are of the last hour.',
           },
-          captureTable(captures, nowMs),
+          captureTable(captures, rates, nowMs),
         ),
+        hosts.map((host) => interfaceSection(host, nowMs)),
       ]),
       viewer.canChange && sensors.length > 0 && removal(site.id, sensors, viewer),
     ];
@@ -124,7 +132,9 @@ function sensorTable(sensors: readonly SensorState[], nowMs: number) {
   });
 }
 
-function captureTable(captures: readonly CaptureState[], nowMs: number) {
+function captureTable(captures: readonly CaptureState[], rates: readonly LiveRate[], nowMs: number) {
+  const rateOf = (row: CaptureState) =>
+    rates.find((rate) => rate.sensorId === row.sensorId && rate.capture === row.name);
   const lost = (count: number) => (count > 0 ? badge('warn', formatCount(count)) : '0');
   return table<CaptureState>({
     caption: 'Captures',
@@ -133,6 +143,15 @@ function captureTable(captures: readonly CaptureState[], nowMs: number) {
       { key: 'name', header: 'Capture', kind: 'code', cell: (row) => row.name },
       { key: 'host', header: 'Host', cell: (row) => row.hostName },
       { key: 'role', header: 'Role', cell: (row) => row.role },
+      {
+        key: 'live',
+        header: 'Right now',
+        kind: 'figure',
+        cell: (row) => {
+          const rate = rateOf(row);
+          return rate ? formatBitRate((rate.ipBytes * 8000) / rate.observedMs) : null;
+        },
+      },
       {
         key: 'newest',
         header: 'Newest minute',
@@ -158,6 +177,43 @@ function captureTable(captures: readonly CaptureState[], nowMs: number) {
     ],
     empty: { title: 'No captures yet', text: 'They appear with the first minute that a sensor sends.' },
   });
+}
+
+/** What the host's network consists of, by what its kernel says. */
+function interfaceSection(host: HostInterfaces, nowMs: number) {
+  const shown = host.interfaces.filter((one) => one.name !== 'lo');
+  return section(
+    {
+      title: `Interfaces of ${host.hostName}`,
+      description: `As of ${formatAge(host.observedAtMs, nowMs)}; ${formatCount(host.neighbours)} neighbours known.`,
+    },
+    [
+      table<HostInterfaces['interfaces'][number]>({
+        caption: `Interfaces of ${host.hostName}`,
+        rows: shown.slice(0, interfacesShown),
+        columns: [
+          { key: 'name', header: 'Interface', kind: 'code', cell: (row) => row.name },
+          { key: 'kind', header: 'Kind', cell: (row) => row.kind || 'device' },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (row) => (row.isUp ? badge('good', 'up') : badge('neutral', 'down')),
+          },
+          { key: 'mac', header: 'MAC', kind: 'code', cell: (row) => row.mac },
+          {
+            key: 'place',
+            header: 'Member of',
+            cell: (row) => row.master || (row.parent ? `${row.parent}, VLAN ${row.vlan}` : null),
+          },
+          { key: 'addresses', header: 'Addresses', cell: (row) => row.addresses.join(', ') },
+        ],
+        empty: { title: 'No interfaces', text: 'The host told of none.' },
+      }),
+      shown.length > interfacesShown
+        ? html`<p>${formatCount(shown.length - interfacesShown + host.interfacesLeftOut)} more are not shown.</p>`
+        : null,
+    ],
+  );
 }
 
 function removal(siteId: number, sensors: readonly SensorState[], viewer: Viewer) {

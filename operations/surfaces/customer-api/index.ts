@@ -9,16 +9,21 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-api/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
+import type { Firewalls } from '#operations/firewall/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
+import type { Orders } from '#operations/orders/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
+import { accountHandlers } from './account.routes.ts';
 import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
+import { firewallHandlers } from './firewall.routes.ts';
 import { keyHandlers } from './key.routes.ts';
 import { networkHandlers } from './networks.routes.ts';
 import { addRefusedBudget } from './rate-headers.ts';
@@ -33,7 +38,10 @@ export interface CustomerApiDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
+  firewalls: Firewalls;
   networks: Networks;
+  bandwidth: Bandwidth;
+  orders: Orders;
   servers: Servers;
   idempotency: Idempotency;
   notifications: Notifications;
@@ -61,6 +69,8 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...serverHandlers(deps),
     ...actionHandlers(deps),
     ...networkHandlers(deps.networks),
+    ...accountHandlers(deps),
+    ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),

@@ -3,7 +3,7 @@ import { HttpError } from '#service-kit/http/index.ts';
 import { notFound } from './select-tenant.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
 
-/** What a refusal of `operations/networks` is on the wire; anything else is passed on. */
+/** What a refusal of `operations/networks` and `operations/bandwidth` is on the wire; anything else is passed on. */
 export function translateNetworkError(error: CodedError): unknown {
   const { code, message, details } = error;
   const conflict = (reason: string, extra: object = {}, headers = {}) =>
@@ -14,6 +14,7 @@ export function translateNetworkError(error: CodedError): unknown {
     case 'networks.not_found':
     case 'networks.server_not_found':
       return notFound();
+    case 'bandwidth.invalid':
     case 'networks.invalid':
       return invalidFields(details.fields as InputFault[], 'invalid_fields', message);
     case 'networks.immutable':

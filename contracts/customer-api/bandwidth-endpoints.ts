@@ -1,0 +1,33 @@
+import { Account, BandwidthQuery, ServerBandwidth } from './bandwidth-schemas.ts';
+import { both, type Endpoint, ok } from './endpoint.ts';
+
+/** The account, and what its servers used of its bandwidth. */
+export const bandwidthEndpoints = [
+  {
+    id: 'readAccount',
+    method: 'GET',
+    path: '/account',
+    versions: both,
+    summary: 'Read the account',
+    description:
+      'Credit, limits, counted requests and the bandwidth pool of the running month. Allowances are the account’s: servers share them, and none has one of its own.',
+    params: {},
+    selectsTenant: true,
+    responses: ok(Account, 'The account.'),
+    errors: [],
+  },
+  {
+    id: 'readServerBandwidth',
+    method: 'GET',
+    path: '/servers/{id}/bandwidth',
+    versions: both,
+    summary: 'Read the bandwidth of a server',
+    description:
+      'What the server used, by UTC month or day, newest first; the last twelve months unless `from` and `to` say otherwise. The running month is always there: zeros with `sampled: false` while nothing has been measured.',
+    params: { id: 'server' },
+    query: BandwidthQuery,
+    selectsTenant: true,
+    responses: ok(ServerBandwidth, 'The history.'),
+    errors: ['invalid_fields', 'not_found'],
+  },
+] as const satisfies readonly Endpoint[];

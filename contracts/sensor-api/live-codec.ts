@@ -1,0 +1,125 @@
+/**
+ * Live windows between plain data and bytes: the sensor encodes, the monitor decodes.
+ *
+ * `decodeLive` believes nothing, as `decodeUpload`: it throws a `CodedError` (`telemetry.malformed`) that says what is
+ * wrong. Bodies are compressed and decompressed like telemetry uploads.
+ */
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { describeError } from '#common/errors/index.ts';
+import {
+  type LiveHost,
+  type LiveUpload,
+  type LiveWindow,
+  liveContractVersion,
+  liveHostsMax,
+  liveWindowMs,
+  liveWindowsMax,
+} from './live.ts';
+import {
+  LiveHostsSchema,
+  LiveUploadSchema,
+  type LiveWindow as LiveWindowMessage,
+  LiveWindowSchema,
+} from './live_pb.js';
+import { captureNameMax } from './telemetry.ts';
+import { CaptureRole } from './telemetry_pb.js';
+import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
+import {
+  boundedList,
+  canonicalAddressText,
+  countOf,
+  malformed,
+  plainText,
+  uuidShape,
+} from './telemetry-values.ts';
+
+export * from './live.ts';
+
+/** The protobuf bytes of a live upload, not yet compressed. */
+export function encodeLive(upload: LiveUpload): Uint8Array {
+  return toBinary(
+    LiveUploadSchema,
+    create(LiveUploadSchema, {
+      contractVersion: liveContractVersion,
+      runId: upload.runId,
+      sensorVersion: upload.sensorVersion,
+      windows: upload.windows.map((window) =>
+        create(LiveWindowSchema, {
+          capture: window.capture,
+          role: window.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+          startedAt: BigInt(window.startedAtMs),
+          observedMs: window.observedMs,
+          totals: encodeTotals(window.totals),
+          hosts: create(LiveHostsSchema, {
+            address: window.hosts.map((host) => host.address),
+            rxBytes: window.hosts.map((host) => BigInt(host.rxBytes)),
+            txBytes: window.hosts.map((host) => BigInt(host.txBytes)),
+            packets: window.hosts.map((host) => BigInt(host.packets)),
+          }),
+          hostsLeftOut: window.hostsLeftOut,
+        }),
+      ),
+    }),
+  );
+}
+
+/** The live upload in these protobuf bytes. Throws `telemetry.malformed`. */
+export function decodeLive(bytes: Uint8Array): LiveUpload {
+  let message: ReturnType<typeof create<typeof LiveUploadSchema>>;
+  try {
+    message = fromBinary(LiveUploadSchema, bytes);
+  } catch (error) {
+    throw malformed(`the body is no live upload: ${describeError(error)}`);
+  }
+  if (message.contractVersion !== liveContractVersion) {
+    throw malformed(`contract_version is ${message.contractVersion}, not ${liveContractVersion}`);
+  }
+  if (!uuidShape.test(message.runId)) throw malformed('run_id is not a UUID in canonical text');
+  const windows = boundedList(message.windows, liveWindowsMax, 'windows').map(decodeWindow);
+  const keys = new Set(windows.map((window) => `${window.startedAtMs} ${window.capture}`));
+  if (keys.size !== windows.length) throw malformed('a window of a capture occurs twice');
+  return {
+    runId: message.runId,
+    sensorVersion: plainText(message.sensorVersion, 32, 'sensor_version'),
+    windows,
+  };
+}
+
+function decodeWindow(message: LiveWindowMessage): LiveWindow {
+  const startedAtMs = countOf(message.startedAt, 'started_at');
+  if (startedAtMs % liveWindowMs !== 0) throw malformed('started_at is not on a ten-second boundary');
+  if (message.observedMs < 1 || message.observedMs > liveWindowMs) {
+    throw malformed('observed_ms is not from 1 to 10000');
+  }
+  const capture = plainText(message.capture, captureNameMax, 'capture');
+  if (capture === '') throw malformed('capture of a window is blank');
+  if (message.role !== CaptureRole.UPLINK && message.role !== CaptureRole.BRIDGE) {
+    throw malformed('role must be uplink or bridge');
+  }
+  if (!message.totals) throw malformed('totals are missing');
+  return {
+    capture,
+    role: message.role === CaptureRole.UPLINK ? 'uplink' : 'bridge',
+    startedAtMs,
+    observedMs: message.observedMs,
+    totals: decodeTotals(message.totals),
+    hosts: decodeHosts(message),
+    hostsLeftOut: message.hostsLeftOut,
+  };
+}
+
+function decodeHosts({ hosts }: LiveWindowMessage): LiveHost[] {
+  if (!hosts) return [];
+  const { address, rxBytes, txBytes, packets } = hosts;
+  boundedList(address, liveHostsMax, 'hosts');
+  if ([rxBytes, txBytes, packets].some((column) => column.length !== address.length)) {
+    throw malformed('the columns of hosts differ in length');
+  }
+  if (new Set(address).size !== address.length) throw malformed('an address occurs twice in hosts');
+  return address.map((text, i) => ({
+    address: canonicalAddressText(text, 'hosts.address'),
+    rxBytes: countOf(rxBytes[i]!, 'hosts.rx_bytes'),
+    txBytes: countOf(txBytes[i]!, 'hosts.tx_bytes'),
+    packets: countOf(packets[i]!, 'hosts.packets'),
+  }));
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { encodeLive, type LiveWindow } from '#contracts/sensor-api/live-codec.ts';
+import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { addSensor } from '#monitor/testing/facts.ts';
+import { createWorld, type World } from '#monitor/testing/world.ts';
+import { createLive, type Live } from './index.ts';
+
+let world: World;
+let sensor: { id: number; siteId: number; hostName: string; node: string };
+before(async () => {
+  world = await createWorld();
+  sensor = { id: await addSensor(world), siteId: world.siteId, hostName: 'node-1', node: 'node-1' };
+});
+after(() => world[Symbol.asyncDispose]());
+
+const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
+
+function liveWindow(ageSeconds: number, bytes = 100): LiveWindow {
+  const totals = {
+    packets: 2,
+    ipPackets: 2,
+    ipBytes: bytes,
+    nonIpPackets: 0,
+    parserDropped: 0,
+    kernelDropped: 1,
+    detailTruncated: 0,
+  };
+  const hosts = [
+    { address: '2001:db8::1', rxBytes: bytes, txBytes: 1, packets: 1 },
+    { address: '192.0.2.10', rxBytes: 0, txBytes: 2 ** 52, packets: 1 },
+  ];
+  const startedAtMs = nowMs - ageSeconds * 1000;
+  return { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 9000, totals, hosts, hostsLeftOut: 4 };
+}
+
+const post = (live: Live, windows: LiveWindow[], runId = randomUUID()) =>
+  live.receive(sensor, compressUpload(encodeLive({ runId, sensorVersion: '0.1.0', windows })), 'zstd');
+
+async function emptied(): Promise<void> {
+  await world.database.pool.query('delete from live_windows');
+}
+
+test('NET-2.5: a live window is stored once, however often it comes, and read back as it was sent', async () => {
+  await emptied();
+  const live = createLive({ db: () => world.database.db, historySeconds: 3600, historyMax: 100 });
+  const runId = randomUUID();
+  const window = liveWindow(20);
+  assert.deepEqual(await post(live, [window, liveWindow(10)], runId), {
+    stored: 2,
+    duplicates: 0,
+    too_old: 0,
+  });
+  const again = await Promise.all([
+    post(live, [window], runId),
+    post(live, [{ ...window, observedMs: 1 }], runId),
+  ]);
+  assert.deepEqual(again, Array(2).fill({ stored: 0, duplicates: 1, too_old: 0 }));
+  const [, read] = await live.listWindows(sensor.siteId, nowMs - 60_000, 10);
+  const { totals, ...rest } = window;
+  const { packets, ipBytes, parserDropped, kernelDropped } = totals;
+  assert.deepEqual(read, { sensorId: sensor.id, ...rest, packets, ipBytes, parserDropped, kernelDropped });
+  assert.deepEqual(
+    (await live.listRates(sensor.siteId)).map((rate) => [rate.capture, rate.startedAtMs]),
+    [['eth0', nowMs - 10_000]],
+  );
+  // Another run of the sensor saw another part of the same ten seconds.
+  assert.equal((await post(live, [window])).stored, 1);
+});
+
+test('NET-8: the live history holds no window over its age and no more than its length, the newest', async () => {
+  await emptied();
+  const live = createLive({ db: () => world.database.db, historySeconds: 600, historyMax: 5 });
+  const receipt = await post(live, [liveWindow(700), liveWindow(-3600), liveWindow(500), liveWindow(30)]);
+  assert.deepEqual(receipt, { stored: 2, duplicates: 0, too_old: 2 });
+  for (const age of [20, 40, 50, 60, 70, 80]) await post(live, [liveWindow(age)]);
+  const ages = (await live.listWindows(sensor.siteId, 0, 100)).map((one) => (nowMs - one.startedAtMs) / 1000);
+  assert.deepEqual(ages, [20, 30, 40, 50, 60]);
+  const { rows } = await world.database.pool.query('select count(*)::int as n from live_windows');
+  assert.equal(rows[0].n, 5);
+  const shorter = createLive({ db: () => world.database.db, historySeconds: 60, historyMax: 5 });
+  assert.equal((await shorter.listWindows(sensor.siteId, 0, 100)).length <= 4, true, 'reads filter by age');
+  await world.database.pool.query("update live_windows set started_at = started_at - interval '1 hour'");
+  assert.equal(await live.prune(), 5, 'a site whose sensors fell silent');
+});
+
+test('a live upload that no sensor of this contract sends is refused in words', async () => {
+  const live = createLive({ db: () => world.database.db, historySeconds: 3600, historyMax: 100 });
+  const bad: [Partial<LiveWindow>, RegExp][] = [
+    [{ startedAtMs: nowMs + 1 }, /ten-second boundary/],
+    [{ observedMs: 10_001 }, /observed_ms/],
+    [{ capture: '' }, /blank/],
+    [{ hosts: Array(2).fill({ address: '192.0.2.1', rxBytes: 0, txBytes: 0, packets: 0 }) }, /twice/],
+    [{ hosts: [{ address: 'x', rxBytes: 0, txBytes: 0, packets: 0 }] }, /canonical/],
+  ];
+  for (const [change, message] of bad) {
+    await assert.rejects(post(live, [{ ...liveWindow(0), ...change }]), (error: Error) => {
+      return hasCode(error, 'telemetry.malformed') && message.test(error.message);
+    });
+  }
+  const twice = post(live, [liveWindow(0), liveWindow(0)]);
+  await assert.rejects(twice, (error: Error) => hasCode(error, 'telemetry.malformed'));
+  await assert.rejects(live.receive(sensor, Buffer.from('nonsense'), undefined), (error: Error) =>
+    hasCode(error, 'telemetry.malformed'),
+  );
+});

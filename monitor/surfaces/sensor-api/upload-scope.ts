@@ -1,0 +1,48 @@
+import type { FastifyError, FastifyInstance } from 'fastify';
+import { CodedError } from '#common/errors/index.ts';
+import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+
+/** What an upload's fault means on the wire. */
+const statuses: Readonly<Record<string, number>> = {
+  'telemetry.malformed': 400,
+  'telemetry.encoding_unsupported': 400,
+  'telemetry.too_large': 413,
+  'telemetry.refused': 422,
+};
+
+/** A scope of its own, because there alone bodies are bytes, of up to `bytesMax`. */
+export async function registerUploadScope(
+  app: FastifyInstance,
+  bytesMax: number,
+  routes: (scope: FastifyInstance) => void,
+): Promise<void> {
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      telemetryContentType,
+      { parseAs: 'buffer', bodyLimit: bytesMax },
+      (_request, body, done) => done(null, body),
+    );
+    scope.setErrorHandler((error: FastifyError) => {
+      throw translate(error, bytesMax);
+    });
+    routes(scope);
+  });
+}
+
+function translate(error: FastifyError, bytesMax: number): Error {
+  if (error instanceof CodedError) {
+    const status = statuses[error.code];
+    if (status) return new HttpError(status, { code: error.code.replace('.', '_'), message: error.message });
+  }
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const message = `An upload must not hold more than ${bytesMax} bytes.`;
+    return new HttpError(413, { code: 'telemetry_too_large', message });
+  }
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const message = `Send telemetry as Content-Type: ${telemetryContentType}.`;
+    return new HttpError(400, { code: 'telemetry_malformed', message });
+  }
+  return error;
+}

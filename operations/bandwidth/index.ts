@@ -1,0 +1,54 @@
+/**
+ * Bandwidth: which server used how much of the account's pool. It is attribution, not a cap: no server has an allowance
+ * of its own.
+ *
+ * Use comes from the hypervisors' counters or from the monitor's minutes, as the settings say; the two are never added.
+ * Every figure says when it was last sampled, and one that never was is told apart from a real zero. Days are UTC days.
+ */
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { PoolRules } from './pool.ts';
+import {
+  type AccountBandwidth,
+  type BandwidthHistory,
+  type HistoryQuery,
+  readAccount,
+  readHistory,
+} from './read-bandwidth.ts';
+import type { Source } from './store.ts';
+
+export type { AccountBandwidth, BandwidthHistory, BandwidthRow } from './read-bandwidth.ts';
+export { createReadingLoop } from './record-readings.ts';
+export { createRollupLoop } from './roll-telemetry.ts';
+
+export interface BandwidthDeps {
+  db: () => Queryable;
+  /** What speaks for a day that both know of. */
+  source: Source;
+  /** What counts against the pool. */
+  poolCounts: 'outbound' | 'total';
+  rules: PoolRules;
+}
+
+export interface Bandwidth {
+  readonly source: Source;
+  readonly poolCounts: BandwidthDeps['poolCounts'];
+  /** Null for a server that is not there or another's. Throws `bandwidth.invalid` (details.fields). */
+  readHistory(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    query: HistoryQuery,
+  ): Promise<BandwidthHistory | null>;
+  /** Throws `accounts.forbidden`. */
+  readAccount(actor: Actor, account: { tenantId: number; openedAt: Date }): Promise<AccountBandwidth>;
+}
+
+export function createBandwidth(deps: BandwidthDeps): Bandwidth {
+  return {
+    source: deps.source,
+    poolCounts: deps.poolCounts,
+    readHistory: (actor, tenantId, serverId, query) => readHistory(deps, actor, tenantId, serverId, query),
+    readAccount: (actor, account) => readAccount(deps, actor, account),
+  };
+}

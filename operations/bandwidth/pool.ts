@@ -1,0 +1,121 @@
+/**
+ * The account's pool of the month: what may be used now, and what would be added if its servers run on.
+ *
+ * `docs/decisions/0030-bandwidth-pool.md` says why. Everything is whole bytes until it is shown.
+ */
+
+export interface PoolRules {
+  /** Of every account, each month. */
+  baseBytes: number;
+  /** For each server beyond the first that runs the whole month; earned by the hour. */
+  perServerBytes: number;
+  /** For each full year since the account was opened, up to the limit. */
+  tenureYearBytes: number;
+  tenureBytesMax: number;
+}
+
+/** When a server ran; null: it still does. */
+export interface ServerLife {
+  fromMs: number;
+  toMs: number | null;
+}
+
+export interface Month {
+  startMs: number;
+  endMs: number;
+}
+
+export interface Pool {
+  baseBytes: number;
+  tenureBytes: number;
+  /** Base and tenure. */
+  freeBytes: number;
+  perServerBytes: number;
+  /** Earned by additional servers up to now. */
+  earnedBytes: number;
+  /** What they would earn in the rest of the month; not spendable. */
+  potentialEarnedBytes: number;
+  /** What is left of the earned part once the free part is used up. */
+  earnedRemainingBytes: number;
+  /** May be used now. */
+  allowanceBytes: number;
+  /** What the allowance would be at the month's end; not spendable. */
+  potentialBytes: number;
+  usedBytes: number;
+  remainingBytes: number;
+  /** The month's use if it goes on as it began. */
+  projectedBytes: number;
+}
+
+export function computePool(input: {
+  rules: PoolRules;
+  month: Month;
+  nowMs: number;
+  openedAt: Date;
+  lives: readonly ServerLife[];
+  usedBytes: number;
+}): Pool {
+  const { rules, month, nowMs, usedBytes } = input;
+  const monthMs = month.endMs - month.startMs;
+  const running = input.lives.filter((life) => life.toMs === null).length;
+  const earnedMs = additionalMs(input.lives, month.startMs, nowMs);
+  const earnedBytes = Math.floor((rules.perServerBytes * earnedMs) / monthMs);
+  const restMs = Math.max(0, month.endMs - nowMs);
+  const potentialEarnedBytes = Math.floor(
+    (rules.perServerBytes * Math.max(0, running - 1) * restMs) / monthMs,
+  );
+  const tenureBytes = Math.min(
+    rules.tenureBytesMax,
+    fullYears(input.openedAt, nowMs) * rules.tenureYearBytes,
+  );
+  const freeBytes = rules.baseBytes + tenureBytes;
+  const allowanceBytes = freeBytes + earnedBytes;
+  const elapsed = Math.max(1, Math.min(nowMs, month.endMs) - month.startMs) / monthMs;
+  return {
+    baseBytes: rules.baseBytes,
+    tenureBytes,
+    freeBytes,
+    perServerBytes: rules.perServerBytes,
+    earnedBytes,
+    potentialEarnedBytes,
+    earnedRemainingBytes: Math.max(0, earnedBytes - Math.max(0, usedBytes - freeBytes)),
+    allowanceBytes,
+    potentialBytes: allowanceBytes + potentialEarnedBytes,
+    usedBytes,
+    remainingBytes: Math.max(0, allowanceBytes - usedBytes),
+    projectedBytes: Math.floor(usedBytes / Math.min(1, elapsed)),
+  };
+}
+
+/** Server-milliseconds beyond the first server, between two moments: at each instant all but one server count. */
+export function additionalMs(lives: readonly ServerLife[], fromMs: number, toMs: number): number {
+  const changes = lives.flatMap((life) => {
+    const start = Math.max(fromMs, life.fromMs);
+    const end = Math.min(toMs, life.toMs ?? toMs);
+    return end <= start
+      ? []
+      : [
+          { atMs: start, by: 1 },
+          { atMs: end, by: -1 },
+        ];
+  });
+  changes.sort((a, b) => a.atMs - b.atMs);
+  let running = 0;
+  let sinceMs = fromMs;
+  let total = 0;
+  for (const change of changes) {
+    total += Math.max(0, running - 1) * (change.atMs - sinceMs);
+    running += change.by;
+    sinceMs = change.atMs;
+  }
+  return total;
+}
+
+/** Whole years between two moments, counted by the calendar. */
+export function fullYears(from: Date, nowMs: number): number {
+  const now = new Date(nowMs);
+  const years = now.getUTCFullYear() - from.getUTCFullYear();
+  const birthday = new Date(from);
+  birthday.setUTCFullYear(now.getUTCFullYear());
+  return Math.max(0, birthday.getTime() > nowMs ? years - 1 : years);
+}

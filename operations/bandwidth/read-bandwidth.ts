@@ -1,0 +1,194 @@
+/** Use by server and period, and the account's pool of the running month. */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
+import type { BandwidthDeps } from './index.ts';
+import { type Granularity, isPeriodName, type Period, periodAt, periodOf, periodsBetween } from './period.ts';
+import { computePool, type Pool } from './pool.ts';
+import * as store from './store.ts';
+
+/** A server's use of a period. Without a sample everything is 0 and `lastSampledAt` null. */
+export interface BandwidthRow {
+  serverId: number;
+  serverName: string;
+  period: Period;
+  inboundBytes: number;
+  outboundBytes: number;
+  /** What of it counts against the pool, by the rule of the settings. */
+  poolBytes: number;
+  /** Its part of what all servers of the account used of the pool in this period. */
+  poolShare: number;
+  lastSampledAt: Date | null;
+  isDeleted: boolean;
+}
+
+export interface BandwidthHistory {
+  granularity: Granularity;
+  /** The running month, whatever was asked for. */
+  current: BandwidthRow;
+  /** Newest first; from the server's first period on. */
+  rows: BandwidthRow[];
+}
+
+export interface AccountBandwidth {
+  month: Period;
+  pool: Pool;
+  /** Of the running month: living servers, and destroyed ones that existed in it. */
+  servers: BandwidthRow[];
+}
+
+export interface HistoryQuery {
+  granularity: Granularity;
+  /** Month or day; absent: twelve months back, or the beginning of this month. */
+  from?: string | undefined;
+  /** Month or day; absent: now. */
+  to?: string | undefined;
+}
+
+const periodsMax = 400;
+const monthsDefault = 12;
+
+/** A server's history; null for another's and for one that is not there. Throws `bandwidth.invalid` (details.fields). */
+export async function readHistory(
+  deps: BandwidthDeps,
+  actor: Actor,
+  tenantId: number | null,
+  serverId: number,
+  query: HistoryQuery,
+): Promise<BandwidthHistory | null> {
+  const server = await store.findServer(deps.db(), tenantId, serverId);
+  if (server === null || !reachesTenant(actor, server.tenantId)) return null;
+  const nowMs = await store.readNowMs(deps.db());
+  const range = rangeOf(query, nowMs);
+  const firstMs = Math.max(range.startMs, server.createdAt.getTime());
+  const periods = firstMs < range.endMs ? periodsBetween(firstMs, range.endMs, query.granularity) : [];
+  const month = periodAt(nowMs, 'month');
+  const [rows, current] = await Promise.all([
+    rowsOf(deps, server.tenantId, { serverId, name: server.name }, periods, query.granularity),
+    rowsOf(deps, server.tenantId, { serverId, name: server.name }, [month], 'month'),
+  ]);
+  return { granularity: query.granularity, current: current[0]!, rows };
+}
+
+function rangeOf(query: HistoryQuery, nowMs: number): { startMs: number; endMs: number } {
+  for (const path of ['from', 'to'] as const) {
+    const given = query[path];
+    if (given !== undefined && !isPeriodName(given))
+      throw invalidField(path, 'must be a month such as 2025-11 or a day such as 2025-11-03');
+  }
+  const now = periodAt(nowMs, 'day').endMs;
+  const endMs = Math.min(now, query.to === undefined ? now : periodOf(query.to).endMs);
+  const startMs =
+    query.from === undefined ? defaultStart(query.granularity, endMs) : periodOf(query.from).startMs;
+  if (startMs >= endMs)
+    throw invalidField('from', query.to === undefined ? 'must not lie ahead' : 'must not be after `to`');
+  const days = (endMs - startMs) / 86_400_000;
+  if (days > (query.granularity === 'day' ? periodsMax : periodsMax * 28))
+    throw invalidField('from', `leaves more than ${periodsMax} periods; choose a shorter range`);
+  return { startMs, endMs };
+}
+
+function defaultStart(granularity: Granularity, endMs: number): number {
+  const month = new Date(periodAt(endMs - 1, 'month').startMs);
+  return granularity === 'day'
+    ? month.getTime()
+    : Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - (monthsDefault - 1), 1);
+}
+
+async function rowsOf(
+  deps: BandwidthDeps,
+  tenantId: number,
+  server: { serverId: number; name: string },
+  periods: readonly Period[],
+  granularity: Granularity,
+): Promise<BandwidthRow[]> {
+  if (periods.length === 0) return [];
+  const range = daysOf(periods);
+  // Of the whole account, because a share is a part of what all its servers used.
+  const use = await store.listUse(deps.db(), { tenantId, serverId: null }, range, {
+    granularity,
+    source: deps.source,
+  });
+  return periods.map((period) => {
+    const ofPeriod = use.filter((row) => row.period === period.name);
+    const mine = ofPeriod.find((row) => row.serverId === server.serverId);
+    return toRow(deps, period, { ...server, isDeleted: false }, mine, poolSum(deps, ofPeriod));
+  });
+}
+
+/** The pool of an account and its servers' part in it, this month. Throws `accounts.forbidden`. */
+export async function readAccount(
+  deps: BandwidthDeps,
+  actor: Actor,
+  account: { tenantId: number; openedAt: Date },
+): Promise<AccountBandwidth> {
+  if (!reachesTenant(actor, account.tenantId)) throw forbidden('This account is not yours.');
+  const nowMs = await store.readNowMs(deps.db());
+  const month = periodAt(nowMs, 'month');
+  const [servers, use] = await Promise.all([
+    store.listServersSince(deps.db(), account.tenantId, month.startMs),
+    store.listUse(deps.db(), { tenantId: account.tenantId, serverId: null }, daysOf([month]), {
+      granularity: 'month',
+      source: deps.source,
+    }),
+  ]);
+  const usedBytes = poolSum(deps, use);
+  const pool = computePool({
+    rules: deps.rules,
+    month,
+    nowMs,
+    openedAt: account.openedAt,
+    lives: servers.flatMap((server) => server.life ?? []),
+    usedBytes,
+  });
+  const rows = servers.map((server) =>
+    toRow(
+      deps,
+      month,
+      server,
+      use.find((row) => row.serverId === server.serverId),
+      usedBytes,
+    ),
+  );
+  return { month, pool, servers: rows };
+}
+
+function toRow(
+  deps: BandwidthDeps,
+  period: Period,
+  server: { serverId: number; name: string; isDeleted: boolean },
+  use: store.UseRow | undefined,
+  allBytes: number,
+): BandwidthRow {
+  const poolBytes = use === undefined ? 0 : countedBytes(deps, use);
+  return {
+    serverId: server.serverId,
+    serverName: server.name,
+    period,
+    inboundBytes: use?.inboundBytes ?? 0,
+    outboundBytes: use?.outboundBytes ?? 0,
+    poolBytes,
+    poolShare: allBytes === 0 ? 0 : poolBytes / allBytes,
+    lastSampledAt: use?.lastSampledAt ?? null,
+    isDeleted: server.isDeleted,
+  };
+}
+
+function countedBytes(deps: BandwidthDeps, use: { inboundBytes: number; outboundBytes: number }): number {
+  return deps.poolCounts === 'outbound' ? use.outboundBytes : use.inboundBytes + use.outboundBytes;
+}
+
+function poolSum(deps: BandwidthDeps, rows: readonly store.UseRow[]): number {
+  return rows.reduce((sum, row) => sum + countedBytes(deps, row), 0);
+}
+
+/** First and last day of periods that stand newest first. */
+function daysOf(periods: readonly Period[]): { fromDay: string; toDay: string } {
+  const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  return { fromDay: day(periods.at(-1)!.startMs), toDay: day(periods[0]!.endMs - 1) };
+}
+
+function invalidField(path: string, message: string): CodedError {
+  return new CodedError('bandwidth.invalid', 'Some fields are not as they must be; see `fields`.', {
+    fields: [{ path, code: 'invalid', message }],
+  });
+}

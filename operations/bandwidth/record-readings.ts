@@ -1,0 +1,87 @@
+/**
+ * Reads the hypervisors' counters and books what was used since the last look.
+ *
+ * Totals are kept, use is their difference: a look that is repeated, or comes late, books nothing twice. Each node is a
+ * transaction of its own, fenced by the loop's term, so a holder that slept past its time books nothing at all.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
+import { type Hypervisors, type ObservedGuest, serverIdOfGuest } from '#operations/hypervisors/index.ts';
+import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { compareReadings, type Reading, splitByDay } from './reading.ts';
+import * as store from './store.ts';
+
+export interface RecorderDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  clusters: Clusters;
+  hypervisors: Hypervisors;
+}
+
+/** Reads every node once a minute, on one of the replicas. */
+export function createReadingLoop(deps: RecorderDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.bandwidth_readings',
+    intervalMs: 60_000,
+    ttlSeconds: 180,
+    ...deps,
+    run: (lease, renew) => recordReadings(deps, lease, renew),
+  });
+}
+
+async function recordReadings(
+  deps: RecorderDeps,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+): Promise<void> {
+  const nodes = await deps.clusters.listNodes(systemActor, null);
+  // Nodes behind one driver show the same guests.
+  for (const driver of new Set(nodes.map((node) => deps.hypervisors.of(node)))) {
+    if (!(await renew())) return;
+    try {
+      const readings = readingsOf(await driver.observeGuests());
+      await deps
+        .db()
+        .transaction()
+        .execute(async (tx) => {
+          if (await holdsTerm(tx, lease.name, lease.term)) await bookReadings(tx, readings);
+        });
+    } catch (error) {
+      deps.reporter.warn('bandwidth of a node could not be read', { error: describeError(error) });
+    }
+  }
+}
+
+/** Books these totals, read at this moment. */
+export async function bookReadings(tx: Queryable, readings: readonly Reading[]): Promise<void> {
+  const nowMs = await store.readNowMs(tx);
+  const byServer = new Map(readings.map((reading) => [reading.serverId, reading]));
+  for (const server of await store.lockMeasured(tx, [...byServer.keys()])) {
+    const reading = byServer.get(server.serverId)!;
+    const { boot, ...use } = compareReadings(server.before, reading);
+    const fromMs = server.before?.readAtMs ?? server.sinceMs;
+    for (const day of splitByDay(fromMs, nowMs, use)) await store.addToDay(tx, server, day, nowMs);
+    await store.putReading(tx, server.serverId, { ...reading, boot, readAtMs: nowMs });
+  }
+}
+
+/** The sums over each guest's public cards. Guests that count nothing are not measured, which is not the same as 0. */
+export function readingsOf(guests: readonly ObservedGuest[]): Reading[] {
+  return guests.flatMap((guest) => {
+    const serverId = serverIdOfGuest(guest.name);
+    const cards = guest.interfaces.filter((card) => card.isPublic);
+    if (serverId === null || cards.length === 0) return [];
+    return [
+      {
+        serverId,
+        inboundTotal: cards.reduce((sum, card) => sum + card.receivedBytes, 0),
+        outboundTotal: cards.reduce((sum, card) => sum + card.sentBytes, 0),
+      },
+    ];
+  });
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+const dayMs = 86_400_000;
+/** Minutes are kept for three months; some come late, after an outage. */
+const wholeDays = 93;
+const recentDays = 2;
+/** Every so many rounds all days are computed anew. */
+const roundsPerWhole = 60;
+
+/** Adds the monitor's minutes up to days, every minute, on one of the replicas. */
+export function createRollupLoop(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  let round = 0;
+  return createLeasedLoop({
+    name: 'operations.bandwidth_rollup',
+    intervalMs: 60_000,
+    ttlSeconds: 300,
+    ...deps,
+    async run(lease) {
+      const days = round % roundsPerWhole === 0 ? wholeDays : recentDays;
+      await deps
+        .db()
+        .transaction()
+        .execute(async (tx) => {
+          if (!(await holdsTerm(tx, lease.name, lease.term))) return;
+          const today = Math.floor((await store.readNowMs(tx)) / dayMs) * dayMs;
+          await store.rollMinutes(tx, today - (days - 1) * dayMs);
+        });
+      round += 1;
+    },
+  });
+}

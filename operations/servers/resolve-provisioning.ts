@@ -1,0 +1,101 @@
+/**
+ * What operators do about a server whose provisioning failed. Until one of them has, its owner can't destroy it
+ * (API-3.4): something of it may stand on a node, and nobody but an operator can tell.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { emit } from '#operations/events/index.ts';
+import { guestName } from '#operations/hypervisors/index.ts';
+import { detachAll, markAttached } from '#operations/networks/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { notFound, requester } from './authorise.ts';
+import type { ServersDeps } from './index.ts';
+import { endAction, hypervisorOf } from './job-kit.ts';
+import type { ServerAction } from './server.ts';
+import * as store from './store.ts';
+
+/** `repaired`: the guest runs now. `remove`: whatever there is of it goes, as when its owner destroys it. */
+export type Resolution = 'repaired' | 'remove';
+
+/** Sends a failed server through provisioning again. Operators only; throws `servers.not_failed` for any other state. */
+export async function retryProvisioning(deps: ServersDeps, actor: Actor, serverId: number): Promise<void> {
+  await withFailed(deps, actor, serverId, async (tx) => {
+    const action = await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
+    await store.updateState(tx, serverId, { provisioningState: 'queued', failure: null });
+    await enqueueJob(tx, 'servers.provision', { server_id: serverId });
+    return action;
+  });
+  deps.wake();
+}
+
+/**
+ * Ends a failed provisioning by an operator's decision. Throws `servers.not_failed`, and `servers.not_running` when a
+ * guest that is called repaired does not run: what customers read must be so.
+ */
+export async function resolveProvisioning(
+  deps: ServersDeps,
+  actor: Actor,
+  serverId: number,
+  resolution: Resolution,
+): Promise<ServerAction> {
+  requireOperator(actor);
+  if (resolution === 'repaired') {
+    const { driver } = await hypervisorOf(deps, serverId);
+    if ((await driver.readPower(guestName(serverId))) !== 'on')
+      throw new CodedError(
+        'servers.not_running',
+        `The node has no running guest ${guestName(serverId)}. Start it there first, or provision again.`,
+      );
+  }
+  const action = await withFailed(deps, actor, serverId, async (tx) => {
+    if (resolution === 'remove') {
+      const destroying = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
+      await store.updateState(tx, serverId, { provisioningState: 'deleting', failure: null });
+      await detachAll(tx, serverId);
+      await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
+      return destroying;
+    }
+    const creating = await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
+    await store.updateState(tx, serverId, {
+      provisioningState: 'ready',
+      powerState: 'running',
+      failure: null,
+    });
+    await markAttached(tx, serverId);
+    await emit(tx, { type: 'server.provisioned', serverId });
+    await endAction(tx, serverId, {});
+    return creating;
+  });
+  deps.wake();
+  return action;
+}
+
+/** What the hypervisor said about a failed server, in its own words. Staff only. */
+export async function findFailureDetail(
+  deps: ServersDeps,
+  actor: Actor,
+  serverId: number,
+): Promise<string | null> {
+  requireStaff(actor);
+  return store.findFailureDetail(deps.db(), serverId);
+}
+
+async function withFailed(
+  deps: ServersDeps,
+  actor: Actor,
+  serverId: number,
+  change: (tx: Queryable) => Promise<ServerAction>,
+): Promise<ServerAction> {
+  requireOperator(actor);
+  return deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const server = await store.lockServer(tx, serverId);
+      if (server === null || server.provisioningState === 'deleted') throw notFound();
+      if (server.provisioningState !== 'failed')
+        throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
+      return change(tx);
+    });
+}

@@ -1,0 +1,83 @@
+/**
+ * Webhooks: customers name addresses and choose events, and are told what happened, signed by Standard Webhooks.
+ *
+ * An event is written in the transaction of its change (`operations/events`) and delivered at least once over three
+ * days. One worker serves one endpoint at a time, so a receiver that hangs keeps nobody else waiting. Deliveries go to
+ * addresses on the public internet only. Each endpoint has a log, and everything in it can be sent again.
+ */
+import { type Actor, requireStaff } from '#operations/accounts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Delivery, Endpoint, TargetRules } from './endpoint.ts';
+import * as manage from './manage-endpoint.ts';
+import * as store from './store.ts';
+
+export type { Delivery, Endpoint } from './endpoint.ts';
+export type { CreateEndpointInput, EndpointInput } from './manage-endpoint.ts';
+export { createWebhookSender, type WebhookSender, type WebhookSenderDeps } from './send-deliveries.ts';
+export type { Attempt, QueueHealth } from './store.ts';
+export { createWebhookUpkeep } from './upkeep.ts';
+
+export interface WebhooksDeps {
+  db: () => Queryable;
+  rules: TargetRules;
+}
+
+/** Everything but `readQueueHealth` is for owners of organizations; others see no endpoint at all. */
+export interface Webhooks {
+  listEndpoints(actor: Actor): Promise<Endpoint[]>;
+  /** Throws `webhooks.not_found`, as all below. */
+  findEndpoint(actor: Actor, id: number): Promise<Endpoint>;
+  createEndpoint(
+    actor: Actor,
+    input: manage.CreateEndpointInput,
+  ): Promise<{ endpointId: number; secret: string }>;
+  changeEndpoint(actor: Actor, id: number, input: manage.EndpointInput): Promise<void>;
+  /** The new secret, to be shown once. */
+  rotateSecret(actor: Actor, id: number): Promise<string>;
+  setEnabled(actor: Actor, id: number, isEnabled: boolean): Promise<void>;
+  deleteEndpoint(actor: Actor, id: number): Promise<void>;
+  /** The id of the test's delivery. */
+  sendTest(actor: Actor, id: number): Promise<number>;
+  /** False when there is no such delivery, or it is still under way. */
+  replayDelivery(actor: Actor, id: number, deliveryId: number): Promise<boolean>;
+  listDeliveries(actor: Actor, id: number, limit: number): Promise<Delivery[]>;
+  /** One delivery's attempts, last one first, and the body it carries; null where there is no such delivery. */
+  findDelivery(
+    actor: Actor,
+    id: number,
+    deliveryId: number,
+  ): Promise<{ attempts: store.Attempt[]; publicId: string; body: object } | null>;
+  /** How much waits, and for how long. Staff only. */
+  readQueueHealth(actor: Actor): Promise<store.QueueHealth>;
+}
+
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const { db, rules } = deps;
+  return {
+    listEndpoints: (actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
+    findEndpoint: (actor, id) => manage.findOwned(db(), actor, id),
+    createEndpoint: (actor, input) => manage.createEndpoint(db(), rules, actor, input),
+    changeEndpoint: (actor, id, input) => manage.changeEndpoint(db(), rules, actor, id, input),
+    rotateSecret: (actor, id) => manage.rotateEndpointSecret(db(), actor, id),
+    setEnabled: (actor, id, isEnabled) => manage.setEndpointEnabled(db(), actor, id, isEnabled),
+    deleteEndpoint: (actor, id) => manage.deleteEndpoint(db(), actor, id),
+    sendTest: (actor, id) => manage.sendTest(db(), actor, id),
+    replayDelivery: (actor, id, deliveryId) => manage.replayDelivery(db(), actor, id, deliveryId),
+    async listDeliveries(actor, id, limit) {
+      const endpoint = await manage.findOwned(db(), actor, id);
+      return store.listDeliveries(db(), endpoint.id, limit);
+    },
+    async findDelivery(actor, id, deliveryId) {
+      const endpoint = await manage.findOwned(db(), actor, id);
+      const event = await store.findDeliveredEvent(db(), endpoint.id, deliveryId);
+      if (event === null) return null;
+      const { publicId, type, occurredAt, data } = event;
+      const attempts = await store.listAttempts(db(), endpoint.id, deliveryId);
+      return { attempts, publicId, body: { type, timestamp: occurredAt.toISOString(), data } };
+    },
+    async readQueueHealth(actor) {
+      requireStaff(actor);
+      return store.readQueueHealth(db());
+    },
+  };
+}

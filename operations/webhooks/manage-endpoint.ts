@@ -1,0 +1,146 @@
+/** What the owner of an organization does with its endpoints. A key does none of it. */
+import { CodedError } from '#common/errors/index.ts';
+import { testEvent } from '#contracts/customer-api/index.ts';
+import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
+import { recordTestEvent } from '#operations/events/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Endpoint, invalid, parseEndpointUrl, parseEventTypes, type TargetRules } from './endpoint.ts';
+import { formatSecret, mintSecret } from './sign-delivery.ts';
+import * as store from './store.ts';
+
+export interface EndpointInput {
+  url: string;
+  description: string;
+  eventTypes: readonly string[];
+}
+
+export interface CreateEndpointInput extends EndpointInput {
+  organizationId: number;
+  tenantId: number | null;
+}
+
+const endpointsMax = 20;
+const overlapHours = 24;
+
+/** Throws `webhooks.invalid`, `webhooks.limit` and `accounts.forbidden`. The secret is in this result alone. */
+export async function createEndpoint(
+  db: Queryable,
+  rules: TargetRules,
+  actor: Actor,
+  input: CreateEndpointInput,
+): Promise<{ endpointId: number; secret: string }> {
+  requireOwner(actor, input.organizationId);
+  const { organizationId, tenantId } = input;
+  if (tenantId !== null && !(await store.ownsTenant(db, organizationId, tenantId)))
+    throw invalid('There is no such workspace in this organization.');
+  const secret = mintSecret();
+  const checked = check(rules, input);
+  const endpointId = await db
+    .transaction()
+    .execute((tx) =>
+      store.insertEndpoint(tx, { ...checked, organizationId, tenantId, secret }, endpointsMax),
+    );
+  if (endpointId === null)
+    throw new CodedError('webhooks.limit', `There are ${endpointsMax} endpoints already. Delete one first.`);
+  return { endpointId, secret: formatSecret(secret) };
+}
+
+/** Throws `webhooks.invalid` and `webhooks.not_found`. */
+export async function changeEndpoint(
+  db: Queryable,
+  rules: TargetRules,
+  actor: Actor,
+  id: number,
+  input: EndpointInput,
+): Promise<void> {
+  const endpoint = await findOwned(db, actor, id);
+  await store.updateEndpoint(db, endpoint.id, check(rules, input));
+}
+
+/** The new secret, for this result alone; for a day deliveries carry the former one's signature as well. */
+export async function rotateEndpointSecret(db: Queryable, actor: Actor, id: number): Promise<string> {
+  const endpoint = await findOwned(db, actor, id);
+  const secret = mintSecret();
+  await store.rotateSecret(db, endpoint.id, secret, overlapHours);
+  return formatSecret(secret);
+}
+
+export async function deleteEndpoint(db: Queryable, actor: Actor, id: number): Promise<void> {
+  const endpoint = await findOwned(db, actor, id);
+  await store.deleteEndpoint(db, endpoint.id);
+}
+
+export async function setEndpointEnabled(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  isEnabled: boolean,
+): Promise<void> {
+  const endpoint = await findOwned(db, actor, id);
+  await db.transaction().execute(async (tx) => {
+    if (isEnabled) await store.enableEndpoint(tx, endpoint.id);
+    else await store.disableEndpoint(tx, endpoint.id, 'owner');
+  });
+}
+
+/** Sends the endpoint an event of its own. Throws `webhooks.disabled`. */
+export async function sendTest(db: Queryable, actor: Actor, id: number): Promise<number> {
+  const endpoint = await findOwned(db, actor, id);
+  requireEnabled(endpoint);
+  return db.transaction().execute(async (tx) => {
+    const eventId = await recordTestEvent(tx, {
+      type: testEvent.type,
+      organizationId: endpoint.organizationId,
+      tenantId: endpoint.tenantId,
+      data: { endpoint_id: endpoint.id, href: null },
+    });
+    return store.insertDelivery(tx, endpoint.id, eventId);
+  });
+}
+
+/** Delivers a finished delivery once more, under the same `webhook-id`. Throws `webhooks.disabled`. */
+export async function replayDelivery(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  deliveryId: number,
+): Promise<boolean> {
+  const endpoint = await findOwned(db, actor, id);
+  requireEnabled(endpoint);
+  return store.restartDelivery(db, endpoint.id, deliveryId);
+}
+
+/** The endpoint, if it is one of an organization that the actor owns; throws `webhooks.not_found` for any other. */
+export async function findOwned(db: Queryable, actor: Actor, id: number): Promise<Endpoint> {
+  const found = await store.findEndpoint(db, ownedBy(actor), id);
+  if (found === null) throw new CodedError('webhooks.not_found', 'There is no such endpoint.');
+  return found;
+}
+
+export function ownedBy(actor: Actor): readonly number[] {
+  return isOwner(actor) ? actor.ownedOrganizationIds : [];
+}
+
+function isOwner(actor: Actor): actor is CustomerActor {
+  return actor.kind === 'customer' && actor.keyId === null;
+}
+
+function requireOwner(actor: Actor, organizationId: number): void {
+  if (!ownedBy(actor).includes(organizationId))
+    throw forbidden('Only the owner of the organization sets up webhooks.');
+}
+
+function requireEnabled(endpoint: Endpoint): void {
+  if (endpoint.disabledAt === null) return;
+  throw new CodedError('webhooks.disabled', 'The endpoint is disabled. Enable it first.');
+}
+
+function check(rules: TargetRules, input: EndpointInput): EndpointInput {
+  const description = input.description.trim();
+  if (description.length > 200) throw invalid('A description has at most 200 characters.');
+  return {
+    url: parseEndpointUrl(input.url, rules),
+    description,
+    eventTypes: parseEventTypes(input.eventTypes),
+  };
+}

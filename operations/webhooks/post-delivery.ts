@@ -1,0 +1,144 @@
+/**
+ * Sends one attempt, to an address that has been looked at first.
+ *
+ * The name is resolved once, every address it has must be allowed, and the connection goes to one of exactly those: a
+ * name that answers differently a moment later changes nothing. Redirects are not followed, and what the receiver says
+ * beyond its status is not kept, so that an endpoint can't be used to look into our network.
+ */
+import { lookup as dnsLookup } from 'node:dns/promises';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { isIP } from 'node:net';
+import { hostOf, isAllowedAddress, type TargetRules } from './endpoint.ts';
+
+export interface Outcome {
+  /** null where no answer came. */
+  statusCode: number | null;
+  /** null when the receiver took it; else why not, in words of ours. */
+  error: string | null;
+}
+
+export interface Address {
+  address: string;
+  family: number;
+}
+
+/** All addresses of a name. */
+export type Resolve = (host: string) => Promise<Address[]>;
+
+export const resolveByDns: Resolve = (host) => dnsLookup(host, { all: true, verbatim: true });
+
+const timeoutMs = 15_000;
+const answerBytesMax = 65_536;
+/** How long the rest of an answer may take once its status is known. */
+const drainMs = 1_000;
+
+/** Never throws. */
+export async function postDelivery(
+  target: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  options: { rules: TargetRules; resolve: Resolve; signal: AbortSignal },
+): Promise<Outcome> {
+  const url = new URL(target);
+  const limit = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const address = await findAddress(hostOf(url), options, limit);
+    if (typeof address === 'string') return { statusCode: null, error: address };
+    const statusCode = await send(url, address, headers, body, limit);
+    return { statusCode, error: refusalOf(statusCode) };
+  } catch (error) {
+    return { statusCode: null, error: describeFailure(error, limit) };
+  }
+}
+
+/** An address to connect to, or why there is none. */
+async function findAddress(
+  host: string,
+  options: { rules: TargetRules; resolve: Resolve },
+  signal: AbortSignal,
+): Promise<Address | string> {
+  const family = isIP(host);
+  const found = family > 0 ? [{ address: host, family }] : await abortable(options.resolve(host), signal);
+  if (found.length === 0) return 'the name does not resolve';
+  // One forbidden address among them is enough: which of them a connection takes must not matter.
+  if (!found.every((one) => isAllowedAddress(one.address, options.rules)))
+    return 'the name leads to an address that is not on the public internet';
+  return found[0]!;
+}
+
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return Promise.race([
+    work,
+    new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    ),
+  ]);
+}
+
+function send(
+  url: URL,
+  pinned: Address,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const bytes = Buffer.from(body, 'utf8');
+  const options: RequestOptions = {
+    method: 'POST',
+    hostname: hostOf(url),
+    port: url.port,
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': bytes.length,
+      'user-agent': 'svc-webhooks/1',
+      connection: 'close',
+    },
+    // A connection of its own, to the address that was looked at.
+    agent: false,
+    lookup: (_host, wish, done) => {
+      if (wish.all) (done as (error: null, all: Address[]) => void)(null, [pinned]);
+      else done(null, pinned.address, pinned.family);
+    },
+    maxHeaderSize: 16_384,
+    signal,
+  };
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(options, (response) => {
+      const status = response.statusCode!;
+      let length = 0;
+      const finish = () => {
+        clearTimeout(timer);
+        resolve(status);
+        request.destroy();
+      };
+      const timer = setTimeout(finish, drainMs);
+      response.on('data', (piece: Buffer) => {
+        length += piece.length;
+        if (length > answerBytesMax) finish();
+      });
+      response.on('end', finish).on('error', finish);
+    });
+    request.on('error', reject);
+    request.end(bytes);
+  });
+}
+
+function refusalOf(statusCode: number): string | null {
+  if (statusCode >= 200 && statusCode < 300) return null;
+  if (statusCode >= 300 && statusCode < 400)
+    return `the receiver answered ${statusCode}, and redirects are not followed`;
+  return `the receiver answered ${statusCode}`;
+}
+
+function describeFailure(error: unknown, limit: AbortSignal): string {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (limit.aborted || code === 'ETIMEDOUT') return 'the receiver did not answer in time';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENODATA') return 'the name does not resolve';
+  if (code === 'ECONNREFUSED') return 'the connection was refused';
+  if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code))
+    return `the certificate is not accepted (${code})`;
+  return `the connection broke${/^[A-Z_]{3,40}$/.test(code) ? ` (${code})` : ''}`;
+}

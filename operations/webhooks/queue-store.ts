@@ -1,0 +1,122 @@
+/** The statements of the sender: an endpoint is claimed as a whole, and all that is recorded is fenced by its term. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface ClaimedEndpoint {
+  id: number;
+  term: number;
+  url: string;
+  secret: Buffer;
+  /** Signs too while it is set. */
+  previousSecret: Buffer | null;
+  consecutiveFailures: number;
+}
+
+/**
+ * Claims the endpoint whose delivery has been due the longest. One worker serves one endpoint at a time, so deliveries
+ * keep their order and a receiver that hangs keeps nobody else waiting; `skip locked` lets workers pass one another.
+ */
+export async function claimEndpoint(db: Queryable, claimSeconds: number): Promise<ClaimedEndpoint | null> {
+  const { rows } = await sql<ClaimedEndpoint>`
+    with due as (
+      select e.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
+      where d.status = 'pending' and d.next_attempt_at <= svc_now() and e.disabled_at is null
+        and (e.claimed_until is null or e.claimed_until <= svc_now())
+      order by d.next_attempt_at, d.id limit 1 for update of e skip locked)
+    update webhook_endpoints e set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
+    from due where e.id = due.id
+    returning e.id, e.term, e.url, e.secret, e.consecutive_failures as "consecutiveFailures",
+      case when e.previous_secret_until > svc_now() then e.previous_secret end as "previousSecret"`.execute(
+    db,
+  );
+  return rows[0] ?? null;
+}
+
+/** Lengthens the claim; false when another worker has it, or the endpoint was disabled or deleted. */
+export async function renewClaim(
+  db: Queryable,
+  id: number,
+  term: number,
+  claimSeconds: number,
+): Promise<boolean> {
+  const { rows } = await sql`update webhook_endpoints
+    set claimed_until = svc_now() + make_interval(secs => ${claimSeconds})
+    where id = ${id} and term = ${term} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function releaseClaim(db: Queryable, id: number, term: number): Promise<void> {
+  await sql`update webhook_endpoints set claimed_until = null where id = ${id} and term = ${term}`.execute(
+    db,
+  );
+}
+
+export interface DueDelivery {
+  id: number;
+  publicId: string;
+  type: string;
+  occurredAt: Date;
+  data: object;
+  step: number;
+}
+
+/** The endpoint's oldest due delivery. */
+export async function nextDelivery(db: Queryable, endpointId: number): Promise<DueDelivery | null> {
+  const { rows } = await sql<DueDelivery>`
+    select d.id, v.public_id as "publicId", v.type, v.occurred_at as "occurredAt", v.data, d.step
+    from webhook_deliveries d join events v on v.id = d.event_id
+    where d.endpoint_id = ${endpointId} and d.status = 'pending' and d.next_attempt_at <= svc_now()
+    order by d.id limit 1`.execute(db);
+  return rows[0] ?? null;
+}
+
+export interface AttemptResult {
+  deliveryId: number;
+  durationMs: number;
+  statusCode: number | null;
+  error: string | null;
+}
+
+/** Records the attempt and what it says of the endpoint; false when the term is over, and then nothing was recorded. */
+export async function recordAttempt(
+  tx: Queryable,
+  endpoint: { id: number; term: number },
+  result: AttemptResult,
+): Promise<boolean> {
+  const failed = result.error !== null;
+  const { rows } = await sql`update webhook_endpoints set
+      consecutive_failures = case when ${failed} then consecutive_failures + 1 else 0 end,
+      failing_since = case when ${failed} then coalesce(failing_since, svc_now()) end
+    where id = ${endpoint.id} and term = ${endpoint.term} returning 1`.execute(tx);
+  if (rows.length === 0) return false;
+  await sql`with d as (update webhook_deliveries set attempts = attempts + 1, step = step + 1
+      where id = ${result.deliveryId} returning id, attempts)
+    insert into webhook_attempts (delivery_id, number, duration_ms, status_code, error)
+    select id, attempts, ${result.durationMs}, ${result.statusCode}::int, ${result.error}::text from d`.execute(
+    tx,
+  );
+  return true;
+}
+
+export async function finishDelivery(
+  tx: Queryable,
+  id: number,
+  status: 'delivered' | 'failed',
+): Promise<void> {
+  await sql`update webhook_deliveries set status = ${status}, finished_at = svc_now() where id = ${id}`.execute(
+    tx,
+  );
+}
+
+/** Puts the delivery off, and for a shorter while everything else that is due at its endpoint. */
+export async function postpone(
+  tx: Queryable,
+  endpointId: number,
+  deliveryId: number,
+  delaySeconds: number,
+  restSeconds: number,
+): Promise<void> {
+  await sql`update webhook_deliveries set next_attempt_at = greatest(next_attempt_at, svc_now()
+      + make_interval(secs => case when id = ${deliveryId} then ${delaySeconds}::float8 else ${restSeconds}::float8 end))
+    where endpoint_id = ${endpointId} and status = 'pending'`.execute(tx);
+}

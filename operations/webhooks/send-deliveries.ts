@@ -1,0 +1,166 @@
+/**
+ * Takes events out of the outbox, decides who is told, and delivers, again and again over three days.
+ *
+ * Delivery is at least once: a worker that dies after sending and before recording sends again, under the same
+ * `webhook-id`. Any number of workers in any number of processes may run.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { takeUndispatched } from '#operations/events/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { TargetRules } from './endpoint.ts';
+import { postDelivery, type Resolve, resolveByDns } from './post-delivery.ts';
+import * as queue from './queue-store.ts';
+import { signDelivery } from './sign-delivery.ts';
+import { disableEndpoint, insertDeliveries } from './store.ts';
+
+export interface WebhookSenderDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  rules: TargetRules;
+  /** For tests. */
+  resolve?: Resolve;
+  random?: () => number;
+}
+
+export interface WebhookSender extends Part {
+  /** Delivers what is due, until nothing is; for tests. */
+  drain(): Promise<void>;
+}
+
+/** Pauses after a failed attempt, in seconds; after the last one the delivery has failed. */
+export const retrySchedule = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
+const claimSeconds = 60;
+const batchMax = 20;
+const dispatchMax = 100;
+const pollMs = 1_000;
+/** A receiver that fails is left alone for this long, doubled with each failure. */
+const restSeconds = { first: 5, max: 600 };
+
+export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): WebhookSender {
+  let stopping = new AbortController();
+  let finished: Promise<unknown> = Promise.resolve();
+
+  async function work(): Promise<boolean> {
+    const dispatched = await dispatch(deps);
+    const endpoint = await queue.claimEndpoint(deps.db(), claimSeconds);
+    if (endpoint === null) return dispatched > 0;
+    try {
+      await serve(deps, endpoint, stopping.signal);
+    } finally {
+      await queue.releaseClaim(deps.db(), endpoint.id, endpoint.term);
+    }
+    return true;
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      let didWork = false;
+      try {
+        didWork = await work();
+      } catch (error) {
+        deps.reporter.error('webhooks can not be sent', { error: describeError(error) });
+      }
+      if (!didWork) await deps.clock.wait(pollMs, stopping.signal);
+    }
+  }
+
+  return {
+    name: 'webhooks',
+    async drain() {
+      while (await work());
+    },
+    async start() {
+      stopping = new AbortController();
+      finished = Promise.all(Array.from({ length: workers }, loop));
+    },
+    async stop() {
+      stopping.abort();
+      await finished;
+    },
+  };
+}
+
+/** Decides on the deliveries of the oldest events; taking them and deciding is one transaction. */
+async function dispatch(deps: WebhookSenderDeps): Promise<number> {
+  return deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const events = await takeUndispatched(tx, dispatchMax);
+      if (events.length > 0) {
+        await insertDeliveries(
+          tx,
+          events.map((event) => event.id),
+        );
+      }
+      return events.length;
+    });
+}
+
+/** Delivers what is due at one endpoint, in order, until it fails, the claim is lost, or others should have a turn. */
+async function serve(
+  deps: WebhookSenderDeps,
+  endpoint: queue.ClaimedEndpoint,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let sent = 0; sent < batchMax && !signal.aborted; sent += 1) {
+    const delivery = await queue.nextDelivery(deps.db(), endpoint.id);
+    if (delivery === null) return;
+    if (!(await queue.renewClaim(deps.db(), endpoint.id, endpoint.term, claimSeconds))) return;
+    if (!(await attempt(deps, endpoint, delivery, signal))) return;
+  }
+}
+
+/** One attempt; true when the receiver took it. */
+async function attempt(
+  deps: WebhookSenderDeps,
+  endpoint: queue.ClaimedEndpoint,
+  delivery: queue.DueDelivery,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { type, occurredAt, data } = delivery;
+  const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
+  const secrets = [endpoint.secret, ...(endpoint.previousSecret === null ? [] : [endpoint.previousSecret])];
+  const startedMs = deps.clock.nowMs();
+  const headers = signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body);
+  const resolve = deps.resolve ?? resolveByDns;
+  const outcome = await postDelivery(endpoint.url, headers, body, { rules: deps.rules, resolve, signal });
+  // An attempt that our own stop cut short says nothing about the receiver; it is made again.
+  if (signal.aborted && outcome.statusCode === null) return false;
+  const result = {
+    deliveryId: delivery.id,
+    durationMs: Math.round(deps.clock.nowMs() - startedMs),
+    ...outcome,
+  };
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      if (!(await queue.recordAttempt(tx, endpoint, result))) return;
+      if (outcome.error === null) return queue.finishDelivery(tx, delivery.id, 'delivered');
+      if (outcome.statusCode === 410) {
+        await queue.finishDelivery(tx, delivery.id, 'failed');
+        return disableEndpoint(tx, endpoint.id, 'gone');
+      }
+      await planNext(deps, tx, endpoint, delivery);
+    });
+  endpoint.consecutiveFailures = outcome.error === null ? 0 : endpoint.consecutiveFailures + 1;
+  return outcome.error === null;
+}
+
+async function planNext(
+  deps: WebhookSenderDeps,
+  tx: Queryable,
+  endpoint: queue.ClaimedEndpoint,
+  delivery: queue.DueDelivery,
+): Promise<void> {
+  const spread = 0.8 + 0.4 * (deps.random ?? Math.random)();
+  const rest = Math.min(restSeconds.max, restSeconds.first * 2 ** Math.min(endpoint.consecutiveFailures, 10));
+  const pause = retrySchedule[delivery.step];
+  if (pause === undefined) await queue.finishDelivery(tx, delivery.id, 'failed');
+  await queue.postpone(tx, endpoint.id, delivery.id, Math.max(pause ?? 0, rest) * spread, rest * spread);
+}

@@ -1,0 +1,87 @@
+/**
+ * The host's network as its kernel knows it: interfaces, addresses, bridges, VLANs, and who is on the segments.
+ *
+ * Read every minute, shortly before its upload is committed; bounded; never in the way of anything: what can't be read
+ * leaves the last inventory in place until it is five minutes old, then there is none.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
+import { assembleInventory, hostMacs } from './inventory.ts';
+import type { KernelTables } from './kernel-tables.ts';
+import { readFiles } from './read-files.ts';
+
+const refreshEveryMs = 55_000;
+/** Scans trust an inventory for that long (NET-2.7.8). */
+const usableMs = 300_000;
+
+export interface Interfaces extends Part {
+  /** The newest inventory, null before the first and when it is too old. */
+  current(): HostInventory | null;
+  /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
+  foreignMacs(): ReadonlySet<string>;
+}
+
+export interface InterfacesOptions {
+  clock: Clock;
+  reporter: Reporter;
+  /** Another reader, for tests. */
+  read?: () => Promise<KernelTables>;
+}
+
+/** Makes the part; it reads nothing before `start`. */
+export function createInterfaces(options: InterfacesOptions): Interfaces {
+  const { clock, reporter } = options;
+  const read = options.read ?? readKernel;
+  const stopping = new AbortController();
+  let inventory: HostInventory | null = null;
+  let foreign: ReadonlySet<string> = new Set();
+  let isFailing = false;
+  let running: Promise<void> = Promise.resolve();
+
+  async function refresh(): Promise<void> {
+    try {
+      inventory = assembleInventory(await read(), clock.nowMs());
+      foreign = new Set([
+        ...hostMacs(inventory.interfaces),
+        ...inventory.neighbours.filter((one) => one.isRouter).map((one) => one.mac),
+      ]);
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) reporter.warn("the host's interfaces can't be read", { why: describeError(error) });
+      isFailing = true;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.wait(refreshEveryMs, stopping.signal);
+      if (!stopping.signal.aborted) await refresh();
+    }
+  }
+
+  return {
+    name: 'interfaces',
+    current: () => (inventory && clock.nowMs() - inventory.observedAtMs < usableMs ? inventory : null),
+    foreignMacs: () => foreign,
+    async start() {
+      await refresh();
+      running = run();
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** The kernel's sockets where they can be used, else its files. */
+async function readKernel(): Promise<KernelTables> {
+  try {
+    return (await import('./read-netlink.ts')).readNetlink();
+  } catch {
+    return readFiles();
+  }
+}

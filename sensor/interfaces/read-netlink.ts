@@ -1,0 +1,104 @@
+/** The kernel's tables by rtnetlink: one dump each. */
+import { formatAddress } from '#common/ip/index.ts';
+import { type KernelTables, type LinkRow, macText, type NeighbourRow } from './kernel-tables.ts';
+import { type Netlink, type NetlinkMessage, openNetlink, readAttributes } from './netlink.ts';
+
+const getLink = 18;
+const getAddress = 22;
+const getRoute = 26;
+const getNeighbour = 30;
+const familyBridge = 7;
+const flagUp = 1;
+/** Attribute numbers, by table. */
+const Link = { address: 1, name: 3, mtu: 4, link: 5, master: 10, info: 18, linkNamespace: 37 } as const;
+const Info = { kind: 1, data: 2 } as const;
+const vlanId = 1;
+const Address = { address: 1, local: 2 } as const;
+const Neighbour = { target: 1, mac: 2, vlan: 5, master: 9 } as const;
+const Route = { gateway: 5 } as const;
+/** A neighbour whose MAC is known: reachable, stale, delay, probe, permanent. */
+const stateKnown = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
+const statePermanent = 0x80;
+const flagRouter = 0x80;
+
+/** Reads links, addresses, neighbours, bridges' forwarding tables and gateways. */
+export function readNetlink(): KernelTables {
+  const netlink = openNetlink();
+  try {
+    return {
+      links: netlink.dump(getLink, Buffer.alloc(16)).map(linkOf),
+      addresses: netlink.dump(getAddress, Buffer.alloc(8)).flatMap(addressOf),
+      neighbours: [
+        ...netlink.dump(getNeighbour, Buffer.alloc(12)).flatMap(neighbourOf),
+        ...forwardingOf(netlink),
+      ],
+      gateways: netlink.dump(getRoute, Buffer.alloc(12)).flatMap((message) => {
+        const gateway = readAttributes(message, 12).get(Route.gateway);
+        return gateway ? [formatAddress(gateway)] : [];
+      }),
+    };
+  } finally {
+    netlink.close();
+  }
+}
+
+function linkOf(message: NetlinkMessage): LinkRow {
+  const attributes = readAttributes(message, 16);
+  const number = (name: number) => attributes.get(name)?.readUInt32LE(0) ?? 0;
+  const info = attributes.get(Link.info);
+  const details = info ? readAttributes(info, 0) : new Map<number, Buffer>();
+  const kind = textOf(details.get(Info.kind));
+  const data = details.get(Info.data);
+  const vlan = kind === 'vlan' && data ? (readAttributes(data, 0).get(vlanId)?.readUInt16LE(0) ?? 0) : 0;
+  return {
+    index: message.readInt32LE(4),
+    name: textOf(attributes.get(Link.name)),
+    mac: macText(attributes.get(Link.address)),
+    kind,
+    isUp: (message.readUInt32LE(8) & flagUp) !== 0,
+    mtu: number(Link.mtu),
+    master: number(Link.master),
+    // The other end of a veth in another namespace is no link of this one.
+    parent: vlan > 0 && !attributes.has(Link.linkNamespace) ? number(Link.link) : 0,
+    vlan,
+  };
+}
+
+function addressOf(message: NetlinkMessage): { index: number; address: string }[] {
+  const attributes = readAttributes(message, 8);
+  const bytes = attributes.get(Address.local) ?? attributes.get(Address.address);
+  if (!bytes || (bytes.length !== 4 && bytes.length !== 16)) return [];
+  return [{ index: message.readUInt32LE(4), address: `${formatAddress(bytes)}/${message[1]!}` }];
+}
+
+function neighbourOf(message: NetlinkMessage): NeighbourRow[] {
+  const attributes = readAttributes(message, 12);
+  const target = attributes.get(Neighbour.target);
+  const mac = macText(attributes.get(Neighbour.mac));
+  const isKnown = (message.readUInt16LE(8) & stateKnown) !== 0;
+  if (!isKnown || mac === '' || !target || (target.length !== 4 && target.length !== 16)) return [];
+  // Group addresses have made-up entries.
+  if ((Number.parseInt(mac.slice(0, 2), 16) & 1) !== 0) return [];
+  const isRouter = (message[10]! & flagRouter) !== 0;
+  return [{ index: message.readInt32LE(4), mac, address: formatAddress(target), vlan: 0, isRouter }];
+}
+
+/** MACs that bridges have learned; what is permanent there is the host's own. */
+function forwardingOf(netlink: Netlink): NeighbourRow[] {
+  const head = Buffer.alloc(12);
+  head[0] = familyBridge;
+  return netlink.dump(getNeighbour, head).flatMap((message) => {
+    const attributes = readAttributes(message, 12);
+    const mac = macText(attributes.get(Neighbour.mac));
+    const master = attributes.get(Neighbour.master)?.readUInt32LE(0);
+    const isOwn = (message.readUInt16LE(8) & statePermanent) !== 0;
+    if (mac === '' || master === undefined || isOwn) return [];
+    if ((Number.parseInt(mac.slice(0, 2), 16) & 1) !== 0) return [];
+    const vlan = attributes.get(Neighbour.vlan)?.readUInt16LE(0) ?? 0;
+    return [{ index: master, mac, address: '', vlan, isRouter: false }];
+  });
+}
+
+function textOf(bytes: Buffer | undefined): string {
+  return bytes ? bytes.toString('utf8').replace(/\0+$/, '') : '';
+}

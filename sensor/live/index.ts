@@ -1,0 +1,146 @@
+/**
+ * Posts live windows to the monitor while they are fresh, beside the minutes and never in their way.
+ *
+ * Promises: nothing is posted unless the plan announces `live_version`; one request at a time; a window that could not
+ * be handed over is posted again together with newer ones until it is a minute old, then it is dropped and counted. A
+ * live window is worth nothing later, and its minute carries the same bytes.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import {
+  encodeLive,
+  type LiveWindow,
+  liveWindowMs,
+  liveWindowsMax,
+} from '#contracts/sensor-api/live-codec.ts';
+import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+
+/** A window's age, from its end, at which nobody tries any more. */
+export const liveAgeMaxMs = 60_000;
+const answerTimeoutMs = 8000;
+/** Windows of several captures close within this time; they go together. */
+const gatherMs = 300;
+const retryMs = 5000;
+/** After a refusal of the credential or of the path itself. */
+const deniedWaitMs = 60_000;
+
+export interface LiveUplinkOptions {
+  client: MonitorClient;
+  credential: string;
+  sensorVersion: string;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+export interface LiveStatus {
+  isAnnounced: boolean;
+  posted: number;
+  dropped: number;
+  waiting: number;
+}
+
+export interface LiveUplink extends Part {
+  /** Whether the monitor takes live windows. */
+  announce(takesLive: boolean): void;
+  /** Takes a window; never waits. */
+  offer(window: LiveWindow): void;
+  status(): LiveStatus;
+}
+
+/** Makes the uplink; it sends nothing before `start`. */
+export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
+  const { client, clock, reporter } = options;
+  const runId = randomUUID();
+  const stopping = new AbortController();
+  let nap = new AbortController();
+  let queue: LiveWindow[] = [];
+  let isAnnounced = false;
+  let isFailing = false;
+  let posted = 0;
+  let dropped = 0;
+  let running: Promise<void> = Promise.resolve();
+
+  function dropAged(): void {
+    const oldest = clock.nowMs() - liveAgeMaxMs - liveWindowMs;
+    const fresh = queue.filter((window) => window.startedAtMs > oldest).slice(-liveWindowsMax);
+    dropped += queue.length - fresh.length;
+    queue = fresh;
+  }
+
+  /** Returns how long to rest, 0 when all went well. */
+  async function post(windows: readonly LiveWindow[]): Promise<number> {
+    const body = encodeLive({ runId, sensorVersion: options.sensorVersion, windows: [...windows] });
+    const answer = await client.request({
+      method: 'POST',
+      path: '/live',
+      credential: options.credential,
+      headers: { 'content-type': telemetryContentType, 'content-encoding': 'zstd' },
+      body: compressUpload(body),
+      timeoutMs: answerTimeoutMs,
+      signal: stopping.signal,
+    });
+    const isFinal = answer.status === 200 || (answer.status >= 400 && answer.status < 500);
+    if (!isFinal) throw new Error(refusalMessage(answer));
+    const sent = new Set(windows);
+    queue = queue.filter((window) => !sent.has(window));
+    if (answer.status === 200) {
+      posted += windows.length;
+      if (isFailing) reporter.info('live windows reach the monitor again');
+      isFailing = false;
+      return 0;
+    }
+    dropped += windows.length;
+    note(refusalMessage(answer));
+    return deniedWaitMs;
+  }
+
+  function note(why: string): void {
+    if (!isFailing) reporter.warn('live windows do not reach the monitor; minutes are not affected', { why });
+    isFailing = true;
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      if (queue.length === 0) await clock.wait(liveWindowMs, AbortSignal.any([nap.signal, stopping.signal]));
+      if (nap.signal.aborted) nap = new AbortController();
+      await clock.wait(gatherMs, stopping.signal);
+      dropAged();
+      if (queue.length === 0 || stopping.signal.aborted) continue;
+      try {
+        const restMs = await post(queue);
+        if (restMs > 0) await clock.wait(restMs, stopping.signal);
+      } catch (error) {
+        if (stopping.signal.aborted) return;
+        note(describeError(error));
+        await clock.wait(retryMs, stopping.signal);
+      }
+    }
+  }
+
+  return {
+    name: 'live uplink',
+    announce(takesLive) {
+      isAnnounced = takesLive;
+      if (!takesLive) queue = [];
+    },
+    offer(window) {
+      if (!isAnnounced) return;
+      queue.push(window);
+      dropAged();
+      nap.abort();
+    },
+    status: () => ({ isAnnounced, posted, dropped, waiting: queue.length }),
+    async start() {
+      running = run();
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

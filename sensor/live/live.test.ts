@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
+import { decodeLive, type LiveUpload, type LiveWindow } from '#contracts/sensor-api/live-codec.ts';
+import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { type FakeAnswer, type ReceivedRequest, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
+import { createLiveUplink } from './index.ts';
+
+const startMs = 1_764_000_000_000;
+
+function liveWindow(startedAtMs: number, capture = 'eth0'): LiveWindow {
+  const totals = {
+    packets: 3,
+    ipPackets: 3,
+    ipBytes: 400,
+    nonIpPackets: 0,
+    parserDropped: 0,
+    kernelDropped: 0,
+    detailTruncated: 0,
+  };
+  const hosts = [{ address: '192.0.2.10', rxBytes: 300, txBytes: 100, packets: 3 }];
+  return { capture, role: 'uplink', startedAtMs, observedMs: 10_000, totals, hosts, hostsLeftOut: 0 };
+}
+
+const bodyOf = (request: ReceivedRequest): LiveUpload =>
+  decodeLive(decompressUpload(request.body, request.headers['content-encoding']));
+
+async function fixture(t: TestContext, answer: (request: ReceivedRequest, index: number) => FakeAnswer) {
+  const monitor = await startFakeMonitor(t, answer);
+  const clock = createTestClock(startMs);
+  const log: string[] = [];
+  const reporter = createReporter({ program: 'sensor', write: (line) => log.push(line) });
+  const client = createMonitorClient(monitor.url);
+  const uplink = createLiveUplink({
+    client,
+    credential: 'svcsen_3_secret',
+    sensorVersion: '0.1.0',
+    clock,
+    reporter,
+  });
+  await uplink.start();
+  t.after(() => uplink.stop());
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  return {
+    monitor,
+    clock,
+    log,
+    uplink,
+    /** Moves time on in small steps until this many requests have come. */
+    async until(count: number) {
+      while (monitor.requests.length < count) {
+        await clock.advance(200);
+        await turn();
+      }
+      // The answer is on its way back.
+      while (clock.waiting() === 0) await turn();
+    },
+  };
+}
+
+test('NET-2.5, NET-9.1: windows are posted together when the plan announces them, and only then', async (t) => {
+  const { uplink, monitor, clock, until } = await fixture(t, () => ({ status: 200, body: {} }));
+  uplink.offer(liveWindow(startMs - 20_000));
+  await clock.advance(30_000);
+  assert.equal(monitor.requests.length, 0);
+  assert.equal(uplink.status().waiting, 0, 'nothing piles up for an older monitor');
+  uplink.announce(true);
+  const windows = ['eth0', 'br0'].map((capture) => liveWindow(startMs + 20_000, capture));
+  for (const window of windows) uplink.offer(window);
+  await until(1);
+  assert.equal(monitor.requests[0]!.path, '/agent/v1/live');
+  const upload = bodyOf(monitor.requests[0]!);
+  assert.deepEqual(upload.windows, windows);
+  assert.match(upload.runId, /^[0-9a-f-]{36}$/);
+});
+
+test('lost windows go again with newer ones until they are a minute old, then they are dropped and counted', async (t) => {
+  const isNew = (one: LiveWindow) => one.startedAtMs > startMs;
+  const { uplink, monitor, clock, until, log } = await fixture(t, (request) => ({
+    status: bodyOf(request).windows.some(isNew) ? 200 : 503,
+    body: {},
+  }));
+  uplink.announce(true);
+  uplink.offer(liveWindow(startMs - 10_000));
+  await until(1);
+  uplink.offer(liveWindow(startMs));
+  await until(3);
+  assert.deepEqual(
+    bodyOf(monitor.requests[2]!).windows.map((window) => window.startedAtMs - startMs),
+    [-10_000, 0],
+  );
+  await clock.advance(75_000);
+  uplink.offer(liveWindow(Math.floor(clock.nowMs() / 10_000) * 10_000 - 10_000));
+  while (uplink.status().posted === 0) await until(monitor.requests.length + 1);
+  assert.ok(bodyOf(monitor.requests.at(-1)!).windows.every(isNew), 'what is over a minute old is not sent');
+  assert.equal(uplink.status().dropped, 2);
+  assert.equal(log.filter((line) => line.includes('live windows do not reach')).length, 1, 'said once');
+});
+
+test('a refusal is final for its windows, and rests', async (t) => {
+  const { uplink, monitor, clock, until } = await fixture(t, () => ({
+    status: 404,
+    body: { error: { code: 'not_found', message: 'no such path' } },
+  }));
+  uplink.announce(true);
+  uplink.offer(liveWindow(startMs - 10_000));
+  await until(1);
+  await clock.advance(20_000);
+  uplink.offer(liveWindow(startMs));
+  await clock.advance(20_000);
+  assert.equal(monitor.requests.length, 1);
+  assert.equal(uplink.status().dropped, 1);
+});

@@ -1,0 +1,73 @@
+/**
+ * What the sensor tells the service manager that started it: that it is ready, that it lives, that it stops.
+ *
+ * systemd's protocol: datagrams to the socket that `NOTIFY_SOCKET` names. Node.js has no datagrams on Unix sockets, so
+ * they go through the C library. Without a service manager, or where it can't be told, nothing happens.
+ */
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+
+const afUnix = 1;
+const sockDatagram = 2;
+const sockCloexec = 0o2000000;
+const dontWait = 0x40;
+const noSignal = 0x4000;
+
+export interface SupervisionOptions {
+  /** Path of the socket; `@` begins one without a file. Null without a service manager. */
+  notifySocket: string | null;
+  /** The service manager ends a service that is silent for so long; null when it does not watch. */
+  watchdogMs: number | null;
+  reporter: Reporter;
+}
+
+export interface Supervision extends Part {
+  /** Says that everything has started. */
+  ready(): void;
+}
+
+/** Makes the part. It comes first, so that it starts first and stops last. */
+export function createSupervision(options: SupervisionOptions): Supervision {
+  const { notifySocket, watchdogMs, reporter } = options;
+  let send: (text: string) => void = () => {};
+  let timer: NodeJS.Timeout | null = null;
+  return {
+    name: 'supervision',
+    async start() {
+      if (!notifySocket) return;
+      try {
+        send = await openSocket(notifySocket);
+      } catch (error) {
+        reporter.warn('the service manager can not be told', { why: describeError(error) });
+      }
+      // Half of the time, as the protocol advises. A main thread that stands still stays silent and is started anew.
+      if (watchdogMs) timer = setInterval(() => send('WATCHDOG=1'), watchdogMs / 2);
+    },
+    async stop() {
+      if (timer) clearInterval(timer);
+    },
+    ready() {
+      send('READY=1');
+      process.once('SIGTERM', () => send('STOPPING=1'));
+    },
+  };
+}
+
+async function openSocket(path: string): Promise<(text: string) => void> {
+  const { default: koffi } = await import('koffi');
+  const c = koffi.load(null);
+  const socket = c.func('int socket(int domain, int type, int protocol)');
+  const sendto = c.func(
+    'int64_t sendto(int fd, const void *bytes, size_t length, int flags, const void *to, uint32_t toLength)',
+  );
+  const fd: number = socket(afUnix, sockDatagram | sockCloexec, 0);
+  if (fd < 0) throw new Error(`no socket: errno ${koffi.errno()}`);
+  const name = Buffer.from(path.startsWith('@') ? `\0${path.slice(1)}` : `${path}\0`);
+  const address = Buffer.concat([Buffer.alloc(2), name]);
+  address.writeUInt16LE(afUnix, 0);
+  return (text) => {
+    const bytes = Buffer.from(text);
+    sendto(fd, bytes, bytes.length, dontWait | noSignal, address, address.length);
+  };
+}

@@ -1,0 +1,259 @@
+/**
+ * Runs a collection in a network namespace that has `va`, whose other end `vb` lies in another one, and prints JSON.
+ *
+ * usage: capture-probe.ts MODE OPTIONS-AS-JSON
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createReporter } from '#common/reporter/index.ts';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { type CaptureSpec, createCollection, type LocalWindow } from '#sensor/collection/index.ts';
+import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
+
+interface ProbeOptions {
+  /** The namespace of `vb`. */
+  peer: string;
+  members?: number;
+  method?: 'auto' | 'ring' | 'tcpdump';
+  megabytes?: number;
+  ringMiB?: number;
+}
+
+interface Collected {
+  minutes: TelemetryMinute[];
+  gaps: TelemetryGap[];
+  windows: LocalWindow[];
+  log: string[];
+}
+
+/** Runs `body` while the interface is captured; what was collected by the end of it. */
+async function whileCapturing(
+  options: ProbeOptions,
+  body: (states: () => unknown) => Promise<unknown>,
+): Promise<unknown> {
+  const collected: Collected = { minutes: [], gaps: [], windows: [], log: [] };
+  const captures: CaptureSpec[] = [
+    {
+      name: 'va',
+      role: 'bridge',
+      members: options.members ?? 1,
+      source: {
+        kind: 'live',
+        interfaceName: 'va',
+        ringMiB: options.ringMiB ?? 32,
+        method: options.method ?? 'auto',
+      },
+    },
+  ];
+  let listens = 0;
+  const reporter = createReporter({
+    program: 'probe',
+    level: 'debug',
+    write(line) {
+      collected.log.push(line);
+      if (line.includes('capture listens  ')) listens += 1;
+    },
+  });
+  const collection = createCollection({
+    captures,
+    reporter,
+    onCommitted: () => {},
+    onWindow: (window) => collected.windows.push(window),
+    windowMs: 1000,
+    spool: {
+      append(minutes: TelemetryMinute[], gaps: TelemetryGap[]) {
+        collected.minutes.push(...minutes);
+        collected.gaps.push(...gaps);
+      },
+      isCovered: () => false,
+      coveredBefore: () => null,
+    } as never,
+  });
+  await collection.start();
+  collection.follow({
+    localPrefixes: ['10.9.0.0/16', '2001:db8::/32'],
+    protectedAddresses: [],
+    takesUsage: true,
+    takesProtocolNames: true,
+    takesLive: true,
+    ignoredEntries: 0,
+  });
+  while (listens === 0) await wait(20);
+  const result = await body(() => ({ listens, states: collection.states() }));
+  const states = collection.states();
+  await collection.stop();
+  return { ...collected, states, result };
+}
+
+/** TCP segments that both namespaces sent; merged ones count as the segments they are made of. */
+function tcpSegments(peer: string): number {
+  const there = execFileSync('ip', ['netns', 'exec', peer, 'cat', '/proc/net/snmp'], { encoding: 'utf8' });
+  return [readFileSync('/proc/net/snmp', 'utf8'), there].reduce((sum, text) => {
+    const [names, values] = text
+      .split('\n')
+      .filter((line) => line.startsWith('Tcp:'))
+      .map((line) => line.split(' '));
+    const read = (name: string) => Number(values![names!.indexOf(name)]);
+    return sum + read('OutSegs') + read('RetransSegs');
+  }, 0);
+}
+
+/** One TCP connection to the other namespace that carries many segments both ways. */
+async function transfer(options: ProbeOptions): Promise<{ segments: number }> {
+  const bytes = (options.megabytes ?? 4) * 1024 * 1024;
+  const server = `require('net').createServer((c) => c.pipe(c)).listen(9000, '10.9.0.2', () => console.log('up'))`;
+  const child = spawn('ip', ['netns', 'exec', options.peer, process.execPath, '-e', server]);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  const before = tcpSegments(options.peer);
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const socket = connect(9000, '10.9.0.2');
+      const piece = Buffer.alloc(bytes / 64);
+      let echoed = 0;
+      socket.on('data', (data) => {
+        echoed += data.length;
+        if (echoed === bytes) socket.end();
+      });
+      for (let i = 0; i < 64; i += 1) socket.write(piece);
+      await new Promise((resolve) => socket.once('close', resolve));
+    }),
+  );
+  // The last acknowledgements are still to come.
+  await wait(200);
+  const segments = tcpSegments(options.peer) - before;
+  child.kill();
+  return { segments };
+}
+
+/** Frames of many flows, tagged ones and other protocols among them, towards `va` out of the other namespace. */
+async function frames(options: ProbeOptions): Promise<object> {
+  const sent: object = JSON.parse(
+    execFileSync(
+      'ip',
+      ['netns', 'exec', options.peer, process.execPath, import.meta.filename, 'send', '{}'],
+      {
+        encoding: 'utf8',
+      },
+    ),
+  );
+  // Windows close a little after their second, and libpcap holds a frame for up to one.
+  await wait(1500);
+  return sent;
+}
+
+function send(): unknown {
+  const sender = openFrameSender('vb');
+  const sent = { packets: 0, ipPackets: 0, ipBytes: 0 };
+  const note = (frame: Buffer, ipBytes: number) => {
+    sender.send(frame);
+    sent.packets += 1;
+    sent.ipPackets += ipBytes > 0 ? 1 : 0;
+    sent.ipBytes += ipBytes;
+  };
+  for (let flow = 0; flow < 500; flow += 1) {
+    const from = `10.9.${1 + (flow >> 7)}.${flow & 127}`;
+    note(ethernetFrame(0x0800, udp4(from, '198.51.100.7', 100 + flow)), 128 + flow);
+    note(fromRouter(ethernetFrame(0x0800, udp4('198.51.100.7', from, 900))), 928);
+    note(ethernetFrame(0x0800, udp4(from, '198.51.100.8', 60), 77), 88);
+    note(ethernetFrame(0x86dd, udp6(1, flow, 300)), 348);
+    note(ethernetFrame(0x0806, Buffer.alloc(46)), 0);
+  }
+  // Two tags: the kernel takes the outer one off.
+  const inner = Buffer.concat([Buffer.from('00050800', 'hex'), udp4('10.9.9.9', '198.51.100.9', 100)]);
+  note(qinq(inner), 128);
+  sender.close();
+  return sent;
+}
+
+/** Another source MAC than the guests have. */
+function fromRouter(frame: Buffer): Buffer {
+  frame[11] = 0x0f;
+  return frame;
+}
+
+function qinq(inner: Buffer): Buffer {
+  const frame = ethernetFrame(0x8100, inner, 100);
+  frame.writeUInt16BE(0x88a8, 12);
+  return frame;
+}
+
+/** The interface is renamed, comes back under its name, is removed and made anew. */
+async function comeAndGo(states: () => unknown): Promise<unknown> {
+  const seen: unknown[] = [];
+  const until = async (listens: number, isListening: boolean) => {
+    for (let i = 0; i < 300; i += 1) {
+      const now = states() as { listens: number; states: { isListening: boolean }[] };
+      if (now.listens >= listens && now.states[0]!.isListening === isListening) return seen.push(isListening);
+      await wait(50);
+    }
+    return seen.push('timeout');
+  };
+  const ip = (...words: string[]) => execFileSync('ip', ['link', ...words]);
+  ip('set', 'va', 'down');
+  ip('set', 'va', 'name', 'vx');
+  ip('set', 'vx', 'up');
+  await until(1, false);
+  ip('set', 'vx', 'down');
+  ip('set', 'vx', 'name', 'va');
+  ip('set', 'va', 'up');
+  await until(2, true);
+  ip('del', 'va');
+  await until(2, false);
+  ip('add', 'va', 'type', 'veth', 'peer', 'name', 'vc');
+  ip('set', 'va', 'up');
+  ip('set', 'vc', 'up');
+  await until(3, true);
+  const sender = openFrameSender('vc');
+  for (let i = 0; i < 7; i += 1) sender.send(ethernetFrame(0x0800, udp4('10.9.0.1', '198.51.100.7', 100)));
+  sender.close();
+  await wait(300);
+  return seen;
+}
+
+/** Captures until a line comes in; how much processor time and memory that took. */
+async function untilTold(): Promise<unknown> {
+  const before = cpuMs();
+  process.stdout.write('listening\n');
+  await once(process.stdin, 'data');
+  process.stdin.pause();
+  return { before };
+}
+
+/** Processor time of this process and of its children that have ended, milliseconds. */
+function cpuMs(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+}
+
+async function measure(): Promise<unknown> {
+  const probed = (await whileCapturing(options, untilTold)) as { result: { before: number } };
+  // The end of a child is noted a moment after it.
+  await wait(200);
+  const resident = Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1024;
+  const ring = options.method === 'tcpdump' ? 0 : (options.ringMiB ?? 32);
+  return { ...probed, cpuMs: cpuMs() - probed.result.before, memoryMiB: resident - ring };
+}
+
+/** Who this process is and what it may do. */
+async function listen(): Promise<unknown> {
+  const capabilities = /CapEff:\s*(\w+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+  return { uid: process.getuid!(), capabilities };
+}
+
+const [mode, text] = process.argv.slice(2);
+const options = JSON.parse(text ?? '{}') as ProbeOptions;
+const modes: Record<string, () => unknown> = {
+  send,
+  frames: () => whileCapturing(options, () => frames(options)),
+  both: () =>
+    whileCapturing(options, async () => ({ ...(await frames(options)), ...(await transfer(options)) })),
+  transfer: () => whileCapturing(options, () => transfer(options)),
+  'until-told': measure,
+  listen: () => whileCapturing(options, listen),
+  comeAndGo: () => whileCapturing(options, comeAndGo),
+};
+process.stdout.write(JSON.stringify(await modes[mode!]!()));

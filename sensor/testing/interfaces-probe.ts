@@ -1,0 +1,7 @@
+/** Prints what this network namespace's kernel says of its network, by its sockets and by its files, as JSON. */
+import { assembleInventory } from '#sensor/interfaces/inventory.ts';
+import { readFiles } from '#sensor/interfaces/read-files.ts';
+import { readNetlink } from '#sensor/interfaces/read-netlink.ts';
+
+const [sockets, files] = [readNetlink(), readFiles()].map((tables) => assembleInventory(tables, 0));
+process.stdout.write(JSON.stringify({ sockets, files }));

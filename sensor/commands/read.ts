@@ -98,7 +98,7 @@ function noteTime(facts: FileFacts, seconds: number, nanoseconds: number): void 
 function unsupportedLink(path: string, linkTypes: readonly number[]): NotACaptureError {
   const types = [...new Set(linkTypes)].join(', ');
   return new NotACaptureError(
-    `${path} has link type ${types}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, FDDI.`,
+    `${path} has link type ${types}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, Cisco HDLC, FDDI.`,
   );
 }
 

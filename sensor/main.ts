@@ -65,6 +65,30 @@ export function addCommands(program: Command): void {
       process.exitCode = await (await import('./commands/run.ts')).run(process.env);
     });
   program
+    .command('top')
+    .description(
+      'Show what goes on right now: rates of interfaces, hosts and applications, losses, the spool',
+    )
+    .option('--interface <name>', 'capture on this interface instead of asking the running sensor')
+    .option(
+      '--local <prefix>',
+      'with --interface: addresses to list (default: all); may be repeated',
+      (prefix: string, before: string[]) => [...before, prefix],
+      [] as string[],
+    )
+    .option('--count <windows>', 'end after this many windows', (text) => Number(text))
+    .action(async (options: { interface?: string; local: string[]; count?: number }) => {
+      process.exitCode = await (await import('./commands/top.ts')).top(options, process.env);
+    });
+  program
+    .command('check')
+    .description('Say in words what this host can do for a sensor and what it can not')
+    .option('--interface <name>', 'check this interface instead of those in SVC_SENSOR_CAPTURES')
+    .option('--json', 'everything, as JSON')
+    .action(async (options: { interface?: string; json?: boolean }) => {
+      process.exitCode = await (await import('./commands/check.ts')).check(options, process.env);
+    });
+  program
     .command('enrol')
     .description("Get this sensor's credential from the monitor with a one-time token")
     .requiredOption('--token <token>', 'the enrolment token, made on the site in the monitor')

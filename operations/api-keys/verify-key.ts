@@ -1,5 +1,5 @@
 import type { CustomerActor, TenantStatus } from '#operations/accounts/index.ts';
-import { parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
+import { digestSecret, parseCredential, secretMatches } from '#service-kit/credentials/index.ts';
 import type { Lookup } from './batch-lookup.ts';
 import type { KeyRow } from './store.ts';
 
@@ -27,6 +27,17 @@ export interface Principal {
 
 /** An id that no key has: what can't be parsed is looked up like anything else, so that it takes the same time. */
 const nobodysId = 'nobody0000000000';
+/** Stands for an unknown id, so that its token goes the way of a known one; no secret has this digest. */
+const nobodysRow: KeyRow = {
+  keyId: nobodysId,
+  digest: digestSecret('nobody'),
+  scope: 'read',
+  organizationId: 0,
+  personId: 0,
+  isLive: false,
+  isUseStale: false,
+  tenants: [],
+};
 
 /**
  * Decides whether a token may act, and for whom.
@@ -37,9 +48,11 @@ const nobodysId = 'nobody0000000000';
  */
 export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): Promise<Principal | null> {
   const credential = parseCredential('svc', token);
-  const row = await lookup(credential?.id ?? nobodysId);
-  const isProven = secretMatches(row?.digest ?? null, credential?.secret ?? '');
-  if (!isProven || row === null || !row.isLive || row.tenants.length === 0) return null;
+  const row = (await lookup(credential?.id ?? nobodysId)) ?? nobodysRow;
+  const isProven = secretMatches(row.digest, credential?.secret ?? '');
+  // Added up and not short-circuited: which of them failed is nobody's business, also not by the time it takes.
+  const proofs = Number(isProven) + Number(row.isLive) + Number(row.tenants.length > 0);
+  if (proofs < 3) return null;
   return {
     keyId: row.keyId,
     personId: row.personId,

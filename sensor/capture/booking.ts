@@ -5,7 +5,7 @@
  * A flow is booked at the minute's end, when it leaves the table, and before it changes its name. What finds no room
  * is counted as truncated; the addresses have theirs by then.
  */
-import { Field, Flag, type FlowTable } from './flow-table.ts';
+import { evidenceOf, Field, Flag, type FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
 import type { BookedCounters, Listing } from './listing.ts';
 
@@ -45,22 +45,37 @@ export class Booking {
     const downPackets = words[base + Field.packets + 1]! - before.downPackets;
     if (listing && !isLast) listing.noteBooked(base, words, sums);
     const packets = upPackets + downPackets;
-    if (packets === 0) return;
+    if (packets === 0) {
+      if ((flags & Flag.inner) !== 0 && !listing) this.#bookName(base, flags);
+      return;
+    }
     const version = (words[base + Field.meta]! >> 8) & 0xff;
     listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
     const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
     const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
     const hasHosts = this.bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
     if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
-    this.#fillShare(base, up, down, packets);
-    // Attempts that nobody answered get at most half of the rows.
-    const isAttempt = (flags & Flag.unanswered) !== 0;
-    const mayHaveRow = !isAttempt || ledger.usageCount * 2 < usageRowsMax;
+    // What nobody answered and nothing names gets at most half of the rows, or a flood would take those of the rest.
+    const isNoise = (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
+    const mayHaveRow = !isNoise || ledger.usageCount * 2 < usageRowsMax;
+    if (mayHaveRow) this.#fillShare(base, up, down, packets);
     const hasRow = mayHaveRow && ledger.addUsage();
     if (!hasRow || !hasHosts) onTruncated(packets);
     if (listing) return;
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
+    words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
+  }
+
+  /** A named flow inside a tunnel gets a row without bytes, when one of its ends is ours. */
+  #bookName(base: number, flags: number): void {
+    const { words } = this.#options.flows;
+    const isOurs = (flags & (Flag.lowerIsLocal | Flag.higherIsLocal)) !== 0;
+    const hasSent = words[base + Field.lastSent] !== 0 || words[base + Field.lastSent + 1] !== 0;
+    if (isOurs && hasSent && words[base + Field.name] !== 0) {
+      this.#fillShare(base, 0, 0, 0);
+      if (!this.#options.ledger.addUsage()) this.#options.onTruncated(1);
+    }
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
   }
 
@@ -127,7 +142,7 @@ export class Booking {
     share.clientIsLocal = (flags & (client === 0 ? Flag.lowerIsLocal : Flag.higherIsLocal)) !== 0;
     share.serverIsLocal = (flags & (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal)) !== 0;
     share.name = words[base + Field.name]! - 1;
-    share.evidence = words[base + Field.evidence]!;
+    share.evidence = evidenceOf(words, base);
     share.clientBytes = client === 0 ? up : down;
     share.serverBytes = client === 0 ? down : up;
     share.packets = packets;

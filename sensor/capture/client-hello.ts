@@ -2,7 +2,9 @@
  * The server name of a TLS ClientHello, read as far as it has arrived.
  *
  * The handshake message may be cut into any number of TLS records, down to one byte each; the reader walks over the
- * record headers as if they were not there. It stops at the server name, wherever the extension stands.
+ * record headers as if they were not there. It stops at the server name, wherever the extension stands. What is
+ * behind an extension that was read need not be kept: `resumePoint` says from where a later attempt may go on, so a
+ * hello of any size fits into a small buffer.
  */
 import { normalizeHost } from './name-table.ts';
 
@@ -16,11 +18,26 @@ export let helloNeeds = 0;
 /** After `readServerName`: the message is a ClientHello, named or not. */
 export let isClientHello = false;
 
+/** Where a hello that is read in parts goes on. */
+export interface ResumePoint {
+  /** Bytes from the start that need not be kept; 0 while there is no such place. */
+  distance: number;
+  /** Bytes left in the record, of the extensions, and of the extension that is passed over. */
+  recordLeft: number;
+  extensionsLeft: number;
+  skipLeft: number;
+}
+
+/** After `helloNeedsMore`: from where to go on. */
+export const resumePoint: ResumePoint = { distance: 0, recordLeft: 0, extensionsLeft: 0, skipLeft: 0 };
+
 let bytes: Uint8Array = new Uint8Array(0);
 let start = 0;
 let end = 0;
 let at = 0;
 let recordLeft = 0;
+let skipLeft = 0;
+let messageLeft = 0;
 let isBad = false;
 const nameBytes = new Uint8Array(256);
 
@@ -29,33 +46,76 @@ const nameBytes = new Uint8Array(256);
  * first byte is 0x16.
  */
 export function readServerName(source: Uint8Array, from: number, to: number): number {
+  begin(source, from, to, 0);
+  isClientHello = false;
+  return finish(readHello());
+}
+
+/** The same from where an earlier attempt stopped. */
+export function resumeServerName(source: Uint8Array, from: number, to: number, point: ResumePoint): number {
+  begin(source, from, to, point.recordLeft);
+  isClientHello = true;
+  const { extensionsLeft } = point;
+  messageLeft = extensionsLeft + point.skipLeft;
+  if (!skip(point.skipLeft)) {
+    keep(at, extensionsLeft, skipLeft);
+    return finish(helloNeedsMore);
+  }
+  return finish(readExtensions(extensionsLeft));
+}
+
+function begin(source: Uint8Array, from: number, to: number, left: number): void {
   bytes = source;
   start = at = from;
   end = to;
-  recordLeft = 0;
-  isBad = isClientHello = false;
-  const length = readHello();
-  if (isBad) return helloHasNoName;
-  return length;
+  recordLeft = left;
+  isBad = false;
+  messageLeft = 4;
+  resumePoint.distance = 0;
+}
+
+function finish(answer: number): number {
+  return isBad ? helloHasNoName : answer;
+}
+
+function keep(position: number, extensionsLeft: number, left: number): void {
+  resumePoint.distance = position - start;
+  resumePoint.recordLeft = recordLeft;
+  resumePoint.extensionsLeft = extensionsLeft;
+  resumePoint.skipLeft = left;
 }
 
 function readHello(): number {
   const messageType = next();
   if (messageType >= 0 && messageType !== 1) return helloHasNoName;
   isClientHello = messageType === 1;
-  if (messageType < 0 || !skip(3 + 2 + 32)) return helloNeedsMore;
+  const high = messageType < 0 ? -1 : next();
+  const length = high < 0 ? -1 : nextUint16();
+  if (length < 0) return helloNeedsMore;
+  // Nothing beyond the message belongs to it, whatever the lengths inside say.
+  messageLeft = (high << 16) | length;
+  if (!skip(2 + 32)) return helloNeedsMore;
   if (!skip(next())) return helloNeedsMore;
   if (!skip(nextUint16())) return helloNeedsMore;
   if (!skip(next())) return helloNeedsMore;
-  let extensions = nextUint16();
+  const extensions = nextUint16();
   if (extensions < 0) return helloNeedsMore;
+  return readExtensions(Math.min(extensions, messageLeft));
+}
+
+function readExtensions(length: number): number {
+  let extensions = length;
   while (extensions >= 4) {
+    keep(at, extensions, 0);
     const type = nextUint16();
-    const length = nextUint16();
-    if (type < 0 || length < 0) return helloNeedsMore;
-    extensions -= 4 + length;
-    if (type === 0) return readNameList(length);
-    if (!skip(length)) return helloNeedsMore;
+    const size = type < 0 ? -1 : nextUint16();
+    if (size < 0) return helloNeedsMore;
+    extensions -= 4 + size;
+    if (type === 0) return readNameList(size);
+    if (!skip(size)) {
+      keep(at, Math.max(0, extensions), skipLeft);
+      return helloNeedsMore;
+    }
   }
   return helloHasNoName;
 }
@@ -67,8 +127,8 @@ function readNameList(extensionLength: number): number {
   if (left > extensionLength - 2) return helloHasNoName;
   while (left >= 3) {
     const type = next();
-    const length = nextUint16();
-    if (type < 0 || length < 0) return helloNeedsMore;
+    const length = type < 0 ? -1 : nextUint16();
+    if (length < 0) return helloNeedsMore;
     left -= 3 + length;
     if (left < 0) return helloHasNoName;
     if (type !== 0) {
@@ -88,12 +148,17 @@ function readNameList(extensionLength: number): number {
 
 /** The next byte of the handshake message, -1 at the end of what there is or at something that is no handshake. */
 function next(): number {
+  if (messageLeft === 0) {
+    isBad = true;
+    return -1;
+  }
   if (recordLeft === 0 && !openRecord()) return -1;
   if (at >= end) {
     helloNeeds = end - start + 1;
     return -1;
   }
   recordLeft -= 1;
+  messageLeft -= 1;
   const byte = bytes[at]!;
   at += 1;
   return byte;
@@ -106,17 +171,23 @@ function nextUint16(): number {
   return low < 0 ? -1 : (high << 8) | low;
 }
 
+/** Passes over bytes of the message; false when they are not all there, and then `skipLeft` are missing. */
 function skip(count: number): boolean {
   if (count < 0) return false;
-  let left = count;
-  while (left > 0) {
+  if (count > messageLeft) {
+    isBad = true;
+    return false;
+  }
+  messageLeft -= count;
+  skipLeft = count;
+  while (skipLeft > 0) {
     if (recordLeft === 0 && !openRecord()) return false;
-    const step = Math.min(left, recordLeft);
+    const step = Math.min(skipLeft, recordLeft, end - at);
     at += step;
     recordLeft -= step;
-    left -= step;
-    if (at > end) {
-      helloNeeds = at - start;
+    skipLeft -= step;
+    if (skipLeft > 0 && recordLeft > 0) {
+      helloNeeds = end - start + Math.min(skipLeft, recordLeft);
       return false;
     }
   }

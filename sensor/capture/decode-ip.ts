@@ -33,10 +33,13 @@ export function decodeIpv4(packet: Packet, at: number): number {
   // Whoever left the length to be filled in later is believed in the fixed fields only.
   if (total === 0) total = packet.wireEnd - at;
   else if (total < headerLength || at + headerLength > packet.end) return Verdict.dropped;
-  packet.version = 4;
+  // Only IPv6 fills the first three words of an address.
+  if (packet.version !== 4) {
+    packet.version = 4;
+    packet.source0 = packet.source1 = packet.source2 = 0;
+    packet.target0 = packet.target1 = packet.target2 = 0;
+  }
   packet.ipLength = total;
-  packet.source0 = packet.source1 = packet.source2 = 0;
-  packet.target0 = packet.target1 = packet.target2 = 0;
   packet.source3 = view.getInt32(at + 12);
   packet.target3 = view.getInt32(at + 16);
   packet.protocol = bytes[at + 9]!;

@@ -14,7 +14,10 @@ export const LinkType = {
   ppp: 9,
   fddi: 10,
   raw12: 12,
+  pppSerial: 50,
+  pppoe: 51,
   raw: 101,
+  hdlc: 104,
   wifi: 105,
   loop: 108,
   linuxCooked: 113,
@@ -42,7 +45,12 @@ export function decodeFrame(packet: Packet, linkType: number, at: number): numbe
     case LinkType.loop:
       return decodeLoopback(packet, at);
     case LinkType.ppp:
+    case LinkType.pppSerial:
       return decodePpp(packet, at);
+    case LinkType.pppoe:
+      return at + 6 > packet.end ? Verdict.dropped : decodePppProtocol(packet, at + 6);
+    case LinkType.hdlc:
+      return decodeHdlc(packet, at);
     case LinkType.fddi:
       return at + 13 > packet.end ? Verdict.dropped : decodeLlc(packet, at + 13);
     case LinkType.raw12:
@@ -104,6 +112,11 @@ export function decodeEtherType(packet: Packet, firstType: number, from: number)
         type = view.getUint16(at + 4);
         at += 6;
         break;
+      case 0x893f: // E-tag (802.1BR)
+        if (at + 8 > end) return Verdict.dropped;
+        type = view.getUint16(at + 6);
+        at += 8;
+        break;
       case 0x8847:
       case 0x8848:
         return decodeMpls(packet, at);
@@ -158,8 +171,17 @@ function decodeMpls(packet: Packet, from: number): number {
 function decodePpp(packet: Packet, at: number): number {
   const { bytes, end } = packet;
   if (at + 2 > end) return Verdict.dropped;
+  // Cisco HDLC is recorded as PPP too; its unicast and multicast addresses are no PPP protocol.
+  if ((bytes[at] === 0x0f || bytes[at] === 0x8f) && bytes[at + 1] === 0) return decodeHdlc(packet, at);
   const hasAddress = bytes[at] === 0xff && bytes[at + 1] === 0x03;
   return decodePppProtocol(packet, hasAddress ? at + 2 : at);
+}
+
+/** Cisco HDLC: address and control, then an EtherType; behind a PPP address it is PPP. */
+function decodeHdlc(packet: Packet, at: number): number {
+  if (at + 4 > packet.end) return Verdict.dropped;
+  if (packet.bytes[at] === 0xff && packet.bytes[at + 1] === 0x03) return decodePppProtocol(packet, at + 2);
+  return decodeEtherType(packet, packet.view.getUint16(at + 2), at + 4);
 }
 
 /** A PPP protocol number (one byte when odd) and what follows. */

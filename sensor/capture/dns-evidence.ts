@@ -27,7 +27,6 @@ export class DnsEvidence {
   readonly #querySets: number;
   readonly #answers: Int32Array;
   readonly #answerSets: number;
-  /** Live answers were stored at least once; spares every new flow of a capture without DNS the look-up. */
   #hasAnswers = false;
 
   constructor(queriesMax: number, answersMax: number, seed: number) {
@@ -36,6 +35,11 @@ export class DnsEvidence {
     this.#queries = new Int32Array(queriesMax * queryWords);
     this.#answerSets = answersMax / answerWays;
     this.#answers = new Int32Array(answersMax * answerWords);
+  }
+
+  /** An answer was stored at least once; spares every new flow of a capture without DNS the look-up. */
+  get hasAnswers(): boolean {
+    return this.#hasAnswers;
   }
 
   /** Remembers the question in `dnsMessage` for `pair`. */
@@ -70,9 +74,13 @@ export class DnsEvidence {
     return false;
   }
 
-  /** Remembers that for the client in `pair`, the address in `pair.server` is `nameId`. */
-  rememberAddress(nameId: number, ttlSeconds: number, now: number): void {
+  /**
+   * Remembers that for the client in `pair`, the address in `pair.server` is `nameId`. False when a name that still
+   * served had to make room.
+   */
+  rememberAddress(nameId: number, ttlSeconds: number, now: number): boolean {
     const at = this.#place(now);
+    const isRoomFree = this.#isPair(at) || this.#answers[at + 9] === 0 || this.#answers[at + 10]! < (now | 0);
     const { client, server } = pair;
     for (let word = 0; word < 4; word += 1) {
       this.#answers[at + word] = client[word]!;
@@ -80,15 +88,14 @@ export class DnsEvidence {
     }
     this.#answers[at + 8] = pair.version;
     this.#answers[at + 9] = nameId + 1;
-    // Times with the top bit set mean zero (RFC 2181).
-    const ttl = ttlSeconds > 0x7fffffff ? 0 : Math.min(ttlSeconds, ttlMaxSeconds);
-    this.#answers[at + 10] = (now + Math.max(ttl, zeroTtlSeconds)) | 0;
+    const ttl = ttlSeconds === 0 ? zeroTtlSeconds : Math.min(ttlSeconds, ttlMaxSeconds);
+    this.#answers[at + 10] = (now + ttl) | 0;
     this.#hasAnswers = true;
+    return isRoomFree;
   }
 
   /** Id of the name under which the client in `pair` learned the address in `pair.server`, -1 for none. */
   nameOf(now: number): number {
-    if (!this.#hasAnswers) return -1;
     const base = this.#setBase();
     for (let way = 0; way < answerWays; way += 1) {
       const at = base + way * answerWords;

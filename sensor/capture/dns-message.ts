@@ -9,6 +9,7 @@ import { lowerCaseByte, readInt32, readUint16, readUint32 } from '#common/bytes/
 const recordsMax = 64;
 const chainMax = 16;
 const nameMax = 256;
+const ttlMax = 0x7fffffff;
 
 /** What `readDnsMessage` found; one object, overwritten by each call. Names lie in `dnsNames`. */
 export const dnsMessage = {
@@ -35,6 +36,8 @@ export const dnsChain = new Int32Array(chainMax);
 export const dnsAddresses = new Int32Array(recordsMax * 5);
 /** Their times to live, seconds, as on the wire. */
 export const dnsAddressTtls = new Float64Array(recordsMax);
+/** The same, but no longer than any CNAME record between the asked name and the address lives. */
+export const dnsChainTtls = new Float64Array(recordsMax);
 
 const typeA = 1;
 const typeCname = 5;
@@ -43,6 +46,8 @@ const typeAaaa = 28;
 const recordTypes = new Int32Array(recordsMax);
 const recordAt = new Int32Array(recordsMax);
 const recordTtls = new Float64Array(recordsMax);
+/** For each name on the chain: the shortest life of the CNAME records before it. */
+const chainTtls = new Float64Array(chainMax);
 
 /** True when the bytes are a DNS query or answer of opcode 0 with one question; the result is in `dnsMessage`. */
 export function readDnsMessage(bytes: Uint8Array, from: number, end: number): boolean {
@@ -94,17 +99,20 @@ function readRecords(bytes: Uint8Array, from: number, start: number, end: number
 function followChain(bytes: Uint8Array, count: number): void {
   let current = 0;
   dnsChain[0] = 0;
+  chainTtls[0] = ttlMax;
   dnsMessage.chainLength = 1;
   for (let hop = 1; hop < chainMax; hop += 1) {
     const record = findCname(current, count);
     if (record < 0) break;
     current = record * 2 + 2;
-    if (isOnChain(current)) break;
+    if (chainPosition(current) >= 0) break;
     dnsChain[hop] = current;
+    chainTtls[hop] = Math.min(chainTtls[hop - 1]!, lifeOf(recordTtls[record]!));
     dnsMessage.chainLength = hop + 1;
   }
   for (let record = 0; record < count; record += 1) {
-    if (recordTypes[record] !== typeCname && isOnChain(record * 2 + 1)) addAddress(bytes, record);
+    const position = recordTypes[record] === typeCname ? -1 : chainPosition(record * 2 + 1);
+    if (position >= 0) addAddress(bytes, record, chainTtls[position]!);
   }
 }
 
@@ -115,12 +123,17 @@ function findCname(owner: number, count: number): number {
   return -1;
 }
 
-function isOnChain(name: number): boolean {
-  for (let i = 0; i < dnsMessage.chainLength; i += 1) if (isSameName(dnsChain[i]!, name)) return true;
-  return false;
+function chainPosition(name: number): number {
+  for (let i = 0; i < dnsMessage.chainLength; i += 1) if (isSameName(dnsChain[i]!, name)) return i;
+  return -1;
 }
 
-function addAddress(bytes: Uint8Array, record: number): void {
+/** Times with the top bit set mean zero (RFC 2181). */
+function lifeOf(ttl: number): number {
+  return ttl > ttlMax ? 0 : ttl;
+}
+
+function addAddress(bytes: Uint8Array, record: number, chainTtl: number): void {
   const at = recordAt[record]!;
   const slot = dnsMessage.addressCount;
   const base = slot * 5;
@@ -131,6 +144,7 @@ function addAddress(bytes: Uint8Array, record: number): void {
   }
   if (isIpv4) dnsAddresses[base + 4] = readInt32(bytes, at);
   dnsAddressTtls[slot] = recordTtls[record]!;
+  dnsChainTtls[slot] = Math.min(chainTtl, lifeOf(recordTtls[record]!));
   dnsMessage.addressCount = slot + 1;
 }
 

@@ -17,9 +17,10 @@ import type { Listing } from './listing.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
 import type { NameTable } from './name-table.ts';
 import { Naming } from './naming.ts';
+import { defaultOuterNames } from './outer-names.ts';
 import { Packet, Protocol, Verdict } from './packet.ts';
 import { emptyTotals, type Totals } from './totals.ts';
-import { openTunnel } from './tunnels.ts';
+import { mayCarryPackets, openTunnel, TunnelPaths } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
 
@@ -50,6 +51,7 @@ export class Engine {
   readonly #packet = new Packet();
   readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
   readonly #scratch = new Int32Array(8);
+  readonly #tunnels: TunnelPaths;
   #local: LocalRanges;
   /** The side that sent the packet that was counted last. */
   #side = 0;
@@ -61,14 +63,21 @@ export class Engine {
     names: NameTable,
     listing: Listing | null,
     key: readonly [number, number],
+    tunnels = new TunnelPaths(),
   ) {
     this.#options = options;
     this.#names = names;
     this.#listing = listing;
+    this.#tunnels = tunnels;
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
     this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
-    this.flows = new FlowTable({ flowsMax: sizes.flowsMax, key, onRemove: (base) => this.#onRemove(base) });
+    this.flows = new FlowTable({
+      flowsMax: sizes.flowsMax,
+      key,
+      keepsOrder: listing !== null,
+      onRemove: (base) => this.#onRemove(base),
+    });
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
@@ -86,6 +95,7 @@ export class Engine {
         buffersMax: sizes.buffersMax,
         queriesMax: sizes.queriesMax,
         answersMax: sizes.answersMax,
+        outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
         flush: (base) => this.#booking.book(base, false),
         restart: (base) => this.#restart(base),
@@ -168,7 +178,8 @@ export class Engine {
   listOpenFlows(): void {
     const { words, sums, highWater } = this.flows;
     for (let base = 0; base < highWater; base += flowWords) {
-      if ((words[base + Field.flags]! & Flag.alive) !== 0) this.#listing?.addFlow(words, sums, base);
+      if ((words[base + Field.flags]! & Flag.alive) === 0) continue;
+      this.#listing?.addFlow(words, sums, base, this.flows.serials[base / flowWords]!);
     }
   }
 
@@ -250,15 +261,18 @@ export class Engine {
       return;
     }
     if (p.protocol === Protocol.udp) this.#naming.inspect(p, base, side, this.now);
-    if (this.#listing && depth < tunnelDepthMax) this.#lookInside(p, tunnel, depth);
+    if (depth < tunnelDepthMax && mayCarryPackets(p)) this.#lookInside(p, tunnel, depth);
   }
 
-  /** Names inside a tunnel; the flow in it has no bytes, because they count outside. */
+  /**
+   * Names inside a tunnel; the flow in it has no bytes, because they count outside. Its row in a minute has a name and
+   * no packets, and is there only when the name is known and one of its ends is local.
+   */
   #lookInside(outer: Packet, tunnel: number, depth: number): void {
     const inner = this.#inner[depth]!;
     const kind = openTunnel(outer, inner);
     if (kind === null) return;
-    const path = this.#listing!.tunnelId(tunnel, kind);
+    const path = this.#tunnels.id(tunnel, kind);
     let p = inner;
     if (inner.isFragment) {
       if (!this.#fragments.add(inner, this.now)) return;
@@ -272,9 +286,11 @@ export class Engine {
     }
     const { side } = flows;
     flows.words[base + Field.lastSeen] = this.now;
+    flows.words[base + Field.lastSent + side] = this.offsetMs;
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
-      this.#naming.onNewFlow(base, p, side, this.now, false);
+      this.#judgeSides(base);
+      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
     }
     noteState(flows.words, base, side, p);
     this.#inspect(p, base, side, path, depth + 1);
@@ -321,7 +337,8 @@ export class Engine {
   #onRemove(base: number): void {
     this.#booking.book(base, true);
     this.#naming.forget(base);
-    this.#listing?.addFlow(this.flows.words, this.flows.sums, base);
+    const { words, sums, serials } = this.flows;
+    this.#listing?.addFlow(words, sums, base, serials[base / flowWords]!);
   }
 
   #onTruncated(packets: number): void {

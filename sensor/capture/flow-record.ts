@@ -12,9 +12,14 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
   if (p.protocol === Protocol.tcp && p.tcpFlags > 0) {
     if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
     if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-    if (p.dataEnd > p.dataAt) flags &= ~Flag.unanswered;
+    if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed) & ~Flag.unanswered;
+    else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
   }
   if (flags !== before) words[base + Field.flags] = flags;
+}
+
+function isClientSide(flags: number, side: number): boolean {
+  return ((flags & Flag.clientIsHigher) !== 0) === (side === 1);
 }
 
 /** Notes from which MAC and VLAN a side sends; a second one is a conflict until the next booking. */
@@ -32,8 +37,8 @@ export function noteMac(words: Int32Array, base: number, side: number, p: Packet
 /** The same two sockets begin another connection: all but the sockets, their place and their owners is forgotten. */
 export function beginAgain(words: Int32Array, sums: Float64Array, base: number): void {
   words[base + Field.flags]! &= Flag.alive | Flag.lowerIsLocal | Flag.higherIsLocal | Flag.inner;
-  words[base + Field.name] = words[base + Field.evidence] = 0;
-  words.fill(0, base + Field.stream, base + Field.mac);
+  // Name, streams and the first sequence number lie side by side, and so do packets and times.
+  words.fill(0, base + Field.name, base + Field.mac);
   words.fill(0, base + Field.packets, base + Field.lastSeen);
   const sum = (base + Field.bytes) >> 1;
   sums[sum] = sums[sum + 1] = 0;

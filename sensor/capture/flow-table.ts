@@ -1,7 +1,7 @@
 /**
  * Conversations between two sockets: who is the client, what it is called, and what it moved since the last flush.
  *
- * `locate` runs once per packet, so a flow is a fixed record of 144 bytes in one buffer behind an index of
+ * `locate` runs once per packet, so a flow is a fixed record of 128 bytes in one buffer behind an index of
  * (hash, record) pairs. Under pressure the flows that matter least make room: TCP attempts that nobody answered have
  * an eighth of the table to themselves, then closed flows, then single UDP packets, then idle ones. A flow that makes
  * room is flushed first, so no byte is lost; a packet that finds no room is for the caller to count.
@@ -10,32 +10,46 @@ import { mixHash } from './keyed-table.ts';
 import { type Packet, Protocol } from './packet.ts';
 
 /** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
-export const flowWords = 36;
-/** Positions of values in a record, in words. */
+export const flowWords = 32;
+/**
+ * Positions of values in a record, in words. The first half, one line of the processor's cache, is what finding a flow
+ * and counting need.
+ */
 export const Field = {
   lower: 0,
   higher: 4,
   ports: 8,
   /** Protocol, version and tunnel. */
   meta: 9,
-  hash: 10,
-  next: 11,
   /** Two doubles, at these positions divided by two. */
-  bytes: 12,
-  packets: 16,
+  bytes: 10,
+  packets: 14,
   /** Milliseconds after the minute's start plus one, 0 for never. */
-  lastSent: 18,
-  lastSeen: 20,
-  flags: 21,
-  name: 22,
-  evidence: 23,
+  lastSent: 16,
+  lastSeen: 18,
+  flags: 19,
+  name: 20,
   /** Three words for each side: expected sequence, mode and consumed bytes, lent buffer. */
-  stream: 24,
+  stream: 21,
+  initialSequence: 27,
   /** Two words for each side. */
-  mac: 30,
-  initialSequence: 34,
-  serial: 35,
+  mac: 28,
 } as const;
+
+/** Where the evidence of a flow's name lies in its flags. */
+const evidenceShift = 20;
+const evidenceMask = 7 << evidenceShift;
+
+/** What a flow's name rests on. */
+export function evidenceOf(words: Int32Array, base: number): number {
+  return (words[base + Field.flags]! & evidenceMask) >>> evidenceShift;
+}
+
+/** Names a flow. `name` is an id, -1 for none. */
+export function setName(words: Int32Array, base: number, name: number, evidence: number): void {
+  words[base + Field.name] = name + 1;
+  words[base + Field.flags] = (words[base + Field.flags]! & ~evidenceMask) | (evidence << evidenceShift);
+}
 
 /** Bits of `Field.flags`. */
 export const Flag = {
@@ -58,13 +72,19 @@ export const Flag = {
   sent: 8192,
   /** The start of a TCP connection was seen; `initialSequence` is its client's. */
   handshakeSeen: 32768,
+  /** Whoever opened the TCP connection sent more than the opening. */
+  confirmed: 65536,
 } as const;
 
 const sampleSize = 32;
+/** Seconds of silence after which a flow makes room while the table is full: TCP and the rest, unanswered or not. */
+const emergency = { halfOpen: 5, established: 100, unanswered: 10, answered: 100 } as const;
 
 export interface FlowTableOptions {
   flowsMax: number;
   key: readonly [number, number];
+  /** Remember in which order flows began (files only). */
+  keepsOrder?: boolean;
   /** Called with the record's base before a flow leaves the table. */
   onRemove(base: number): void;
 }
@@ -79,24 +99,37 @@ export class FlowTable {
   highWater = 0;
   count = 0;
 
+  /** Number of the flow in the order in which they began, one for each record. */
+  readonly serials: Int32Array;
+
   readonly #options: FlowTableOptions;
+  readonly #key0: number;
+  readonly #key1: number;
   readonly #index: Int32Array;
   readonly #mask: number;
   /** Attempts that nobody answered, oldest first, as a ring. */
   readonly #attempts: Int32Array;
   #attemptAt = 0;
+  /** A ring like that of flows that began under pressure: few, so that a flood stays in the processor's cache. */
+  readonly #late: Int32Array;
+  #lateAt = 0;
+  #isFull = false;
   #free = -1;
   #hand = 0;
   #serial = 0;
 
   constructor(options: FlowTableOptions) {
     this.#options = options;
+    this.#key0 = options.key[0];
+    this.#key1 = options.key[1];
+    this.serials = new Int32Array(options.keepsOrder ? options.flowsMax : 0);
     const buffer = new ArrayBuffer(options.flowsMax * flowWords * 4);
     this.words = new Int32Array(buffer);
     this.sums = new Float64Array(buffer);
     const places = 1 << Math.ceil(Math.log2(options.flowsMax * 2));
     this.#index = new Int32Array(places * 2);
     this.#mask = places - 1;
+    this.#late = new Int32Array(Math.max(1, options.flowsMax >> 4)).fill(-1);
     this.#attempts = new Int32Array(Math.max(1, options.flowsMax >> 3)).fill(-1);
   }
 
@@ -106,7 +139,7 @@ export class FlowTable {
     this.side = isLower ? 0 : 1;
     const ports = isLower ? (p.sourcePort << 16) | p.targetPort : (p.targetPort << 16) | p.sourcePort;
     const meta = p.protocol | (p.version << 8) | (tunnel << 16);
-    const hash = hashPacket(p, isLower, ports, meta, this.#options.key);
+    const hash = hashPacket(p, isLower, ports, meta, this.#key0, this.#key1);
     const index = this.#index;
     const words = this.words;
     let at = hash & this.#mask;
@@ -115,7 +148,11 @@ export class FlowTable {
       if (record < 0) break;
       if (index[at * 2] === hash) {
         const base = record * flowWords;
-        if (words[base + 8] === ports && words[base + 9] === meta && isSamePair(words, base, p, isLower)) {
+        if (
+          words[base + Field.ports] === ports &&
+          words[base + Field.meta] === meta &&
+          isSamePair(words, base, p, isLower)
+        ) {
           this.isNew = false;
           return base;
         }
@@ -130,7 +167,8 @@ export class FlowTable {
     this.#options.onRemove(base);
     this.#unlink(base);
     this.words[base + Field.flags] = 0;
-    this.words[base + Field.next] = this.#free;
+    // A free record's first word leads to the next one.
+    this.words[base] = this.#free;
     this.#free = base;
     this.count -= 1;
   }
@@ -144,10 +182,13 @@ export class FlowTable {
   }
 
   #insert(p: Packet, isLower: boolean, ports: number, meta: number, hash: number, now: number): number {
+    const isAttempt = p.protocol === Protocol.tcp && (p.tcpFlags & 0x12) === 0x02;
+    if (isAttempt) this.#retireAttempt();
     const base = this.#take(now);
     if (base < 0) return -1;
     const words = this.words;
-    words.fill(0, base, base + flowWords);
+    // A loop of our own: a call of `fill` costs more than so few words.
+    for (let word = base + Field.bytes; word < base + flowWords; word += 1) words[word] = 0;
     const source = isLower ? base : base + 4;
     const target = isLower ? base + 4 : base;
     words[source] = p.source0;
@@ -160,43 +201,59 @@ export class FlowTable {
     words[target + 3] = p.target3;
     words[base + Field.ports] = ports;
     words[base + Field.meta] = meta;
-    words[base + Field.hash] = hash;
     words[base + Field.flags] = Flag.alive;
-    words[base + Field.serial] = this.#serial;
+    if (this.serials.length > 0) this.serials[base / flowWords] = this.#serial;
     this.#serial += 1;
     this.#link(base, hash);
     this.count += 1;
     this.isNew = true;
-    const isAttempt = p.protocol === Protocol.tcp && (p.tcpFlags & 0x12) === 0x02;
     if (isAttempt) this.#addAttempt(base);
+    else if (this.#isFull) this.#addLate(base);
     return base;
   }
 
-  /** An attempt takes the place of the oldest one that is still unanswered, once the ring is full. */
-  #addAttempt(base: number): void {
-    const words = this.words;
+  /** The oldest attempt makes room for the next one, once the ring is full, if it is still unanswered. */
+  #retireAttempt(): void {
     const oldest = this.#attempts[this.#attemptAt]!;
-    if (oldest >= 0 && oldest !== base && (words[oldest + Field.flags]! & Flag.unanswered) !== 0)
-      this.remove(oldest);
-    words[base + Field.flags]! |= Flag.unanswered;
+    if (oldest >= 0 && (this.words[oldest + Field.flags]! & Flag.unanswered) !== 0) this.remove(oldest);
+  }
+
+  #addAttempt(base: number): void {
+    this.words[base + Field.flags]! |= Flag.unanswered;
     this.#attempts[this.#attemptAt] = base;
     this.#attemptAt = this.#attemptAt + 1 === this.#attempts.length ? 0 : this.#attemptAt + 1;
   }
 
+  /** Flows that began while the table was full; those that stay single packets make room first. */
+  #addLate(base: number): void {
+    this.#late[this.#lateAt] = base;
+    this.#lateAt = this.#lateAt + 1 === this.#late.length ? 0 : this.#lateAt + 1;
+  }
+
   #take(now: number): number {
-    if (this.#free < 0 && this.highWater >= this.words.length) {
-      const victim = this.#findVictim(now);
+    this.#isFull = this.#free < 0 && this.highWater >= this.words.length;
+    if (this.#isFull) {
+      const late = this.#late[this.#lateAt]!;
+      const victim = late >= 0 && this.#isNoise(late) ? late : this.#findVictim(now);
       if (victim < 0) return -1;
       this.remove(victim);
     }
     if (this.#free >= 0) {
       const base = this.#free;
-      this.#free = this.words[base + Field.next]!;
+      this.#free = this.words[base]!;
       return base;
     }
     const base = this.highWater;
     this.highWater += flowWords;
     return base;
+  }
+
+  /** True for a flow of one packet that nobody answered and nothing names. */
+  #isNoise(base: number): boolean {
+    const words = this.words;
+    const flags = words[base + Field.flags]!;
+    if ((flags & (Flag.alive | Flag.answered)) !== Flag.alive || words[base + Field.name] !== 0) return false;
+    return words[base + Field.packets]! + words[base + Field.packets + 1]! <= 1;
   }
 
   /** Looks at a few records from the clock hand on and takes the least worth keeping; -1 when all are at work. */
@@ -223,17 +280,23 @@ export class FlowTable {
     const idle = now - words[base + Field.lastSeen]!;
     if (isClosed(flags)) return 3_000_000;
     if ((flags & Flag.unanswered) !== 0) return 2_000_000;
-    const packets = words[base + Field.packets]! + words[base + Field.packets + 1]!;
-    if ((flags & Flag.answered) === 0 && words[base + Field.name] === 0 && packets <= 1) return 1_000_000;
-    // Under pressure what moved within the last five seconds stays.
-    return idle > 5 ? idle + ((flags & Flag.answered) === 0 ? 600 : 0) : 0;
+    if (this.#isNoise(base)) return 1_000_000;
+    const limit = this.#emergencySeconds(base, flags);
+    // Among those that may go, whoever is furthest beyond its limit goes first.
+    return idle > limit ? idle - limit : 0;
+  }
+
+  #emergencySeconds(base: number, flags: number): number {
+    const isTcp = (this.words[base + Field.meta]! & 0xff) === Protocol.tcp;
+    if (isTcp) return isHalfOpen(flags) ? emergency.halfOpen : emergency.established;
+    return (flags & Flag.answered) === 0 ? emergency.unanswered : emergency.answered;
   }
 
   #idleSeconds(base: number): number {
     const flags = this.words[base + Field.flags]!;
     const protocol = this.words[base + Field.meta]! & 0xff;
     if (protocol === Protocol.tcp) {
-      return isClosed(flags) || (flags & Flag.answered) === 0 ? 60 : 600;
+      return isClosed(flags) || isHalfOpen(flags) ? 60 : 600;
     }
     return (flags & Flag.answered) === 0 ? 60 : 300;
   }
@@ -250,7 +313,7 @@ export class FlowTable {
     const index = this.#index;
     const mask = this.#mask;
     const record = base / flowWords + 1;
-    let hole = this.words[base + Field.hash]! & mask;
+    let hole = hashRecord(this.words, base, this.#key0, this.#key1) & mask;
     while (index[hole * 2 + 1] !== record) hole = (hole + 1) & mask;
     let at = hole;
     for (;;) {
@@ -271,6 +334,12 @@ export function isClosed(flags: number): boolean {
   return (flags & Flag.reset) !== 0 || (flags & (Flag.fin * 3)) === Flag.fin * 3;
 }
 
+/** True while a TCP connection has one side only, or a handshake that its client has not confirmed. */
+function isHalfOpen(flags: number): boolean {
+  if ((flags & Flag.answered) === 0) return true;
+  return (flags & Flag.handshakeSeen) !== 0 && (flags & Flag.confirmed) === 0;
+}
+
 function sourceIsLower(p: Packet): boolean {
   if (p.source3 !== p.target3) return p.source3 < p.target3;
   if (p.source2 !== p.target2) return p.source2 < p.target2;
@@ -282,9 +351,10 @@ function sourceIsLower(p: Packet): boolean {
 function isSamePair(words: Int32Array, base: number, p: Packet, isLower: boolean): boolean {
   const source = isLower ? base : base + 4;
   const target = isLower ? base + 4 : base;
+  if (words[source + 3] !== p.source3 || words[target + 3] !== p.target3) return false;
+  // An IPv4 address is all in its last word, and the version was compared.
+  if (p.version === 4) return true;
   return (
-    words[source + 3] === p.source3 &&
-    words[target + 3] === p.target3 &&
     words[source] === p.source0 &&
     words[target] === p.target0 &&
     words[source + 1] === p.source1 &&
@@ -300,22 +370,43 @@ function hashPacket(
   isLower: boolean,
   ports: number,
   meta: number,
-  key: readonly [number, number],
+  key0: number,
+  key1: number,
 ): number {
-  let hash = Math.imul((isLower ? p.source3 : p.target3) ^ key[0], 0x9e3779b1);
-  hash ^= hash >>> 15;
-  hash = Math.imul(hash ^ (isLower ? p.target3 : p.source3), 0x85ebca6b);
+  let hash = mixPair(isLower ? p.source3 : p.target3, isLower ? p.target3 : p.source3, key0);
   if (p.version === 6) {
-    hash = mixHash(hash, isLower ? p.source0 : p.target0);
-    hash = mixHash(hash, isLower ? p.source1 : p.target1);
-    hash = mixHash(hash, isLower ? p.source2 : p.target2);
-    hash = mixHash(hash, isLower ? p.target0 : p.source0);
-    hash = mixHash(hash, isLower ? p.target1 : p.source1);
-    hash = mixHash(hash, isLower ? p.target2 : p.source2);
+    hash = isLower
+      ? mixSix(hash, p.source0, p.source1, p.source2, p.target0, p.target1, p.target2)
+      : mixSix(hash, p.target0, p.target1, p.target2, p.source0, p.source1, p.source2);
   }
-  hash ^= hash >>> 13;
+  return mixEnd(hash, ports, meta, key1);
+}
+
+/** The same hash out of a record. */
+function hashRecord(words: Int32Array, base: number, key0: number, key1: number): number {
+  let hash = mixPair(words[base + 3]!, words[base + 7]!, key0);
+  const meta = words[base + Field.meta]!;
+  if (((meta >> 8) & 0xff) === 6) {
+    const w = words;
+    hash = mixSix(hash, w[base]!, w[base + 1]!, w[base + 2]!, w[base + 4]!, w[base + 5]!, w[base + 6]!);
+  }
+  return mixEnd(hash, words[base + Field.ports]!, meta, key1);
+}
+
+function mixPair(lower: number, higher: number, key: number): number {
+  let hash = Math.imul(lower ^ key, 0x9e3779b1);
+  hash ^= hash >>> 15;
+  return Math.imul(hash ^ higher, 0x85ebca6b);
+}
+
+function mixSix(hash: number, a: number, b: number, c: number, d: number, e: number, f: number): number {
+  return mixHash(mixHash(mixHash(mixHash(mixHash(mixHash(hash, a), b), c), d), e), f);
+}
+
+function mixEnd(start: number, ports: number, meta: number, key: number): number {
+  let hash = start ^ (start >>> 13);
   hash = Math.imul(hash ^ ports, 0xc2b2ae35);
   hash ^= hash >>> 16;
-  hash = Math.imul(hash ^ meta ^ key[1], 0x27d4eb2d);
+  hash = Math.imul(hash ^ meta ^ key, 0x27d4eb2d);
   return hash ^ (hash >>> 15);
 }

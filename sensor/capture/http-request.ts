@@ -32,6 +32,8 @@ const knownMethods = [
   'propfind ',
 ];
 
+const tokenSigns = Uint8Array.from("!#$%&'*+.^`|~", (sign) => sign.charCodeAt(0));
+
 /** Answers of `readRequest`. */
 export const RequestStatus = { noRequest: 0, needsMore: 1, complete: 2 } as const;
 
@@ -46,12 +48,15 @@ export function readRequest(bytes: Uint8Array, from: number, end: number): numbe
   if (!readRequestLine(bytes, from, trimLine(bytes, from, lineEnd))) return RequestStatus.noRequest;
   const isTargetHost = request.hostAt >= 0;
   let at = lineEnd + 1;
+  let isHostOpen = false;
   for (;;) {
     const next = findByte(bytes, 0x0a, at, end);
     if (next < 0) return RequestStatus.needsMore;
     const stop = trimLine(bytes, at, next);
     if (stop === at) break;
-    readHeaderLine(bytes, at, stop, isTargetHost);
+    // A line that begins with a blank goes on with the one before (obs-fold, RFC 9112).
+    if (!isBlank(bytes[at]!)) isHostOpen = readHeaderLine(bytes, at, stop, isTargetHost);
+    else if (isHostOpen) isHostOpen = !takeHost(bytes, at, stop);
     at = next + 1;
   }
   request.headerLength = at - from + (bytes[at] === 0x0d ? 2 : 1);
@@ -79,9 +84,7 @@ function methodEnd(bytes: Uint8Array, from: number, end: number): number {
   for (let at = from; at < end; at += 1) {
     const byte = bytes[at]!;
     if (byte === 0x20) return at > from && at - from <= 24 ? at : -1;
-    const letter = byte | 0x20;
-    const isToken = (letter >= 0x61 && letter <= 0x7a) || byte === 0x2d || byte === 0x5f;
-    if (!isToken) return -1;
+    if (!isTokenByte(byte)) return -1;
   }
   return end;
 }
@@ -90,7 +93,8 @@ function readRequestLine(bytes: Uint8Array, from: number, stop: number): boolean
   request.hostAt = -1;
   const space = methodEnd(bytes, from, stop);
   if (space < 0 || space === stop) return false;
-  const target = space + 1;
+  let target = space + 1;
+  while (target < stop && bytes[target] === 0x20) target += 1;
   let targetEnd = findByte(bytes, 0x20, target, stop);
   if (targetEnd < 0) targetEnd = stop;
   if (targetEnd === target) return false;
@@ -134,24 +138,41 @@ function readAbsoluteForm(bytes: Uint8Array, target: number, targetEnd: number):
   request.hostEnd = stop;
 }
 
-function readHeaderLine(bytes: Uint8Array, at: number, stop: number, isTargetHost: boolean): void {
+/** True when this is a `Host` line without a value, which may stand on the next line. */
+function readHeaderLine(bytes: Uint8Array, at: number, stop: number, isTargetHost: boolean): boolean {
   const first = lowerCaseByte(bytes[at]!);
-  if (first === 0x68 && !isTargetHost && request.hostAt < 0 && matchesText(bytes, at, stop, 'host:')) {
-    let from = at + 5;
-    let end = stop;
-    while (from < end && isBlank(bytes[from]!)) from += 1;
-    while (end > from && isBlank(bytes[end - 1]!)) end -= 1;
-    if (end > from) {
-      request.hostAt = from;
-      request.hostEnd = end;
-    }
-  } else if (first === 0x63 && matchesText(bytes, at, stop, 'content-length:')) {
+  if (first === 0x68 && !isTargetHost && request.hostAt < 0 && matchesText(bytes, at, stop, 'host')) {
+    let colon = at + 4;
+    while (colon < stop && isBlank(bytes[colon]!)) colon += 1;
+    return bytes[colon] === 0x3a && colon < stop && !takeHost(bytes, colon + 1, stop);
+  }
+  if (first === 0x63 && matchesText(bytes, at, stop, 'content-length:')) {
     if (request.bodyLength >= 0) request.bodyLength = readDecimal(bytes, at + 15, stop);
   } else if (first === 0x74 && matchesText(bytes, at, stop, 'transfer-encoding:')) {
     if (containsText(bytes, at + 18, stop, 'chunked')) request.bodyLength = -1;
   } else if (first === 0x75 && matchesText(bytes, at, stop, 'upgrade:')) {
     request.bodyLength = -2;
   }
+  return false;
+}
+
+/** Takes what stands between the blanks as the host; false when nothing does. */
+function takeHost(bytes: Uint8Array, at: number, stop: number): boolean {
+  let from = at;
+  let end = stop;
+  while (from < end && isBlank(bytes[from]!)) from += 1;
+  while (end > from && isBlank(bytes[end - 1]!)) end -= 1;
+  if (end === from) return false;
+  request.hostAt = from;
+  request.hostEnd = end;
+  return true;
+}
+
+/** Letters, digits and the signs of a token (RFC 9110). */
+function isTokenByte(byte: number): boolean {
+  const letter = byte | 0x20;
+  if ((letter >= 0x61 && letter <= 0x7a) || (byte >= 0x30 && byte <= 0x39)) return true;
+  return byte === 0x2d || byte === 0x5f || tokenSigns.includes(byte);
 }
 
 function isBlank(byte: number): boolean {

@@ -41,6 +41,8 @@ export interface CaptureOptions {
   local: LocalScope;
   /** Key of the hash tables, random by default, so that nobody outside can aim at one bucket. */
   hashKey?: readonly [number, number];
+  /** Names on the outside of encrypted hellos; the well-known ones by default. */
+  outerNames?: readonly string[];
   /**
    * Part of one capture's tables that this one gets, 1 by default: fanout members share what one capture may hold, and
    * more captures than four share what a process may hold (NET-8.6).

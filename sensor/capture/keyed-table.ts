@@ -88,7 +88,8 @@ export class KeyedTable {
     const index = this.#index;
     const mask = index.length - 1;
     let hash = this.#seed;
-    for (let i = 0; i < keyWords; i += 1) hash = mixHash(hash, key[i]!);
+    // Most words of an IPv4 key are zero; the others enter with their place.
+    for (let i = 0; i < keyWords; i += 1) if (key[i] !== 0) hash = mixHash(hash + i, key[i]!);
     let at = hash & mask;
     for (;;) {
       const record = index[at]! - 1;

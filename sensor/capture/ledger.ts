@@ -184,18 +184,21 @@ export class Ledger {
   }
 
   /**
-   * At most `rowsMax` rows: those with traffic both ways first, then the largest, so that floods and scans push out
-   * nothing that matters. `minuteMs` is the minute's start in unix milliseconds.
+   * At most `rowsMax` rows: those with traffic both ways first, then those with a name, then the largest, so that floods
+   * and scans push out nothing that matters. `minuteMs` is the minute's start in unix milliseconds.
    */
   usageRows(minuteMs: number, rowsMax: number): { rows: UsageRow[]; leftOutPackets: number } {
-    const { sums, count } = this.#usage;
+    const { sums, words, count } = this.#usage;
     const chosen = Array.from({ length: count }, (_, record) => record);
     let leftOutPackets = 0;
     if (count > rowsMax) {
       const isBothWays = (record: number) => sums[record * 3]! > 0 && sums[record * 3 + 1]! > 0;
-      const rank = (record: number) =>
-        sums[record * 3]! + sums[record * 3 + 1]! + (isBothWays(record) ? 2 ** 52 : 0);
-      chosen.sort((a, b) => rank(b) - rank(a));
+      const rank = Float64Array.from(chosen, (record) => {
+        const bytes = Math.min(2 ** 50, sums[record * 3]! + sums[record * 3 + 1]!);
+        const isNamed = words[record * usageWords] !== Evidence.none;
+        return bytes + (isBothWays(record) ? 2 ** 52 : 0) + (isNamed ? 2 ** 51 : 0);
+      });
+      chosen.sort((a, b) => rank[b]! - rank[a]!);
       for (const record of chosen.splice(rowsMax)) leftOutPackets += sums[record * 3 + 2]!;
     }
     return { rows: chosen.map((record) => this.#usageRow(record, minuteMs)), leftOutPackets };

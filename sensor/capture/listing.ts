@@ -11,12 +11,13 @@ import {
   dnsNameLengths,
   dnsNames,
 } from './dns-message.ts';
-import { Field, Flag } from './flow-table.ts';
+import { evidenceOf, Field, Flag } from './flow-table.ts';
 import { KeyedTable } from './keyed-table.ts';
 import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';
 import type { NameTable } from './name-table.ts';
 import type { Packet } from './packet.ts';
+import type { TunnelPaths } from './tunnels.ts';
 
 /** An end of a flow; `port` is null where the protocol has none. */
 export interface ListedEnd {
@@ -87,24 +88,15 @@ export class Listing {
   readonly #conversations: KeyedTable;
   /** Serial numbers of the flows, so that they are listed in the order in which they began. */
   readonly #order: number[] = [];
-  readonly #tunnels: string[] = [''];
+  readonly #tunnels: TunnelPaths;
 
-  constructor(names: NameTable, seed: number) {
+  constructor(names: NameTable, seed: number, tunnels: TunnelPaths) {
     this.#names = names;
+    this.#tunnels = tunnels;
     this.#conversations = new KeyedTable(
       { keyWords: 9, wordCount: 0, sumCount: 4, recordsMax: 1 << 22 },
       seed,
     );
-  }
-
-  /** Number of a tunnel inside another; at most 255 kinds, the rest are not told apart. */
-  tunnelId(parent: number, kind: string): number {
-    const path = parent === 0 ? kind : `${this.#tunnels[parent]}/${kind}`;
-    const known = this.#tunnels.indexOf(path);
-    if (known >= 0) return known;
-    if (this.#tunnels.length > 255) return 255;
-    this.#tunnels.push(path);
-    return this.#tunnels.length - 1;
   }
 
   /** Notes a name that was seen on the flow at `base`. */
@@ -135,15 +127,15 @@ export class Listing {
   }
 
   /** Lists a flow that is over, with its counters since its start. */
-  addFlow(words: Int32Array, sums: Float64Array, base: number): void {
+  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): void {
     const names = this.#seen.get(base) ?? [];
     this.#seen.delete(base);
     if (names.length === 0) {
       const name = words[base + Field.name]! - 1;
-      names.push({ evidence: name < 0 ? 0 : words[base + Field.evidence]!, name });
+      names.push({ evidence: name < 0 ? 0 : evidenceOf(words, base), name });
     }
     for (const entry of names) {
-      this.#order.push(words[base + Field.serial]!);
+      this.#order.push(serial);
       this.flows.push(this.#listFlow(words, sums, base, entry));
     }
   }
@@ -240,7 +232,7 @@ export class Listing {
       host: entry.name < 0 ? null : this.#names.host(entry.name),
       name: protocolLabel(protocol, version) ?? (domain < 0 ? serverEnd.ip : this.#names.host(domain)),
       evidence: evidenceText[entry.evidence] as ListedFlow['evidence'],
-      tunnel: this.#tunnels[meta >>> 16] || null,
+      tunnel: this.#tunnels.text(meta >>> 16) || null,
       clientPackets: words[base + Field.packets + client]!,
       clientBytes: sums[(base + Field.bytes) / 2 + client]!,
       serverPackets: words[base + Field.packets + server]!,

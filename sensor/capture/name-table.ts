@@ -8,6 +8,7 @@
 import { mixHash } from './keyed-table.ts';
 
 const nameBytesMax = 253;
+const labelBytesMax = 63;
 
 /** Where `normalizeHost` and the parsers put a name before it is interned. */
 export const nameScratch = new Uint8Array(256);
@@ -128,7 +129,7 @@ export class NameTable {
 
 /**
  * Puts a host from the wire into the scratch: lower case, no port, no final dot, no brackets. Answers its length, or
- * 0 when it is no host: empty, too long, or with a byte that no host name or address has.
+ * 0 when it is no host: empty, too long, with an empty label, or with a byte that no host name or address has.
  */
 export function normalizeHost(bytes: Uint8Array, from: number, end: number): number {
   let start = from;
@@ -146,13 +147,24 @@ export function normalizeHost(bytes: Uint8Array, from: number, end: number): num
   if (stop > start && bytes[stop - 1] === 0x2e) stop -= 1;
   const length = stop - start;
   if (length <= 0 || length > nameBytesMax) return 0;
+  let labelLength = 0;
+  let hasColon = false;
+  let isHex = true;
   for (let i = 0; i < length; i += 1) {
     const byte = bytes[start + i]!;
-    const isCapital = byte >= 0x41 && byte <= 0x5a;
-    if (!isCapital && !isHostByte(byte)) return 0;
-    nameScratch[i] = isCapital ? byte + 0x20 : byte;
+    const small = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
+    if (!isHostByte(small)) return 0;
+    if (small === 0x2e) {
+      if (labelLength === 0) return 0;
+      labelLength = 0;
+    } else labelLength += 1;
+    if (labelLength > labelBytesMax) return 0;
+    if (small === 0x3a) hasColon = true;
+    else if (small > 0x66 || small === 0x2d || small === 0x5f) isHex = false;
+    nameScratch[i] = small;
   }
-  return length;
+  // A colon is left only in an IPv6 address.
+  return hasColon && !isHex ? 0 : length;
 }
 
 /** Small letters, digits, `-`, `.`, `_` and `:` (of IPv6 addresses). */

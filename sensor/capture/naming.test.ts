@@ -231,6 +231,26 @@ test('names inside tunnels are listed with the inner addresses, bytes count outs
   }
 });
 
+test('a live capture names what is inside a tunnel, without bytes, and counts the bytes outside', () => {
+  const inner = tcp(web, Tcp.ack, 1000, hello);
+  const ends = { from: '198.51.100.1', fromPort: 50_000, to: '198.51.100.2', toPort: 4789 };
+  const outer = udp(ends, join([8, 0, 0, 0, 0, 0, 1, 0], ethernet(inner)));
+  const foreign = tcp({ ...web, from: '198.18.0.1' }, Tcp.ack, 1000, hello);
+  const other = udp(ends, join([8, 0, 0, 0, 0, 0, 1, 0], ethernet(foreign)));
+  const capture = testCapture();
+  offer(capture, ethernet(outer), 2);
+  offer(capture, ethernet(other), 2);
+  const reports = capture.closeMinutes((testMinute + 120) * 1000);
+  const rows = reports[0]!.usage.map((row) => [row.client, row.name, row.packets, row.clientBytes]);
+  assert.deepEqual(rows.sort(), [
+    ['192.0.2.1', 'example.com', 0, 0],
+    ['198.51.100.1', '198.51.100.2', 2, outer.length + other.length],
+  ]);
+  assert.equal(reports[0]!.usage.find((row) => row.packets === 0)!.clientLastSentMs, (testMinute + 2) * 1000);
+  assert.equal(reports[0]!.totals.ipBytes, outer.length + other.length);
+  assert.deepEqual(reports[1]!.usage, []);
+});
+
 test('a DNS answer in fragments names what a whole one names, last fragment first', () => {
   const name = 'www.example.com';
   const answers = [{ name, ttl: 60, address: '203.0.113.9' }];

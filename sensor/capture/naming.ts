@@ -7,8 +7,8 @@
  */
 
 import { DnsEvidence, pair } from './dns-evidence.ts';
-import { dnsAddresses, dnsAddressTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
-import { Field, Flag, type FlowTable } from './flow-table.ts';
+import { dnsAddresses, dnsChainTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
+import { evidenceOf, Field, Flag, type FlowTable, setName } from './flow-table.ts';
 import type { Listing } from './listing.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
 import { type Packet, Protocol } from './packet.ts';
@@ -17,14 +17,6 @@ import { Evidence, Mode } from './stream-units.ts';
 
 const dnsPort = 53;
 
-/** Names that providers put on the outside of encrypted hellos: they say who carries the traffic, not whose it is. */
-const outerNames = new Set([
-  'cloudflare-ech.com',
-  'crypto.cloudflare.com',
-  'tls-ech.dev',
-  'public-ech.example',
-]);
-
 export interface NamingOptions {
   flows: FlowTable;
   names: NameTable;
@@ -32,6 +24,8 @@ export interface NamingOptions {
   buffersMax: number;
   queriesMax: number;
   answersMax: number;
+  /** Names that providers put on the outside of encrypted hellos: they say who carries the traffic, not whose it is. */
+  outerNames: ReadonlySet<string>;
   listing: Listing | null;
   /** Books what a flow moved so far under the name it has. */
   flush(base: number): void;
@@ -66,12 +60,18 @@ export class Naming {
   /** Decides who the client of a new flow is and looks its server up among the DNS answers. */
   onNewFlow(base: number, p: Packet, side: number, now: number, isLive: boolean): void {
     const flags = p.protocol === Protocol.tcp ? p.tcpFlags : -1;
+    const isFromServer = hasServerPort(p.sourcePort, p.targetPort);
     let client = side;
-    if (flags >= 0 && (flags & 0x02) !== 0) client = (flags & 0x10) !== 0 ? 1 - side : side;
-    else if (isDnsResponse(p)) client = 1 - side;
-    else if (isLive && hasServerPort(p.sourcePort, p.targetPort)) client = 1 - side;
+    let asker = side;
+    if (flags >= 0 && (flags & 0x02) !== 0) asker = client = (flags & 0x10) !== 0 ? 1 - side : side;
+    else if (isDnsResponse(p)) asker = client = 1 - side;
+    else if (isFromServer) {
+      asker = 1 - side;
+      // A file's reader says that the first to send is the client.
+      if (isLive) client = asker;
+    }
     if (client === 1) this.#words[base + Field.flags]! |= Flag.clientIsHigher;
-    this.#nameByDns(base, client, p.version, now);
+    this.#nameByDns(base, asker, p.version, now);
   }
 
   /** Looks at what a packet of the flow says. `side` sent it. */
@@ -165,7 +165,7 @@ export class Naming {
   }
 
   #onSpokenName(base: number, side: number, kind: number, length: number): void {
-    const { names, listing } = this.#options;
+    const { names, listing, outerNames } = this.#options;
     const id = names.intern(length);
     if (id < 0) {
       this.#options.onTruncated();
@@ -175,7 +175,7 @@ export class Naming {
     this.setClient(base, side);
     listing?.addName(base, evidence, id);
     const words = this.#words;
-    const current = words[base + Field.evidence]!;
+    const current = evidenceOf(words, base);
     const isFirst = current === Evidence.none || (current === Evidence.dns && evidence !== Evidence.outer);
     const isStronger = current === Evidence.outer && evidence > Evidence.outer;
     const isRequest = evidence === Evidence.host || evidence === Evidence.connect;
@@ -183,24 +183,21 @@ export class Naming {
     if (isNextRequest && names.domain(words[base + Field.name]! - 1) !== names.domain(id)) {
       this.#options.flush(base);
     } else if (!isFirst && !isStronger) return;
-    words[base + Field.name] = id + 1;
-    words[base + Field.evidence] = evidence;
+    setName(words, base, id, evidence);
   }
 
+  /** Names the flow by what `client` looked up; what the other side may have asked for says nothing about it. */
   #nameByDns(base: number, client: number, version: number, now: number): void {
+    if (!this.#dns.hasAnswers) return;
     const words = this.#words;
-    for (const side of [client, 1 - client]) {
-      pair.version = version;
-      for (let word = 0; word < 4; word += 1) {
-        pair.client[word] = words[base + side * 4 + word]!;
-        pair.server[word] = words[base + (1 - side) * 4 + word]!;
-      }
-      const name = this.#dns.nameOf(now);
-      if (name < 0) continue;
-      words[base + Field.name] = name + 1;
-      words[base + Field.evidence] = Evidence.dns;
-      return;
+    pair.version = version;
+    for (let word = 0; word < 4; word += 1) {
+      pair.client[word] = words[base + client * 4 + word]!;
+      pair.server[word] = words[base + (1 - client) * 4 + word]!;
     }
+    const name = this.#dns.nameOf(now);
+    if (name < 0) return;
+    setName(words, base, name, Evidence.dns);
   }
 
   /** A question is remembered, an answer to one gives its client names for the addresses in it. */
@@ -219,7 +216,8 @@ export class Naming {
     if (dnsMessage.responseCode !== 0 && dnsMessage.usefulRecords === 0) return;
     const wasAsked = this.#dns.wasAsked(this.#now);
     if (dnsMessage.usefulRecords > 0) this.#options.listing?.addAnswer(p, wasAsked);
-    if (wasAsked && dnsMessage.responseCode === 0) this.#rememberAddresses();
+    // Whoever answers from another port is no resolver.
+    if (wasAsked && dnsMessage.responseCode === 0 && p.sourcePort === dnsPort) this.#rememberAddresses();
   }
 
   #rememberAddresses(): void {
@@ -243,7 +241,8 @@ export class Naming {
         dnsAddresses[at + 3]!,
         dnsAddresses[at + 4]!,
       );
-      this.#dns.rememberAddress(id, dnsAddressTtls[i]!, this.#now);
+      const isRoomFree = this.#dns.rememberAddress(id, dnsChainTtls[i]!, this.#now);
+      if (!isRoomFree) this.#options.onTruncated();
     }
   }
 }

@@ -9,6 +9,7 @@ import { randomKey } from './minute-capture.ts';
 import type { HostCounters, UsageRow } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
 import type { Totals } from './totals.ts';
+import { TunnelPaths } from './tunnels.ts';
 
 export interface ReadingOptions {
   registrableDomain(host: string): string | null;
@@ -50,7 +51,8 @@ export function createReading(options: ReadingOptions): Reading {
   const key = randomKey();
   const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(64, options.packetsMax))));
   const names = new NameTable(Math.min(bound, 1 << 19), key[0] ^ 0x5bd1e995, options.registrableDomain);
-  const listing = new Listing(names, key[0]);
+  const tunnels = new TunnelPaths();
+  const listing = new Listing(names, key[0], tunnels);
   const captureOptions: CaptureOptions = {
     name: 'file',
     role: 'file',
@@ -67,7 +69,7 @@ export function createReading(options: ReadingOptions): Reading {
     remoteHostsMax: 1 << 22,
     usageRowsMax: 1 << 20,
   };
-  const engine = new Engine(captureOptions, sizes, names, listing, key);
+  const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
   return {
     totals: engine.totals,
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {

@@ -62,6 +62,27 @@ test('NET-2.2.3: a hello gives the same name however it is cut into segments and
   );
 });
 
+test('NET-2.2.3: a hello larger than the buffer is named, however much comes before its name', () => {
+  for (const before of [4000, 9000, 30_000]) {
+    for (const recordBytes of [16_384, 300]) {
+      for (const size of [1, 61, 536, 1380, 9000, 65_000]) {
+        const data = clientHello({ host: 'www.example.com', before, recordBytes });
+        if (size === 1 && before > 9000) continue;
+        const cuts: Cut[] = [];
+        for (let at = 0; at < data.length; at += size) cuts.push({ from: at, length: size });
+        // Neighbours change places: what is early has to wait within the buffer.
+        if (size <= 1380)
+          for (let i = 1; i + 1 < cuts.length; i += 2) [cuts[i], cuts[i + 1]] = [cuts[i + 1]!, cuts[i]!];
+        assert.deepEqual(
+          namesOf(connection(data, cuts)),
+          ['www.example.com'],
+          `${before} ${recordBytes} ${size}`,
+        );
+      }
+    }
+  }
+});
+
 test('NET-2.2.3: one byte per segment, first to last and last to first', () => {
   const data = clientHello({ host: 'www.example.com', before: 900 });
   const cuts = Array.from({ length: data.length }, (_, from) => ({ from, length: 1 }));

@@ -4,6 +4,7 @@
  * A buffer holds bytes from the stream's expected position on, in any order of arrival; the first copy of a byte wins.
  * There are few: when all are lent, the one lent longest ago is taken back, and its owner is told.
  */
+import type { ResumePoint } from './client-hello.ts';
 
 /** Bytes in one buffer (NET-8.6). */
 export const bufferBytes = 4096;
@@ -17,9 +18,13 @@ export class StreamBuffers {
   readonly highest: Int32Array;
   /** Segments that came without closing the gap. */
   readonly stalled: Int32Array;
+  /** Bytes without a gap when a hello's reader was last asked where it may go on. */
+  readonly tried: Int32Array;
   /** Bytes that the next reading needs, or -1 for a line feed. */
   readonly needs: Int32Array;
 
+  /** Where a hello that is larger than the buffer goes on, three words for each buffer. */
+  readonly #points: Int32Array;
   readonly #buffersMax: number;
   readonly #onTaken: (owner: number) => void;
   readonly #owner: Int32Array;
@@ -38,6 +43,8 @@ export class StreamBuffers {
     this.highest = new Int32Array(buffersMax);
     this.stalled = new Int32Array(buffersMax);
     this.needs = new Int32Array(buffersMax);
+    this.tried = new Int32Array(buffersMax);
+    this.#points = new Int32Array(buffersMax * 3);
   }
 
   /** An empty buffer for `owner`. */
@@ -52,13 +59,27 @@ export class StreamBuffers {
     this.#owner[buffer] = owner;
     this.#map.fill(0, buffer * mapBytes, (buffer + 1) * mapBytes);
     this.contiguous[buffer] = this.read[buffer] = this.highest[buffer] = 0;
-    this.stalled[buffer] = this.needs[buffer] = 0;
+    this.stalled[buffer] = this.needs[buffer] = this.tried[buffer] = 0;
     return buffer;
   }
 
   /** Takes a buffer back. */
   release(buffer: number): void {
     this.#owner[buffer] = -1;
+  }
+
+  /** Keeps where the hello in the buffer goes on. */
+  savePoint(buffer: number, point: ResumePoint): void {
+    this.#points[buffer * 3] = point.recordLeft;
+    this.#points[buffer * 3 + 1] = point.extensionsLeft;
+    this.#points[buffer * 3 + 2] = point.skipLeft;
+  }
+
+  /** Fills in what `savePoint` kept. */
+  loadPoint(buffer: number, point: ResumePoint): void {
+    point.recordLeft = this.#points[buffer * 3]!;
+    point.extensionsLeft = this.#points[buffer * 3 + 1]!;
+    point.skipLeft = this.#points[buffer * 3 + 2]!;
   }
 
   /** Copies what is not there yet, `ahead` bytes from the start. */

@@ -6,12 +6,15 @@
  * is given up, and reading goes on behind it. A connection whose buffer is taken back is read no further.
  */
 import { readUint16 } from '#common/bytes/index.ts';
+import { helloNeeds, resumePoint } from './client-hello.ts';
 import { Field, Flag, flowWords } from './flow-table.ts';
 import { looksLikeRequest } from './http-request.ts';
 import { bufferBytes, StreamBuffers } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';
 
 const stalledSegmentsMax = 16;
+/** Shorter segments are somebody's way of cutting, not the traffic behind a loss. */
+const stallingBytesMin = 64;
 /** Client data read without finding a name before a connection is left alone. */
 const unnamedBytesMax = 16_384;
 
@@ -98,7 +101,10 @@ export class StreamInspector {
         return;
       }
       if (distance === unitNeedsMore) {
+        const sequence = this.#words[stream]!;
         this.#store(base, stream, 0, bytes, at, end, unit.needsLine ? -1 : unit.needs);
+        const hasRest = end - at > bufferBytes && this.#words[stream] !== sequence;
+        if (hasRest) this.onData(base, stream - base === Field.stream ? 0 : 1, sequence, bytes, at, end);
         return;
       }
       at += distance;
@@ -122,6 +128,7 @@ export class StreamInspector {
       if (end - at >= length) this.#sink.onDnsMessage(base, side, bytes, at + 2, at + length);
       return length;
     }
+    if (mode === Mode.hello) this.#buffers.loadPoint(words[stream + 2]! - 1, unit.point);
     const distance = readUnit(mode, bytes, at, end);
     // `readUnit` leaves the name in the scratch; whoever takes it may change the stream's mode.
     const nextMode = unit.mode;
@@ -171,7 +178,12 @@ export class StreamInspector {
     end: number,
     needs = 0,
   ): void {
+    const sequence = sequenceOf(this.#words, stream, ahead);
     const buffer = this.#words[stream + 2]! !== 0 ? this.#words[stream + 2]! - 1 : this.#lend(stream);
+    if (ahead + end - from > bufferBytes && this.#makeWay(stream, buffer)) {
+      this.onData(base, stream - base === Field.stream ? 0 : 1, sequence, bytes, from, end);
+      return;
+    }
     const before = this.#buffers.contiguous[buffer]!;
     this.#buffers.copy(buffer, ahead, bytes, from, end);
     const contiguous = this.#buffers.contiguous[buffer]!;
@@ -189,17 +201,22 @@ export class StreamInspector {
         return;
       }
     } else {
-      this.#buffers.stalled[buffer]! += 1;
-      const isBetweenRequests = (this.#words[stream + 1]! & 0xff) !== Mode.fresh;
-      if (
-        (isBetweenRequests && this.#buffers.stalled[buffer]! > stalledSegmentsMax) ||
-        ahead >= bufferBytes
-      ) {
-        this.#giveUpGap(base, stream, sequenceOf(this.#words, stream, ahead), bytes, from, end);
+      if (end - from >= stallingBytesMin) this.#buffers.stalled[buffer]! += 1;
+      if (this.#isHopeless(stream, buffer, ahead)) {
+        this.#giveUpGap(base, stream, sequence, bytes, from, end);
         return;
       }
     }
     if (this.#buffers.contiguous[buffer] === bufferBytes) this.#makeRoom(stream, buffer);
+  }
+
+  /** True when the gap before this segment need not be waited for. A hello is: its sender can't go on without an answer. */
+  #isHopeless(stream: number, buffer: number, ahead: number): boolean {
+    const mode = this.#words[stream + 1]! & 0xff;
+    const isFar = ahead >= bufferBytes;
+    if (this.#isHelloAt(mode, buffer)) return false;
+    const isHttp = mode === Mode.request || mode === Mode.chunk || mode === Mode.trailer;
+    return isFar || (isHttp && this.#buffers.stalled[buffer]! > stalledSegmentsMax);
   }
 
   /** Reads units from a buffer, from where reading stopped. */
@@ -209,7 +226,8 @@ export class StreamInspector {
       const read = this.#buffers.read[buffer]!;
       const contiguous = this.#buffers.contiguous[buffer]!;
       if (read >= contiguous) {
-        if (read >= this.#buffers.highest[buffer]!) this.#releaseAt(stream, read);
+        const isOver = read >= this.#buffers.highest[buffer]!;
+        if (isOver && (this.#words[stream + 1]! & 0xff) !== Mode.hello) this.#releaseAt(stream, read);
         return;
       }
       const distance = this.#readOne(
@@ -238,6 +256,25 @@ export class StreamInspector {
     }
   }
 
+  /** Room for what would not fit, out of what need not be kept any more. True when there was any. */
+  #makeWay(stream: number, buffer: number): boolean {
+    const mode = this.#words[stream + 1]! & 0xff;
+    if (this.#buffers.read[buffer]! > 0) {
+      this.#makeRoom(stream, buffer);
+      return true;
+    }
+    return this.#isHelloAt(mode, buffer) && this.#resumeHello(stream, buffer, mode);
+  }
+
+  /** True when the buffer starts with a hello, or with the rest of one. */
+  #isHelloAt(mode: number, buffer: number): boolean {
+    if (mode === Mode.hello) return true;
+    const isStart = mode === Mode.fresh || mode === Mode.lines;
+    return (
+      isStart && this.#buffers.contiguous[buffer]! > 0 && this.#buffers.data[buffer * bufferBytes] === 0x16
+    );
+  }
+
   /** Moves what was not read yet to the buffer's start; a unit that fills the whole buffer is given up. */
   #makeRoom(stream: number, buffer: number): void {
     const read = this.#buffers.read[buffer]!;
@@ -249,14 +286,39 @@ export class StreamInspector {
     this.#words[stream] = (this.#words[stream]! + read) | 0;
   }
 
-  /** A header of more than 4 KiB: its host was read long ago, what follows is found by looking. */
+  /**
+   * A unit of more than 4 KiB. A hello goes on behind the extensions that were read; a header's host was read long ago,
+   * what follows it is found by looking.
+   */
   #abandonUnit(stream: number, buffer: number): void {
     const mode = this.#words[stream + 1]! & 0xff;
-    const next =
-      mode === Mode.fresh && this.#buffers.data[buffer * bufferBytes] === 0x16 ? Mode.done : Mode.resync;
+    const isHello = this.#isHelloAt(mode, buffer);
+    if (isHello && this.#resumeHello(stream, buffer, mode)) return;
+    const next = isHello ? Mode.done : Mode.resync;
     const read = this.#buffers.highest[buffer]!;
     this.#words[stream + 1] = next;
     this.#releaseAt(stream, read);
+  }
+
+  #resumeHello(stream: number, buffer: number, mode: number): boolean {
+    const buffers = this.#buffers;
+    const start = buffer * bufferBytes;
+    const contiguous = buffers.contiguous[buffer]!;
+    // Without a new byte nothing new is found, however many segments come from far ahead.
+    if (buffers.tried[buffer] === contiguous) return false;
+    buffers.tried[buffer] = contiguous;
+    if (mode === Mode.hello) buffers.loadPoint(buffer, unit.point);
+    const answer = readUnit(mode, buffers.data, start, start + contiguous);
+    const { distance } = resumePoint;
+    if (answer !== unitNeedsMore || distance === 0) return false;
+    buffers.savePoint(buffer, resumePoint);
+    buffers.read[buffer] = distance;
+    buffers.compact(buffer);
+    buffers.tried[buffer] = 0;
+    buffers.needs[buffer] = Math.max(1, helloNeeds - distance);
+    this.#words[stream] = (this.#words[stream]! + distance) | 0;
+    this.#words[stream + 1] = Mode.hello;
+    return true;
   }
 
   /** Reading goes on with the segment behind the gap, if its start looks like one. */
@@ -288,6 +350,10 @@ export class StreamInspector {
   }
 
   #lend(stream: number): number {
+    // A flow has one buffer: 4 KiB, not 8 (NET-8.6). Two ends of a lookup over TCP take turns.
+    const isFirstSide = (stream - Field.stream) % flowWords === 0;
+    const other = isFirstSide ? stream + 3 : stream - 3;
+    if (this.#words[other + 2] !== 0) this.#finish(other);
     const buffer = this.#buffers.lend(stream);
     this.#words[stream + 2] = buffer + 1;
     return buffer;

@@ -6,7 +6,14 @@
  * in which mode it goes on; or that more bytes are needed; or that nothing more will be learned.
  */
 import { findByte, matchesText, readInt32, readUint16 } from '#common/bytes/index.ts';
-import { helloNeeds, helloNeedsMore, isClientHello, readServerName } from './client-hello.ts';
+import {
+  helloNeeds,
+  helloNeedsMore,
+  isClientHello,
+  type ResumePoint,
+  readServerName,
+  resumeServerName,
+} from './client-hello.ts';
 import { RequestStatus, readRequest, request } from './http-request.ts';
 import { normalizeHost } from './name-table.ts';
 
@@ -22,6 +29,8 @@ export const Mode = {
   lines: 7,
   socks: 8,
   dns: 9,
+  /** In the middle of a hello that is larger than a buffer. */
+  hello: 10,
 } as const;
 
 /** Answers of `readUnit` besides a distance. */
@@ -43,6 +52,8 @@ export const unit = {
   needs: 0,
   /** After `unitNeedsMore`: only a line feed can bring the attempt forward. */
   needsLine: false,
+  /** Where a hello goes on; set before a reading in `Mode.hello`. */
+  point: { distance: 0, recordLeft: 0, extensionsLeft: 0, skipLeft: 0 } as ResumePoint,
 };
 
 /** Reads one unit at `from`. */
@@ -64,6 +75,8 @@ export function readUnit(mode: number, bytes: Uint8Array, from: number, end: num
       return bytes[from] === 0x16 ? readHelloUnit(bytes, from, end) : readLine(bytes, from, end);
     case Mode.socks:
       return readSocks(bytes, from, end);
+    case Mode.hello:
+      return finishHello(resumeServerName(bytes, from, end, unit.point));
     default:
       return unitEnds;
   }
@@ -99,7 +112,10 @@ function readFresh(bytes: Uint8Array, from: number, end: number): number {
 }
 
 function readHelloUnit(bytes: Uint8Array, from: number, end: number): number {
-  const answer = readServerName(bytes, from, end);
+  return finishHello(readServerName(bytes, from, end));
+}
+
+function finishHello(answer: number): number {
   unit.isClient = isClientHello;
   if (answer === helloNeedsMore) return needs(helloNeeds);
   if (answer > 0) {

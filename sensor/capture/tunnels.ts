@@ -9,6 +9,48 @@ import { decodeIp, decodeIpv4, decodeIpv6 } from './decode-ip.ts';
 import { decodeEthernet, decodeEtherType, decodePppProtocol } from './decode-link.ts';
 import { type Packet, Protocol, Verdict } from './packet.ts';
 
+/** Numbers of the tunnels inside one another on a path; 0 is the path of what is in none. */
+export class TunnelPaths {
+  readonly #texts: string[] = [''];
+
+  /** The path of `kind` inside `parent`; at most 255 of them, the rest are not told apart. */
+  id(parent: number, kind: string): number {
+    const path = parent === 0 ? kind : `${this.#texts[parent]}/${kind}`;
+    const known = this.#texts.indexOf(path);
+    if (known >= 0) return known;
+    if (this.#texts.length > 255) return 255;
+    this.#texts.push(path);
+    return this.#texts.length - 1;
+  }
+
+  /** Names of the tunnels, outermost first, joined by `/`; empty outside of any. */
+  text(id: number): string {
+    return this.#texts[id]!;
+  }
+}
+
+/** False for most packets, at little cost: those that can't carry others. */
+export function mayCarryPackets(packet: Packet): boolean {
+  const { protocol } = packet;
+  if (protocol === Protocol.udp) return isTunnelPort(packet.targetPort) || isTunnelPort(packet.sourcePort);
+  return protocol === Protocol.ipip || protocol === Protocol.ipv6 || protocol === Protocol.gre;
+}
+
+function isTunnelPort(port: number): boolean {
+  switch (port) {
+    case 2152:
+    case 3544:
+    case 4754:
+    case 4789:
+    case 5072:
+    case 6081:
+    case 8472:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** Decodes what `outer` carries into `inner`; the tunnel's name, or null when there is nothing inside. */
 export function openTunnel(outer: Packet, inner: Packet): string | null {
   inner.attach(outer.bytes);
@@ -101,8 +143,15 @@ function decodeGre(inner: Packet, at: number): number {
     return decodePppProtocol(inner, hasAddress ? next + 2 : next);
   }
   if (type === 0x6558) return decodeEthernet(inner, next);
+  if (type === 0x22eb) return decodeErspanThree(inner, next);
   if (type === 0x88be) return decodeEthernet(inner, (flags & 0x1000) !== 0 ? next + 8 : next);
   return decodeEtherType(inner, type, next);
+}
+
+/** Twelve bytes of header, and eight more where its last bit says so. */
+function decodeErspanThree(inner: Packet, at: number): number {
+  if (at + 12 > inner.end) return Verdict.nonIp;
+  return decodeEthernet(inner, (inner.bytes[at + 11]! & 1) === 1 ? at + 20 : at + 12);
 }
 
 /** An authentication and an origin header may come first. */

@@ -71,7 +71,7 @@ function requireSupported(path: string, { linkTypes }: CaptureFile): void {
   if (linkTypes.length === 0 || linkTypes.some(isSupportedLinkType)) return;
   const types = [...new Set(linkTypes)].join(', ');
   throw new NotACaptureError(
-    `${path} has link type ${types}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, FDDI.`,
+    `${path} has link type ${types}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, Cisco HDLC, FDDI.`,
   );
 }
 

@@ -13,6 +13,7 @@ import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
 import { createInterfaces } from '#sensor/interfaces/index.ts';
 import { createLiveUplink } from '#sensor/live/index.ts';
+import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
@@ -79,7 +80,10 @@ function createParts(
       uplink.wake();
       sayOutage();
     },
-    onWindow: (window) => live.offer(window),
+    onWindow(window) {
+      live.offer(window);
+      status.publish(window);
+    },
     foreignMacs: () => interfaces.foreignMacs(),
     inventory: () => interfaces.current(),
   });
@@ -95,6 +99,20 @@ function createParts(
       collection.follow(next);
     },
   });
+  const startedAtMs = systemClock.nowMs();
+  const status = createStatusServer({
+    stateDirectory: config.stateDirectory,
+    reporter,
+    status: () => ({
+      version: sensorVersion,
+      monitor: config.monitorUrl,
+      site: identity.siteName,
+      startedAtMs,
+      captures: collection.states(),
+      spool: spool.status(),
+      live: live.status(),
+    }),
+  });
   const spoolPart: Part = {
     name: 'spool',
     async start() {
@@ -108,7 +126,7 @@ function createParts(
     },
   };
   // The collection comes last, so that it stops first; it counts nothing before the first plan.
-  return [spoolPart, interfaces, uplink, live, plan, collection];
+  return [spoolPart, status, interfaces, uplink, live, plan, collection];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */

@@ -18,8 +18,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function run(report: (line: string) => void): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-start-'));
   try {
-    const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443, flags: Tcp.ack };
-    const bytes = ethernet(tcp(ends, clientHello({ host: 'www.example.org' })));
+    const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
+    const bytes = ethernet(tcp(ends, Tcp.ack, 1, clientHello({ host: 'www.example.org' })));
     const file = join(folder, 'small.pcap');
     writeFileSync(file, pcapFile([{ bytes, seconds: 1_700_000_000, nanoseconds: 0 }]));
     const cached = { NODE_COMPILE_CACHE: join(folder, 'cache') };

@@ -6,6 +6,7 @@
  */
 export {
   type CaptureMethodSetting,
+  loadRing,
   type OpenedSource,
   openSource,
   type SourceSpec,

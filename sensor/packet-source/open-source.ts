@@ -46,7 +46,7 @@ export async function openSource(spec: SourceSpec): Promise<OpenedSource> {
 }
 
 /** The ring's module, or why the library below it can't be loaded (another architecture, a libc it is not built for). */
-async function loadRing(): Promise<typeof import('./live-source.ts') | string> {
+export async function loadRing(): Promise<typeof import('./live-source.ts') | string> {
   try {
     return await import('./live-source.ts');
   } catch (error) {

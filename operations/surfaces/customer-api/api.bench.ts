@@ -1,6 +1,7 @@
 /**
- * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with the same named
- * statement: same run, one server process each time, real PostgreSQL with every safety on, load from another thread.
+ * What an authenticated, metered call costs beside a bare Fastify route that reads the same server with one named statement
+ * and returns the same JSON: same run, one process, real PostgreSQL with every safety on, 100 connections from another
+ * thread, over 25 keys of one account.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -11,18 +12,21 @@ import Fastify from 'fastify';
 import { systemClock } from '#common/clock/index.ts';
 import { startParts } from '#common/lifecycle/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
+import { schemas } from '#contracts/customer-api/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createBackground } from '../../background.ts';
 import { readOperationsSettings } from '../../config.ts';
 import { createDemoWorld } from '../../demo-world/index.ts';
-import { createFeatures, createOperationsDatabase, programDir } from '../../features.ts';
+import { createFeatures, createOperationsDatabase, type Features, programDir } from '../../features.ts';
 import { createServer } from '../../server.ts';
 import type { LoadOrder, LoadResult } from './testing/worker.ts';
+import { showServer } from './views.ts';
 
-export const name = 'customer-api';
+export const name = 'api';
 
 const rounds = 5;
-const connections = 64;
+const connections = 100;
+const keyCount = 25;
 
 export async function run(report: (line: string) => void): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
@@ -39,24 +43,40 @@ export async function run(report: (line: string) => void): Promise<void> {
   const demoWorld = createDemoWorld({ features, reporter: silentReporter, clock: systemClock, dir });
   const background = createBackground(settings, features, silentReporter);
   const stop = await startParts([database, ...background, demoWorld, http], silentReporter);
-  const demo = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8'));
-  const [server] = await features.servers.listServers(systemActor, null, { order: 'oldest', limit: 1 });
+  const demo = JSON.parse(await readFile(join(dir, 'demo.json'), 'utf8')) as { tenant_id: number };
+  const [server] = await features.servers.listServers(systemActor, demo.tenant_id, {
+    order: 'oldest',
+    limit: 1,
+  });
   const id = server!.id;
+  const keys = await issueKeys(features, demo.tenant_id);
 
   const bare = Fastify();
-  bare.get<{ Params: { id: string } }>('/servers/:id', (request) =>
-    features.servers.findServer(systemActor, null, Number(request.params.id)),
+  bare.get<{ Params: { id: string } }>(
+    '/servers/:id',
+    { schema: { response: { 200: schemas.Server } } },
+    async (request) => {
+      const found = await features.servers.findServer(systemActor, null, Number(request.params.id));
+      return showServer(found!, 'USD');
+    },
   );
   await bare.listen({ host: '127.0.0.1', port: 0 });
   const worker = new Worker(new URL('./testing/worker.ts', import.meta.url));
-  const measure = (port: number, path: string, headers: Record<string, string>) =>
-    ask(worker, { port, path, headers, connections, warmUpMs: 500, durationMs: 2_000 });
+  const measure = (port: number, path: string, headers: Record<string, string>[]) =>
+    ask(worker, { port, path, headers, connections, warmUpMs: 500, durationMs: 3_000 });
+  const barePort = (bare.server.address() as AddressInfo).port;
+  const apiPort = Number(new URL(http.url).port);
+  const headers = keys.map((key) => ({ authorization: `Bearer ${key}` }));
+  await requireSameJson(
+    `http://127.0.0.1:${barePort}/servers/${id}`,
+    `${http.url}/api/v2/servers/${id}`,
+    keys[0]!,
+  );
 
   const rates = { bare: [] as number[], api: [] as number[] };
   for (let round = 0; round < rounds; round += 1) {
-    rates.bare.push(await measure((bare.server.address() as AddressInfo).port, `/servers/${id}`, {}));
-    const headers = { authorization: `Bearer ${demo.full_key}` };
-    rates.api.push(await measure(Number(new URL(http.url).port), `/api/v2/servers/${id}`, headers));
+    rates.bare.push(await measure(barePort, `/servers/${id}`, [{}]));
+    rates.api.push(await measure(apiPort, `/api/v2/servers/${id}`, headers));
   }
   await worker.terminate();
   await bare.close();
@@ -67,6 +87,37 @@ export async function run(report: (line: string) => void): Promise<void> {
   report(`bare route, one named statement:     ${Math.round(median(rates.bare))} requests/s`);
   report(`authenticated and metered GET:       ${Math.round(median(rates.api))} requests/s`);
   report(`ratio (median of ${rounds} rounds):         ${median(ratios).toFixed(2)}`);
+}
+
+/** The two routes must be doing the same work, or their ratio says nothing. */
+async function requireSameJson(bareUrl: string, apiUrl: string, key: string): Promise<void> {
+  const [bare, api] = await Promise.all([
+    fetch(bareUrl),
+    fetch(apiUrl, { headers: { authorization: `Bearer ${key}` } }),
+  ]);
+  const texts = [await bare.text(), await api.text()];
+  if (texts[0] !== texts[1]) throw new Error(`the routes answer differently:\n${texts.join('\n')}`);
+}
+
+async function issueKeys(features: Features, tenantId: number): Promise<string[]> {
+  const { accounts, apiKeys } = features;
+  const tenant = (await accounts.findTenant(tenantId))!;
+  const person = await accounts.createPerson(systemActor, {
+    email: 'bench@example.test',
+    name: 'Bench',
+    password: 'a person who measures',
+  });
+  await accounts.addMember(systemActor, tenant.organizationId, person.id);
+  const issued = Array.from({ length: keyCount }, (_, index) =>
+    apiKeys.issueKey(systemActor, {
+      organizationId: tenant.organizationId,
+      personId: person.id,
+      name: `bench ${index}`,
+      scope: 'read',
+      tenantIds: [tenantId],
+    }),
+  );
+  return (await Promise.all(issued)).map(({ token }) => token);
 }
 
 async function ask(worker: Worker, order: LoadOrder): Promise<number> {

@@ -2,10 +2,11 @@
  * `npm run prove -- isolation`: the whole isolation matrix, every pair of owners, and the removal of each operation's
  * ownership filter. `--n` bounds the cells of one operation; 1000 is all of them.
  */
+
+import { withoutOwner, withoutReach } from '#operations/testing/planted-sql.ts';
 import { matrixOf, pairsOf } from './testing/isolation-cells.ts';
 import { createIsolationWorld, runCells, runPlanted } from './testing/isolation-run.ts';
 import { listOperations, variantsOf } from './testing/operations.ts';
-import { withoutOwner, withoutReach } from './testing/planted-sql.ts';
 import { createRandom } from './testing/random.ts';
 
 export const name = 'isolation';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { withoutOwner, withoutReach } from '#operations/testing/planted-sql.ts';
 import { type Cell, matrixOf, pairsOf, selections } from './testing/isolation-cells.ts';
 import { createIsolationWorld, type IsolationWorld, runCells, runPlanted } from './testing/isolation-run.ts';
 import { listOperations, type Operation, variantsOf } from './testing/operations.ts';
-import { withoutOwner, withoutReach } from './testing/planted-sql.ts';
 
 let at: IsolationWorld;
 before(async () => {

@@ -7,11 +7,11 @@ import { silentReporter } from '#common/reporter/index.ts';
 import type { ApiKeys, Principal } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts';
+import { plantSql } from '#operations/testing/planted-sql.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { readOperationsSettings } from '../../../config.ts';
 import { createFeatures } from '../../../features.ts';
-import { plantSql } from './planted-sql.ts';
 
 export type PlantedBug = 'read then write' | 'own numbers' | 'cached verdicts' | 'acknowledge early';
 

@@ -9,6 +9,7 @@
 import { systemActor } from '#operations/accounts/index.ts';
 import { ensurePool } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { plantSql } from '#operations/testing/planted-sql.ts';
 import {
   type Cell,
   effectiveTenant,
@@ -19,7 +20,6 @@ import {
   requestOf,
 } from './isolation-cells.ts';
 import { listOperations, type Operation } from './operations.ts';
-import { plantSql } from './planted-sql.ts';
 import { type Caller, createCallers, createOwners, type Owners } from './principals.ts';
 import {
   comparable,

@@ -9,7 +9,8 @@ import { parentPort } from 'node:worker_threads';
 export interface LoadOrder {
   port: number;
   path: string;
-  headers: Record<string, string>;
+  /** Of each connection, in turn. */
+  headers: readonly Record<string, string>[];
   connections: number;
   warmUpMs: number;
   durationMs: number;
@@ -25,10 +26,14 @@ export interface LoadResult {
 parentPort?.on('message', async (order: LoadOrder) => parentPort!.postMessage(await measure(order)));
 
 async function measure(order: LoadOrder): Promise<LoadResult> {
-  const lines = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const request = `GET ${order.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
+  const requests = order.headers.map((headers) => {
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    return `GET ${order.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join('')}\r\n`;
+  });
   const state = { isCounting: false, isOver: false, answers: 0, failures: 0 };
-  const connections = Array.from({ length: order.connections }, () => talk(order.port, request, state));
+  const connections = Array.from({ length: order.connections }, (_, index) =>
+    talk(order.port, requests[index % requests.length]!, state),
+  );
   await new Promise((wake) => setTimeout(wake, order.warmUpMs));
   state.isCounting = true;
   const start = performance.now();

@@ -1,0 +1,265 @@
+/**
+ * Proof by broken packets: whatever arrives, the packet path neither throws nor hangs nor grows, and every packet has
+ * exactly one verdict.
+ *
+ * `n` mutated packets, every prefix of up to 5,000 frames, and every cutting of up to 200 hellos into three parts.
+ * The same run with a fault planted between the packets and the engine must fail, or the proof shows nothing.
+ */
+import { type Capture, createCapture, createReading } from '#sensor/capture/index.ts';
+import { readAll, testDomain, testMinute } from '#sensor/testing/captures.ts';
+import { clientHello, ethernet, reverse, Tcp, tcp } from '#sensor/testing/frames.ts';
+import { createRandom } from '#sensor/testing/mixed-capture.ts';
+import { corpusSeeds, generatedSeeds, mutate, type SeedFrame } from '#sensor/testing/mutations.ts';
+
+export const name = 'packet-robustness';
+
+const slowMs = 50;
+const growthMiB = 160;
+const prefixFramesMax = 5000;
+const hellosMax = 200;
+/** Readings of files keep what they found, so they are begun anew. */
+const packetsPerReading = 20_000;
+const plantedPackets = 5000;
+
+export type PlantedFault = 'throws' | 'hangs' | 'leaks' | 'counts-cut-twice';
+export const plantedFaults: readonly PlantedFault[] = ['throws', 'hangs', 'leaks', 'counts-cut-twice'];
+
+export interface ProveOptions {
+  n: number;
+  seed: number;
+  report: (line: string) => void;
+}
+
+/** Runs everything, then a little with each planted fault. */
+export async function prove(options: ProveOptions) {
+  const { n, seed, report } = options;
+  const seeds = [...generatedSeeds(), ...corpusSeeds(prefixFramesMax)];
+  const offences = [
+    ...breakPackets(seeds, n, seed, null, report),
+    ...cutFrames(seeds.slice(-Math.min(prefixFramesMax, Math.ceil(n / 100))), report),
+    ...cutHellos(Math.min(hellosMax, Math.ceil(n / 25_000)), seed, report),
+  ];
+  for (const offence of offences.slice(0, 20)) report(offence);
+  let caught = 0;
+  for (const fault of plantedFaults) {
+    const found = breakPackets(seeds, Math.min(plantedPackets, n), seed, fault, () => {});
+    report(`planted ${fault}: ${found[0] ?? 'NOT NOTICED'}`);
+    if (found.length > 0) caught += 1;
+  }
+  return {
+    claim: 'no broken packet makes the engine throw, take 50 ms or grow; each has one verdict',
+    tried: n,
+    failures: offences.length,
+    plantedBugsCaught: `${caught} of ${plantedFaults.length}`,
+  };
+}
+
+/** Counts what came out of the engine, with the fault in between. */
+class Subject {
+  readonly #captures = new Map<number, Capture>();
+  readonly #fault: PlantedFault | null;
+  readonly #leaked: Uint8Array[] = [];
+  #reading = newReading();
+  #inReading = 0;
+  #calls = 0;
+  delivered = 0;
+
+  constructor(fault: PlantedFault | null) {
+    this.#fault = fault;
+  }
+
+  take({ bytes, linkType }: SeedFrame, second: number): void {
+    this.#calls += 1;
+    if (this.#fault === 'throws' && bytes.length === 13) throw new RangeError('planted');
+    if (this.#fault === 'hangs' && this.#calls % 1000 === 0) spin(slowMs + 10);
+    if (this.#fault === 'leaks') this.#leaked.push(new Uint8Array(65_536).fill(1));
+    this.delivered += 1;
+    this.#observe(bytes, linkType, second);
+    if (this.#fault === 'counts-cut-twice' && bytes.length < 14) this.#observe(bytes, linkType, second);
+  }
+
+  #observe(bytes: Uint8Array, linkType: number, second: number): void {
+    let capture = this.#captures.get(linkType);
+    if (!capture) {
+      capture = newCapture(linkType);
+      this.#captures.set(linkType, capture);
+    }
+    capture.observe(bytes, 0, bytes.length, bytes.length, second, 0, -1);
+    this.#reading.observe(bytes, 0, bytes.length, bytes.length, second, linkType);
+    this.#inReading += 1;
+    if (this.#inReading >= packetsPerReading) this.#renewReading();
+  }
+
+  #renewReading(): void {
+    const { totals } = this.#reading.finish();
+    const sum = totals.ipPackets + totals.nonIpPackets + totals.parserDropped;
+    if (totals.packets !== this.#inReading || sum !== totals.packets)
+      throw new Error(verdicts(this.#inReading, totals));
+    this.#reading = newReading();
+    this.#inReading = 0;
+  }
+
+  /** What is wrong with the counters, if anything. */
+  finish(second: number): string[] {
+    if (this.#inReading > 0) this.#renewReading();
+    const sums = { packets: 0, ipPackets: 0, nonIpPackets: 0, parserDropped: 0 };
+    for (const capture of this.#captures.values()) {
+      for (const { totals, hosts } of capture.closeAll(second * 1000)) {
+        for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += totals[key];
+        if (totals.detailTruncated > totals.ipPackets) return ['more packets truncated than there were'];
+        if (hosts.some((host) => !Number.isSafeInteger(host.rxBytes + host.txBytes) || host.packets < 0))
+          return ['a host counter is no number of bytes'];
+      }
+    }
+    const sum = sums.ipPackets + sums.nonIpPackets + sums.parserDropped;
+    const isExact = sums.packets === this.delivered && sum === this.delivered;
+    return isExact ? [] : [verdicts(this.delivered, sums)];
+  }
+}
+
+function verdicts(delivered: number, sums: object): string {
+  return `${delivered} packets were delivered, but ${JSON.stringify(sums)} counted`;
+}
+
+function breakPackets(
+  seeds: readonly SeedFrame[],
+  n: number,
+  seed: number,
+  fault: PlantedFault | null,
+  report: (line: string) => void,
+): string[] {
+  const random = createRandom(seed);
+  const subject = new Subject(fault);
+  const offences: string[] = [];
+  const before = residentMiB();
+  let slowest = 0;
+  let second = testMinute;
+  for (let i = 0; i < n; i += 1) {
+    const packet = mutate(seeds, random);
+    if (i % 2000 === 0) second += 1;
+    const started = performance.now();
+    try {
+      subject.take(packet, second);
+    } catch (error) {
+      offences.push(`packet ${i} (${hex(packet)}): ${String(error)}`);
+      if (offences.length > 5) return offences;
+    }
+    const took = performance.now() - started;
+    if (took > slowMs && (fault === 'hangs' || isSlowAlone(packet)))
+      offences.push(`packet ${i} took ${took.toFixed(0)} ms`);
+    slowest = Math.max(slowest, took);
+    if (i % 500_000 === 499_999) report(`${i + 1} packets, ${residentMiB()} MiB resident`);
+  }
+  try {
+    offences.push(...subject.finish(second));
+  } catch (error) {
+    offences.push(String(error));
+  }
+  const grown = residentMiB() - before;
+  if (grown > growthMiB) offences.push(`resident memory grew by ${grown} MiB`);
+  report(`${n} mutated packets: slowest ${slowest.toFixed(1)} ms with whatever else ran, ${grown} MiB grown`);
+  return offences;
+}
+
+/** The machine may have been busy: the packet is slow only if it is so every time, in an engine of its own. */
+function isSlowAlone(packet: SeedFrame): boolean {
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    const capture = newCapture(packet.linkType);
+    const started = performance.now();
+    capture.observe(packet.bytes, 0, packet.bytes.length, packet.bytes.length, testMinute, 0, -1);
+    if (performance.now() - started <= slowMs) return false;
+  }
+  return true;
+}
+
+function cutFrames(frames: readonly SeedFrame[], report: (line: string) => void): string[] {
+  const subject = new Subject(null);
+  let second = testMinute;
+  for (const [i, { bytes, linkType }] of frames.entries()) {
+    if (i % 50 === 0) second += 1;
+    for (let length = 0; length <= bytes.length; length += 1) {
+      try {
+        // A copy, so that nothing behind the end can be read.
+        subject.take({ bytes: bytes.slice(0, length), linkType }, second);
+      } catch (error) {
+        return [`prefix of ${length} bytes of frame ${i}: ${String(error)}`];
+      }
+    }
+  }
+  const offences = subject.finish(second);
+  report(`every prefix of ${frames.length} frames: ${subject.delivered} packets`);
+  return offences;
+}
+
+const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 443 };
+
+/** Every cutting of a hello into at most three parts, in order and reversed, must give its name. */
+function cutHellos(count: number, seed: number, report: (line: string) => void): string[] {
+  const random = createRandom(seed);
+  const offences: string[] = [];
+  let tried = 0;
+  for (let i = 0; i < count; i += 1) {
+    const host = `h${i}.example.com`;
+    const say = clientHello({
+      host,
+      before: Math.floor(random() * 160),
+      recordBytes: 8 + Math.floor(random() * 500),
+    });
+    // Every pair of cuts; their order takes turns, or a run would take hours.
+    for (let first = 1; first < say.length; first += 1) {
+      const frames: Uint8Array[] = [];
+      for (let second = first; second < say.length; second += 1) {
+        const parts = [0, first, second].map((from, k) => ({
+          from,
+          part: say.subarray(from, [first, second, say.length][k]),
+        }));
+        if ((first + second) % 2 === 1) parts.reverse();
+        const own = { ...ends, fromPort: 1024 + second };
+        frames.push(ethernet(tcp(own, Tcp.syn, 999)), ethernet(tcp(reverse(own), Tcp.syn | Tcp.ack, 5)));
+        for (const { from, part } of parts)
+          if (part.length > 0) frames.push(ethernet(tcp(own, Tcp.ack | Tcp.push, 1000 + from, part)));
+        tried += 1;
+      }
+      const named = readAll(frames).flows.filter(
+        (flow) => flow.host === host && flow.evidence === 'tls_sni',
+      ).length;
+      if (named !== say.length - first)
+        offences.push(`hello ${i} cut at ${first}: ${named} of ${say.length - first} named`);
+    }
+  }
+  report(`${count} hellos in every cutting into up to three parts: ${tried} connections`);
+  return offences;
+}
+
+function newCapture(linkType: number): Capture {
+  return createCapture({
+    name: 'br0',
+    role: 'bridge',
+    linkType,
+    registrableDomain: testDomain,
+    local: { prefixes: ['192.0.2.0/24', '2001:db8::/32'], addresses: [] },
+    flowsMax: 4096,
+  });
+}
+
+function newReading() {
+  return createReading({
+    registrableDomain: testDomain,
+    local: { prefixes: [], addresses: [] },
+    packetsMax: packetsPerReading,
+  });
+}
+
+function residentMiB(): number {
+  globalThis.gc?.();
+  return Math.round(process.memoryUsage().rss / 1_048_576);
+}
+
+function spin(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+function hex({ bytes, linkType }: SeedFrame): string {
+  return `link ${linkType}: ${Buffer.from(bytes.subarray(0, 200)).toString('hex')}`;
+}

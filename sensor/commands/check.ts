@@ -1,0 +1,113 @@
+/**
+ * `./svc sensor check`: what this host can and can't do, in words. Exit code 0 when nothing is bad, 1 otherwise.
+ */
+import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
+import { checkCapture, checkHost, checkMonitor, type Finding, finding } from '#sensor/host-check/index.ts';
+import { followSensor, type SensorStatus } from '#sensor/local-status/index.ts';
+
+const signs = { ok: 'ok  ', info: 'note', warn: 'WARN', bad: 'BAD ' } as const;
+const colours = { ok: 32, info: 36, warn: 33, bad: 31 } as const;
+const patienceMs = 2000;
+
+export interface CheckOptions {
+  interface?: string;
+  json?: boolean;
+}
+
+/** Prints the findings; resolves with the exit code. */
+export async function check(
+  options: CheckOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const config = withInterface(readSensorConfig(environment), options.interface);
+  const findings = checkHost(config);
+  if (config.captures.length === 0) {
+    const text =
+      'None is named: set SVC_SENSOR_CAPTURES, such as uplink:eth0,bridge:br0, or give --interface.';
+    findings.push(finding('bad', 'captures', text));
+  }
+  for (const capture of config.captures) findings.push(...(await checkCapture(capture)));
+  findings.push(...(await checkMonitor(config)));
+  findings.push(...runningFindings(await askRunning(config.stateDirectory)));
+  const isGood = findings.every((one) => one.state !== 'bad');
+  process.stdout.write(
+    options.json ? `${JSON.stringify({ ok: isGood, findings }, null, 2)}\n` : renderFindings(findings),
+  );
+  return isGood ? 0 : 1;
+}
+
+function withInterface(config: SensorConfig, name: string | undefined): SensorConfig {
+  if (name === undefined) return config;
+  const known = config.captures.find((capture) => capture.name === name);
+  const made = { name, role: 'uplink', source: { kind: 'live', interfaceName: name, ringMiB: 128 } } as const;
+  return { ...config, captures: [known ?? made] };
+}
+
+function askRunning(stateDirectory: string): Promise<SensorStatus | null> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(null), patienceMs);
+    const finish = (status: SensorStatus | null) => {
+      clearTimeout(timer);
+      resolve(status);
+    };
+    void followSensor(
+      stateDirectory,
+      (line) => line.kind === 'status' && finish(line.status),
+      () => finish(null),
+    ).then((connection) => {
+      if (!connection) finish(null);
+      // One line is enough; an open connection would keep this process alive.
+      else setTimeout(() => connection.close(), 200);
+    });
+  });
+}
+
+/** How the sensor that runs here stands. */
+function runningFindings(status: SensorStatus | null): Finding[] {
+  if (!status)
+    return [
+      finding('info', 'running', 'No sensor runs here with this state directory, or it is not yours to see.'),
+    ];
+  const { pendingUploads, roomMinutes } = status.spool;
+  const room =
+    roomMinutes === null
+      ? ''
+      : `; the spool has room for ${(roomMinutes / 60).toFixed(1)} hours at the present rate`;
+  const since = new Date(status.startedAtMs).toISOString().slice(0, 16);
+  return [
+    finding(
+      'ok',
+      'running',
+      `Version ${status.version} since ${since}Z, ${pendingUploads} uploads wait${room}.`,
+    ),
+    ...status.captures.map((capture) => {
+      const subject = `running ${capture.name}`;
+      if (!capture.isListening)
+        return finding('bad', subject, `Does not listen: ${capture.why ?? 'it has no plan yet'}`);
+      const threads = capture.members > 1 ? ` with ${capture.members} threads` : '';
+      return finding(
+        capture.method === 'tcpdump' ? 'warn' : 'ok',
+        subject,
+        `Listens by ${capture.method}${threads}${capture.why ? `: ${capture.why}` : ''}.`,
+      );
+    }),
+  ];
+}
+
+function renderFindings(findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map((one) => one.subject.length));
+  const paint = (text: string, colour: number) =>
+    process.stdout.isTTY ? `\x1b[${colour}m${text}\x1b[0m` : text;
+  const lines = findings.map(
+    ({ state, subject, text }) => `${paint(signs[state], colours[state])}  ${subject.padEnd(width)}  ${text}`,
+  );
+  const bad = findings.filter((one) => one.state === 'bad').length;
+  const warned = findings.filter((one) => one.state === 'warn').length;
+  const verdict =
+    bad > 0
+      ? `This host is not ready: ${bad} to mend.`
+      : warned > 0
+        ? `This host will do, with ${warned} to look at.`
+        : 'This host is ready.';
+  return `${lines.join('\n')}\n\n${verdict}\n`;
+}

@@ -1,0 +1,253 @@
+/**
+ * What `sensor top` shows, as lines of text: rates of interfaces, hosts and applications, losses, the spool.
+ *
+ * Pure: windows and sizes in, lines out. Names come off the wire, so nothing but printable characters goes out.
+ */
+import type { LocalWindow } from '#sensor/collection/index.ts';
+import type { SensorStatus } from '#sensor/local-status/index.ts';
+
+export const sortings = ['total', 'in', 'out', 'packets'] as const;
+export type Sorting = (typeof sortings)[number];
+
+export interface TopState {
+  /** The newest window of each capture, by name. */
+  windows: ReadonlyMap<string, LocalWindow>;
+  /** Null where no sensor runs behind it. */
+  status: SensorStatus | null;
+  sorting: Sorting;
+  isPaused: boolean;
+  /** Something to know that is not in the windows. */
+  note: string | null;
+}
+
+interface Column {
+  title: string;
+  isFigure?: boolean;
+  /** Left out below this width of the terminal. */
+  fromWidth?: number;
+}
+
+const transports = new Map([
+  [1, 'icmp'],
+  [6, 'tcp'],
+  [17, 'udp'],
+  [58, 'icmp6'],
+]);
+
+/** The whole screen, at most `height` lines of at most `width` characters. */
+export function renderTop(state: TopState, width: number, height: number): string[] {
+  const windows = [...state.windows.values()].sort((a, b) => (a.capture < b.capture ? -1 : 1));
+  const lines = [headLine(state, windows), ...statusLines(state), ''];
+  lines.push(...interfaceLines(state, windows, width), '');
+  const room = Math.max(2, height - lines.length - 1);
+  const hosts = hostRows(windows, state.sorting);
+  const applications = applicationRows(windows);
+  // Hosts get the larger half, unless they are few.
+  const forHosts = Math.min(
+    hosts.length + 1,
+    Math.max(Math.ceil(room * 0.55), room - applications.length - 1),
+  );
+  lines.push(...tableLines(hostColumns, hosts, width, forHosts), '');
+  lines.push(...tableLines(applicationColumns, applications, width, room - forHosts));
+  return lines.slice(0, height).map((line) => printable(line).slice(0, width));
+}
+
+/** One line for each window, for logs and pipes. */
+export function renderPlain(window: LocalWindow): string {
+  const seconds = window.observedMs / 1000;
+  const [host] = hostRows([window], 'total');
+  const [application] = applicationRows([window]);
+  const parts = [
+    new Date(window.startedAtMs).toISOString().slice(11, 19),
+    `${window.capture} (${window.role})`,
+    formatRate((window.totals.ipBytes * 8) / seconds),
+    `${formatCount(window.totals.packets / seconds)} packets/s`,
+    `lost ${window.totals.kernelDropped}, unparsed ${window.totals.parserDropped}`,
+    host ? `top host ${host[0]} ${host[1]} in ${host[2]} out` : 'no host',
+    application ? `top application ${application[0]} ${application[2]}` : 'no application',
+  ];
+  return printable(parts.join('  '));
+}
+
+function headLine(state: TopState, windows: readonly LocalWindow[]): string {
+  const newest = windows.reduce((last, window) => Math.max(last, window.startedAtMs + window.observedMs), 0);
+  const at = newest > 0 ? new Date(newest).toISOString().slice(11, 19) : 'waiting for the first window';
+  const paused = state.isPaused ? '  PAUSED' : '';
+  return `svc sensor top  ${at}  by ${state.sorting}${paused}   q quit, p pause, s sort`;
+}
+
+function statusLines(state: TopState): string[] {
+  const lines = state.note === null ? [] : [state.note];
+  if (!state.status) return lines;
+  const { spool, live, captures } = state.status;
+  const room = spool.roomMinutes === null ? '' : `, room for ${(spool.roomMinutes / 60).toFixed(1)} h`;
+  const posted = live.isAnnounced
+    ? `${live.posted} live windows posted, ${live.dropped} dropped`
+    : 'monitor takes no live windows';
+  lines.push(
+    `spool: ${spool.pendingUploads} uploads wait (${formatBytes(spool.pendingBytes)})${room}; ${posted}`,
+  );
+  for (const { name, isListening, why } of captures) {
+    if (!isListening || why)
+      lines.push(`${name}: ${isListening ? '' : 'not listening: '}${why ?? 'no plan yet'}`);
+  }
+  return lines;
+}
+
+function interfaceLines(state: TopState, windows: readonly LocalWindow[], width: number): string[] {
+  const columns: Column[] = [
+    { title: 'INTERFACE' },
+    { title: 'ROLE', fromWidth: 70 },
+    { title: 'RATE', isFigure: true },
+    { title: 'PACKETS/S', isFigure: true },
+    { title: 'LOST', isFigure: true },
+    { title: 'UNPARSED', isFigure: true, fromWidth: 60 },
+    { title: 'NO DETAIL', isFigure: true, fromWidth: 80 },
+    { title: 'METHOD', fromWidth: 90 },
+  ];
+  const methodOf = (name: string) => {
+    const capture = state.status?.captures.find((one) => one.name === name);
+    if (!capture?.method) return '';
+    return capture.members > 1 ? `${capture.method} ×${capture.members}` : capture.method;
+  };
+  const rows = windows.map((window) => {
+    const seconds = window.observedMs / 1000;
+    const { totals } = window;
+    // A plus says that offload merged packets which nobody can count.
+    const more = (totals.mergedFrames ?? 0) > 0 ? '+' : '';
+    return [
+      window.capture,
+      window.role,
+      formatRate((totals.ipBytes * 8) / seconds),
+      `${formatCount(totals.packets / seconds)}${more}`,
+      formatCount(totals.kernelDropped),
+      formatCount(totals.parserDropped),
+      formatCount(totals.detailTruncated),
+      methodOf(window.capture),
+    ];
+  });
+  return tableLines(columns, rows, width, rows.length + 1);
+}
+
+const hostColumns: Column[] = [
+  { title: 'HOST' },
+  { title: 'IN', isFigure: true },
+  { title: 'OUT', isFigure: true },
+  { title: 'PACKETS/S', isFigure: true, fromWidth: 60 },
+  { title: 'SEEN AT', fromWidth: 80 },
+];
+
+/** Of each address the capture that saw most of it, because captures overlap and are never added (NET-2.2.5). */
+function hostRows(windows: readonly LocalWindow[], sorting: Sorting): string[][] {
+  const strongest = new Map<string, { in: number; out: number; packets: number; capture: string }>();
+  for (const window of windows) {
+    const seconds = window.observedMs / 1000;
+    for (const host of window.hosts) {
+      const known = strongest.get(host.address);
+      const rate = { in: (host.rxBytes * 8) / seconds, out: (host.txBytes * 8) / seconds };
+      if (known && known.in + known.out >= rate.in + rate.out) continue;
+      strongest.set(host.address, { ...rate, packets: host.packets / seconds, capture: window.capture });
+    }
+  }
+  const size = (one: { in: number; out: number; packets: number }) =>
+    sorting === 'total' ? one.in + one.out : one[sorting];
+  return [...strongest]
+    .sort(([, a], [, b]) => size(b) - size(a))
+    .map(([address, one]) => [
+      address,
+      formatRate(one.in),
+      formatRate(one.out),
+      formatCount(one.packets),
+      one.capture,
+    ]);
+}
+
+const applicationColumns: Column[] = [
+  { title: 'APPLICATION' },
+  { title: 'SERVICE', fromWidth: 50 },
+  { title: 'RATE', isFigure: true },
+  { title: 'UP', isFigure: true, fromWidth: 70 },
+  { title: 'DOWN', isFigure: true, fromWidth: 70 },
+];
+
+/** Of each application the capture that saw most of it. */
+function applicationRows(windows: readonly LocalWindow[]): string[][] {
+  const strongest = new Map<string, { name: string; service: string; up: number; down: number }>();
+  for (const window of windows) {
+    const seconds = window.observedMs / 1000;
+    for (const row of window.applications) {
+      const transport = transports.get(row.protocol) ?? `ip ${row.protocol}`;
+      const service = row.serverPort === null ? transport : `${transport} ${row.serverPort}`;
+      const one = {
+        name: row.name,
+        service,
+        up: (row.clientBytes * 8) / seconds,
+        down: (row.serverBytes * 8) / seconds,
+      };
+      const key = `${row.name} ${service}`;
+      const known = strongest.get(key);
+      if (!known || known.up + known.down < one.up + one.down) strongest.set(key, one);
+    }
+  }
+  return [...strongest.values()]
+    .sort((a, b) => b.up + b.down - a.up - a.down)
+    .map((one) => [
+      one.name,
+      one.service,
+      formatRate(one.up + one.down),
+      formatRate(one.up),
+      formatRate(one.down),
+    ]);
+}
+
+/** Aligned columns; the first one is cut where the terminal is too narrow for all. */
+function tableLines(
+  columns: readonly Column[],
+  rows: readonly string[][],
+  width: number,
+  linesMax: number,
+): string[] {
+  if (linesMax < 1) return [];
+  const shown = rows.slice(0, linesMax - 1);
+  const used = columns.flatMap((column, i) => ((column.fromWidth ?? 0) <= width ? [i] : []));
+  const widths = used.map((i) => Math.max(columns[i]!.title.length, ...shown.map((row) => row[i]!.length)));
+  const rest = widths.slice(1).reduce((sum, one) => sum + one + 2, 0);
+  widths[0] = Math.max(8, Math.min(widths[0]!, width - rest));
+  const line = (cells: readonly string[]) =>
+    used
+      .map((column, i) => {
+        const cell = cells[column]!.slice(0, widths[i]);
+        return columns[column]!.isFigure ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!);
+      })
+      .join('  ')
+      .trimEnd();
+  return [line(columns.map((column) => column.title)), ...shown.map(line)];
+}
+
+/** Bits per second, as network people say them. */
+export function formatRate(bitsPerSecond: number): string {
+  return `${scaled(bitsPerSecond)}bit/s`;
+}
+
+function formatBytes(bytes: number): string {
+  return `${scaled(bytes)}B`;
+}
+
+function scaled(value: number): string {
+  const units = ['', 'k', 'M', 'G', 'T'];
+  let unit = 0;
+  let rest = value;
+  while (rest >= 999.5 && unit < units.length - 1) {
+    rest /= 1000;
+    unit += 1;
+  }
+  return `${rest < 10 && unit > 0 ? rest.toFixed(1) : Math.round(rest)} ${units[unit]}`;
+}
+
+function formatCount(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e\u00a0-\uffff]/g, '?');
+}

@@ -1,0 +1,188 @@
+/**
+ * `./svc sensor top`: what goes on right now, in the terminal.
+ *
+ * It shows the windows of the sensor that runs here, as the monitor gets them; with `--interface` it captures by itself,
+ * without enrolment or monitor, and every address counts as local unless told. Without a terminal it prints lines.
+ */
+import { systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import { createReporter } from '#common/reporter/index.ts';
+import { createCollection, type LocalWindow } from '#sensor/collection/index.ts';
+import { readSensorConfig } from '#sensor/config.ts';
+import { followSensor } from '#sensor/local-status/index.ts';
+import type { Spool } from '#sensor/spool/index.ts';
+import { renderPlain, renderTop, type Sorting, sortings, type TopState } from './top-view.ts';
+
+/** Shorter than the monitor's, because somebody watches. */
+const ownWindowMs = 2000;
+
+export interface TopOptions {
+  interface?: string;
+  local: string[];
+  /** Ends after that many windows. */
+  count?: number;
+}
+
+interface Screen {
+  show(window: LocalWindow): void;
+  update(change: Partial<TopState>): void;
+  close(): void;
+}
+
+/** Shows until somebody quits. Resolves with the exit code. */
+export async function top(
+  options: TopOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const config = readSensorConfig(environment);
+  let end: (code: number) => void = () => {};
+  const ended = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => end(0));
+  const screen = process.stdout.isTTY ? openScreen(() => end(0)) : openLines();
+  // A reader like `head` that has seen enough is no error.
+  process.stdout.on('error', () => end(0));
+  let left = options.count ?? Number.POSITIVE_INFINITY;
+  const show = (window: LocalWindow) => {
+    // The stop closes one more window, cut short.
+    if (left <= 0) return;
+    screen.show(window);
+    left -= 1;
+    if (left <= 0) end(0);
+  };
+  try {
+    const stop = options.interface
+      ? await captureHere(options.interface, options.local, config.captures[0]?.source, show, screen)
+      : await followRunning(config.stateDirectory, show, screen, () => end(1));
+    const code = await ended;
+    await stop();
+    return code;
+  } finally {
+    screen.close();
+  }
+}
+
+async function followRunning(
+  stateDirectory: string,
+  show: (window: LocalWindow) => void,
+  screen: Screen,
+  onEnd: () => void,
+): Promise<() => Promise<void>> {
+  const connection = await followSensor(
+    stateDirectory,
+    (line) => {
+      if (line.kind === 'status') screen.update({ status: line.status });
+      else show(line.window);
+    },
+    onEnd,
+  );
+  if (!connection) {
+    throw new CodedError(
+      'top.no_sensor',
+      `No sensor runs with the state directory ${stateDirectory}, or you may not see it. Start one, set ` +
+        'SVC_SENSOR_STATE_DIR, or watch an interface by itself: ./svc sensor top --interface eth0',
+    );
+  }
+  return async () => connection.close();
+}
+
+async function captureHere(
+  name: string,
+  local: readonly string[],
+  configured: { kind: string; method?: 'auto' | 'ring' | 'tcpdump' } | undefined,
+  show: (window: LocalWindow) => void,
+  screen: Screen,
+): Promise<() => Promise<void>> {
+  const prefixes = local.map((text) => {
+    const prefix = parsePrefix(text);
+    if (!prefix) throw new CodedError('config.invalid', `--local ${text} is no prefix such as 192.0.2.0/24.`);
+    return formatPrefix(prefix);
+  });
+  const note = (line: string) => screen.update({ note: line.slice(line.indexOf('top') + 3).trim() });
+  const collection = createCollection({
+    captures: [
+      {
+        name,
+        role: 'uplink',
+        source: { kind: 'live', interfaceName: name, ringMiB: 32, method: configured?.method ?? 'auto' },
+      },
+    ],
+    // Minutes go nowhere: this only watches.
+    spool: { append() {}, isCovered: () => false, coveredBefore: () => null } as unknown as Spool,
+    reporter: createReporter({ program: 'top', level: 'warn', write: note }),
+    clock: systemClock,
+    windowMs: ownWindowMs,
+    onCommitted: () => {},
+    onWindow: show,
+  });
+  await collection.start();
+  collection.follow({
+    localPrefixes: prefixes.length > 0 ? prefixes : ['0.0.0.0/0', '::/0'],
+    protectedAddresses: [],
+    takesUsage: true,
+    takesProtocolNames: true,
+    takesLive: false,
+    ignoredEntries: 0,
+  });
+  return () => collection.stop();
+}
+
+/** Lines for pipes and logs. */
+function openLines(): Screen {
+  return {
+    show: (window) => process.stdout.write(`${renderPlain(window)}\n`),
+    update({ note }) {
+      if (note) process.stderr.write(`${note}\n`);
+    },
+    close() {},
+  };
+}
+
+/** The terminal's other screen, so that what stood there is back afterwards. */
+function openScreen(onQuit: () => void): Screen {
+  const { stdin, stdout } = process;
+  const windows = new Map<string, LocalWindow>();
+  let state: TopState = { windows, status: null, sorting: 'total', isPaused: false, note: null };
+
+  const draw = () => {
+    const lines = renderTop(state, stdout.columns ?? 80, stdout.rows ?? 24);
+    stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\r\n')}\x1b[J`);
+  };
+  const onKey = (key: Buffer) => {
+    const text = key.toString('latin1');
+    if (text === 'q' || text === '\x03' || text === '\x1b') return onQuit();
+    if (text === 'p' || text === ' ') state = { ...state, isPaused: !state.isPaused };
+    if (text === 's') state = { ...state, sorting: nextSorting(state.sorting) };
+    draw();
+  };
+  stdout.write('\x1b[?1049h\x1b[?25l');
+  stdout.on('resize', draw);
+  if (stdin.isTTY) {
+    stdin.setRawMode(true);
+    stdin.on('data', onKey);
+  }
+  draw();
+  return {
+    show(window) {
+      if (state.isPaused) return;
+      windows.set(window.capture, window);
+      draw();
+    },
+    update(change) {
+      state = { ...state, ...change };
+      draw();
+    },
+    close() {
+      stdout.write('\x1b[?25h\x1b[?1049l');
+      if (!stdin.isTTY) return;
+      stdin.setRawMode(false);
+      stdin.pause();
+    },
+  };
+}
+
+function nextSorting(sorting: Sorting): Sorting {
+  return sortings[(sortings.indexOf(sorting) + 1) % sortings.length]!;
+}

@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { CaptureSpec } from '#sensor/collection/index.ts';
+import { loadRing, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
+import { findProgram } from './find-program.ts';
+import { type Finding, finding } from './index.ts';
+
+/** Enough to try with; the real ring's memory is checked apart. */
+const trialRingMiB = 2;
+
+/** Tries to capture on an interface as the sensor would, and says what comes of it. */
+export async function checkCapture(spec: CaptureSpec): Promise<Finding[]> {
+  const { source } = spec;
+  const subject = `capture ${spec.name}`;
+  if (source.kind === 'replay') {
+    return [
+      finding('warn', subject, `A recorded capture is replayed: ${source.file}. This is no live traffic.`),
+    ];
+  }
+  const findings = linkState(source.interfaceName);
+  const ring = await loadRing();
+  if (typeof ring === 'string') {
+    findings.push(
+      finding(
+        'warn',
+        subject,
+        `The packet ring can't be used, tcpdump takes its place at several times the cost: ${ring}.`,
+      ),
+    );
+  }
+  const wantsFanout = (spec.members ?? 1) > 1;
+  const opened: PacketSource[] = [];
+  try {
+    const first = await openSource({ ...source, ringMiB: trialRingMiB, fanout: wantsFanout ? 'new' : null });
+    opened.push(first.source);
+    findings.push(methodFinding(subject, first.source, first.fallback));
+    if (wantsFanout) {
+      const group = first.source.fanoutGroup;
+      if (group === null)
+        findings.push(
+          finding('warn', subject, 'Threads can share an interface by the ring only; there will be one.'),
+        );
+      else {
+        opened.push((await openSource({ ...source, ringMiB: trialRingMiB, fanout: group })).source);
+        findings.push(
+          finding('ok', subject, `${spec.members} threads can share the interface, flow by flow.`),
+        );
+      }
+    }
+  } catch (error) {
+    const code = error instanceof CodedError ? error.code : '';
+    findings.push(
+      finding(
+        'bad',
+        subject,
+        `${describeError(error)}${code === 'capture.not_permitted' ? ' See "capability".' : ''}`,
+      ),
+    );
+  } finally {
+    for (const one of opened) one.close();
+  }
+  return findings;
+}
+
+function methodFinding(subject: string, source: PacketSource, fallback: string | null): Finding {
+  if (source.method === 'tcpdump') {
+    return finding(
+      'warn',
+      subject,
+      `Works through tcpdump, at several times the cost: ${fallback}. Packets that offload merged can't be counted.`,
+    );
+  }
+  if (!source.countsSegments) {
+    const cure = 'switch offload off where packet rates matter: ethtool -K INTERFACE gro off gso off tso off';
+    return finding(
+      'warn',
+      subject,
+      `The ring works, but this kernel does not tell how offload merged packets: bytes are right, packets are too few; ${cure}.`,
+    );
+  }
+  return finding(
+    'ok',
+    subject,
+    'The packet ring works, and merged packets are counted by their segments, so offload may stay on.',
+  );
+}
+
+function linkState(name: string): Finding[] {
+  const read = (file: string) => readFileSync(`/sys/class/net/${name}/${file}`, 'utf8').trim();
+  try {
+    const isUp = (Number(read('flags')) & 1) !== 0;
+    if (!isUp)
+      return [
+        finding(
+          'warn',
+          `capture ${name}`,
+          `The interface is down: nothing can be seen on it until "ip link set ${name} up".`,
+        ),
+      ];
+    return [
+      finding('info', `capture ${name}`, `The interface is up, MTU ${read('mtu')}, MAC ${read('address')}.`),
+    ];
+  } catch {
+    return [];
+  }
+}
+
+/** Programs that a sensor calls, when it does. */
+export function checkPrograms(): Finding[] {
+  const tcpdump = findProgram('tcpdump');
+  const nmap = findProgram('nmap');
+  return [
+    tcpdump
+      ? finding('ok', 'tcpdump', `Found as ${tcpdump}; it can take the ring's place.`)
+      : finding(
+          'info',
+          'tcpdump',
+          'Not found. It is needed only where the packet ring does not work: apt-get install tcpdump.',
+        ),
+    nmap
+      ? finding('ok', 'nmap', `Found as ${nmap}; it can scan this host's machines.`)
+      : finding(
+          'warn',
+          'nmap',
+          "Not found, so this host's machines can't be scanned for open ports: apt-get install nmap.",
+        ),
+  ];
+}

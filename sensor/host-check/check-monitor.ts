@@ -1,0 +1,82 @@
+import { describeError } from '#common/errors/index.ts';
+import type { SensorConfig } from '#sensor/config.ts';
+import { readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
+import { createMonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { type Finding, finding } from './index.ts';
+
+const timeoutMs = 5000;
+/** Minutes are UTC; a host that is this far off files them wrongly. */
+const clockOffBadMs = 30_000;
+const clockOffWarnMs = 2000;
+
+/** Enrolment, the monitor, and this host's clock beside the monitor's. */
+export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
+  let identity: SensorIdentity | null = null;
+  const findings: Finding[] = [];
+  try {
+    identity = readIdentity(config.stateDirectory);
+    findings.push(
+      identity
+        ? finding(
+            'ok',
+            'enrolment',
+            `Enrolled as sensor ${identity.sensorId} of the site ${identity.siteName}.`,
+          )
+        : finding(
+            'bad',
+            'enrolment',
+            'Not enrolled: make a token on the site in the monitor, then ./svc sensor enrol --token TOKEN.',
+          ),
+    );
+  } catch (error) {
+    findings.push(finding('bad', 'enrolment', describeError(error)));
+  }
+  return [...findings, ...(await askMonitor(config.monitorUrl, identity))];
+}
+
+async function askMonitor(url: string, identity: SensorIdentity | null): Promise<Finding[]> {
+  const askedAt = Date.now();
+  try {
+    const answer = await createMonitorClient(url).request({
+      method: 'GET',
+      path: '/plan',
+      timeoutMs,
+      ...(identity ? { credential: identity.credential } : {}),
+    });
+    const clock = checkClock(answer.headers.get('date'), (askedAt + Date.now()) / 2);
+    if (answer.status === 200) {
+      const takesLive = (answer.json as { live_version?: unknown } | null)?.live_version === 1;
+      const live = takesLive ? 'takes live windows' : 'takes no live windows';
+      return [finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`), ...clock];
+    }
+    if (answer.status === 401 && !identity) return [finding('ok', 'monitor', `${url} answers.`), ...clock];
+    return [finding('bad', 'monitor', `${url} refuses this sensor: ${refusalMessage(answer)}.`), ...clock];
+  } catch (error) {
+    return [
+      finding(
+        'bad',
+        'monitor',
+        `${describeError(error)} Set SVC_MONITOR_URL. Minutes wait in the spool meanwhile.`,
+      ),
+    ];
+  }
+}
+
+function checkClock(date: string | null, nowMs: number): Finding[] {
+  const theirs = date === null ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(theirs)) return [];
+  // The header has whole seconds.
+  const offMs = Math.max(0, Math.abs(nowMs - theirs - 500) - 500);
+  const seconds = (offMs / 1000).toFixed(1);
+  if (offMs > clockOffBadMs)
+    return [
+      finding(
+        'bad',
+        'clock',
+        `${seconds} s off the monitor's clock: minutes would be filed wrongly. Set the time, and keep it with NTP.`,
+      ),
+    ];
+  if (offMs > clockOffWarnMs)
+    return [finding('warn', 'clock', `${seconds} s off the monitor's clock. Keep the time with NTP.`)];
+  return [finding('ok', 'clock', "Agrees with the monitor's.")];
+}

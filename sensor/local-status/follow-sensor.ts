@@ -1,0 +1,28 @@
+import { createConnection } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { StatusLine } from './index.ts';
+import { socketPath } from './socket-path.ts';
+
+export interface SensorConnection {
+  close(): void;
+}
+
+/**
+ * Connects to the sensor that runs with this state directory; null when none does. `onLine` gets its status at once and
+ * with each window; `onEnd` is called when the sensor goes away.
+ */
+export function followSensor(
+  stateDirectory: string,
+  onLine: (line: StatusLine) => void,
+  onEnd: () => void,
+): Promise<SensorConnection | null> {
+  return new Promise((resolve) => {
+    const socket = createConnection(socketPath(stateDirectory));
+    socket.once('error', () => resolve(null));
+    socket.once('connect', () => {
+      createInterface({ input: socket }).on('line', (text) => onLine(JSON.parse(text) as StatusLine));
+      socket.once('close', onEnd);
+      resolve({ close: () => socket.destroy() });
+    });
+  });
+}

@@ -1,0 +1,248 @@
+/**
+ * The packet path beside the programs that people use for the same, on the same generated captures, in one run.
+ *
+ * Processor time per packet, medians of five rounds in which everybody takes a turn. What a program needs to start is
+ * measured on a capture of ten packets and taken off, for ours as for the others. Missing programs are installed; one
+ * that can't be is named, never left out in silence.
+ */
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pcapFile } from '#sensor/testing/capture-files.ts';
+import { writeFlood } from '#sensor/testing/flood-capture.ts';
+import { createMixedCapture, type MixedCapture } from '#sensor/testing/mixed-capture.ts';
+import type { LiveReading } from '#sensor/testing/read-as-live.ts';
+import { installSystemPackages } from '#tools/system-packages.ts';
+
+export const name = 'capture';
+
+const rounds = 5;
+const mixedFlows = 60_000;
+const floodFlows = 1_000_000;
+const namedBeforeFlood = 2000;
+/** Tshark takes a fiftieth of everybody's pace: it reads the beginning only. */
+const tsharkPackets = 40_000;
+
+const peerPackages = [
+  { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'the peer tcpdump -w' },
+  { name: 'softflowd', file: '/usr/sbin/softflowd', use: 'the peer softflowd' },
+  { name: 'libndpi-bin', file: '/usr/bin/ndpiReader', use: 'the peer ndpiReader' },
+  { name: 'tshark', file: '/usr/bin/tshark', use: 'the peer tshark' },
+  { name: 'nfdump', file: '/usr/bin/nfpcapd', use: 'the peer nfpcapd' },
+];
+
+interface Program {
+  name: string;
+  /** The command that reads `file` and gives nothing else to do. */
+  command(file: string): string[];
+  /** Reads the short capture. */
+  isSlow?: boolean;
+}
+
+interface Captures {
+  mixed: string;
+  flood: string;
+  short: string;
+  tiny: string;
+  mixedPackets: number;
+  floodPackets: number;
+}
+
+const reader = fileURLToPath(new URL('../sensor/testing/read-as-live.ts', import.meta.url));
+const ours: Program = { name: 'svc', command: (file) => [process.execPath, reader, file] };
+
+/** Runs the benchmark and reports a line for each program and each target. */
+export async function run(report: (line: string) => void): Promise<void> {
+  await installSystemPackages(peerPackages);
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  try {
+    const captures = writeCaptures(folder);
+    const mixed = compare(mixedPrograms(), captures.mixed, captures.mixedPackets, captures, report);
+    report(
+      `mixed traffic: ${captures.mixedPackets.toLocaleString('en-US')} packets in full, ${mixedFlows.toLocaleString('en-US')} flows`,
+    );
+    reportAll(mixed, report);
+    reportTarget(mixed, 'ndpiReader -e 0', 4, report);
+    reportTarget(mixed, 'softflowd', 1, report);
+    reportTarget(mixed, 'tcpdump -w', 0.5, report);
+    const flood = compare(floodPrograms(folder), captures.flood, captures.floodPackets, captures, report);
+    report(`flood of one-packet flows: ${captures.floodPackets.toLocaleString('en-US')} packets`);
+    reportAll(flood, report);
+    reportTarget(flood, 'nfpcapd', 3, report);
+    reportFlood(captures.flood, report);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function mixedPrograms(): Program[] {
+  return [
+    ours,
+    { name: 'tcpdump -w', command: (file) => ['tcpdump', '-r', file, '-w', '/dev/null'] },
+    { name: 'softflowd', command: (file) => ['softflowd', '-d', '-r', file, '-n', '127.0.0.1:9'] },
+    { name: 'ndpiReader -e 0', command: (file) => ['ndpiReader', '-q', '-e', '0', '-i', file] },
+    {
+      name: 'tshark, server names',
+      command: (file) => [
+        'tshark',
+        '-n',
+        '-r',
+        file,
+        '-T',
+        'fields',
+        '-e',
+        'tls.handshake.extensions_server_name',
+      ],
+      isSlow: true,
+    },
+  ];
+}
+
+function floodPrograms(folder: string): Program[] {
+  return [ours, { name: 'nfpcapd', command: (file) => ['nfpcapd', '-r', file, '-l', folder] }];
+}
+
+/** Nanoseconds of processor time a packet, by program; who is missing is said and left out. */
+function compare(
+  programs: readonly Program[],
+  file: string,
+  packets: number,
+  captures: Captures,
+  report: (line: string) => void,
+): Map<string, number> {
+  const present = programs.filter((program) => {
+    const isThere = secondsOf(program.command(captures.tiny)) !== null;
+    if (!isThere) report(`${program.name} can't be run here and is left out`);
+    return isThere;
+  });
+  const samples = new Map<string, number[]>(present.map((program) => [program.name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const program of present) {
+      const whole = secondsOf(program.command(program.isSlow ? captures.short : file)) ?? Number.NaN;
+      const start = secondsOf(program.command(captures.tiny)) ?? Number.NaN;
+      const count = program.isSlow ? tsharkPackets : packets;
+      samples.get(program.name)!.push(((whole - start) * 1e9) / count);
+    }
+  }
+  return new Map([...samples].map(([program, values]) => [program, median(values)]));
+}
+
+/** User and system seconds of a command, null when it can't be run. */
+function secondsOf(command: readonly string[]): number | null {
+  const script = 'TIMEFORMAT="%U %S"; time "$@" >/dev/null 2>/dev/null || exit 1';
+  const result = spawnSync('bash', ['-c', script, 'bash', ...command], { encoding: 'utf8' });
+  if (result.status !== 0) return null;
+  const [user, system] = result.stderr.trim().split(' ').map(Number);
+  return user! + system!;
+}
+
+function reportAll(costs: ReadonlyMap<string, number>, report: (line: string) => void): void {
+  const own = costs.get(ours.name)!;
+  for (const [program, cost] of costs) {
+    const ratio = program === ours.name ? '' : `, ${(cost / own).toFixed(2)} times ours`;
+    report(`  ${program}: ${cost.toFixed(0)} ns a packet${ratio}`);
+  }
+}
+
+function reportTarget(
+  costs: ReadonlyMap<string, number>,
+  peer: string,
+  factor: number,
+  report: (line: string) => void,
+): void {
+  const cost = costs.get(peer);
+  if (cost === undefined) return;
+  const speed = cost / costs.get(ours.name)!;
+  report(
+    `  ${speed >= factor ? 'reached' : 'MISSED'}: ${speed.toFixed(2)} of the speed of ${peer}, wanted ${factor}`,
+  );
+}
+
+/** What the flood must not do: take memory without bound, or the names that were known before. */
+function reportFlood(file: string, report: (line: string) => void): void {
+  const live = JSON.parse(runProgram([process.execPath, reader, file])) as LiveReading;
+  report(
+    `  live engine on the flood: ${live.rssMiB} MiB resident, ${live.namedAtEnd} of ${namedBeforeFlood} connections still named`,
+  );
+  const svc = fileURLToPath(new URL('../svc.ts', import.meta.url));
+  const script = '"$@" --json | grep -c "before-[0-9]*\\.site-"';
+  const named = spawnSync('bash', ['-c', script, 'bash', process.execPath, svc, 'sensor', 'read', file], {
+    encoding: 'utf8',
+  });
+  const rss = spawnSync(process.execPath, ['--input-type=module', '-e', rssScript, svc, file], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  const mib = Number(rss.stdout.trim());
+  const isKept = Number(named.stdout.trim()) >= namedBeforeFlood;
+  report(
+    `  ${mib < 256 && isKept ? 'reached' : 'MISSED'}: sensor read on the flood: ${mib} MiB resident, wanted below 256; ${named.stdout.trim()} of ${namedBeforeFlood} names listed`,
+  );
+}
+
+/** Starts `sensor read --json` and prints the most that it had resident, MiB. */
+const rssScript = `
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+const child = spawn(process.execPath, [process.argv[1], 'sensor', 'read', process.argv[2], '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+let most = 0;
+const look = () => { try { most = Math.max(most, Number(/VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/' + child.pid + '/status', 'utf8'))?.[1] ?? 0)); } catch {} };
+child.stdout.on('data', look);
+const timer = setInterval(look, 20);
+child.on('exit', () => { clearInterval(timer); console.log(Math.round(most / 1024)); });
+`;
+
+function runProgram(command: readonly string[]): string {
+  const result = spawnSync(command[0]!, command.slice(1), { encoding: 'utf8' });
+  if (result.status !== 0) throw new Error(`${command.join(' ')} failed: ${result.stderr}`);
+  return result.stdout;
+}
+
+function writeCaptures(folder: string): Captures {
+  const captures = {
+    mixed: join(folder, 'mixed.pcap'),
+    flood: join(folder, 'flood.pcap'),
+    short: join(folder, 'short.pcap'),
+    tiny: join(folder, 'tiny.pcap'),
+    floodPackets: floodFlows + namedBeforeFlood * 5,
+  };
+  const mixed = createMixedCapture(mixedFlows);
+  writeMixed(captures.mixed, mixed, mixed.frames);
+  writeMixed(captures.short, mixed, tsharkPackets);
+  writeMixed(captures.tiny, mixed, 10);
+  writeFlood(captures.flood, floodFlows, namedBeforeFlood);
+  return { ...captures, mixedPackets: mixed.frames };
+}
+
+/** Writes whole frames: what the generator left out is zeros. */
+function writeMixed(path: string, mixed: MixedCapture, frames: number): void {
+  const file = openSync(path, 'w');
+  writeSync(file, pcapFile([]));
+  const piece = new Uint8Array(1 << 20);
+  const view = new DataView(piece.buffer);
+  let used = 0;
+  for (let frame = 0; frame < frames; frame += 1) {
+    const at = mixed.offsets[frame]!;
+    const length = mixed.wire[frame]!;
+    if (used + 16 + length > piece.length) {
+      writeSync(file, piece, 0, used);
+      piece.fill(0);
+      used = 0;
+    }
+    const ms = mixed.times[frame]!;
+    view.setUint32(used, 1_700_000_040 + Math.floor(ms / 1000), true);
+    view.setUint32(used + 4, Math.floor((ms % 1000) * 1000), true);
+    view.setUint32(used + 8, length, true);
+    view.setUint32(used + 12, length, true);
+    piece.set(mixed.bytes.subarray(at, at + mixed.captured[frame]!), used + 16);
+    used += 16 + length;
+  }
+  writeSync(file, piece, 0, used);
+  closeSync(file);
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1]!;
+}

@@ -163,6 +163,7 @@ export function createLab(options: LabOptions): Lab {
     remove: guests.remove,
     attachCard: guests.attachCard,
     detachCard: guests.detachCard,
+    setFirewall: guests.setFirewall,
     syncNetwork: guests.syncNetwork,
     removeNetwork: guests.removeNetwork,
     inHypervisor,

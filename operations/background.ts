@@ -5,7 +5,9 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { createReadingLoop, createRollupLoop } from '#operations/bandwidth/index.ts';
 import { createBillingMaintenance } from '#operations/billing-maintenance/index.ts';
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
+import { firewallJobs } from '#operations/firewall/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
+import { createUsageThresholdLoop } from '#operations/metering/index.ts';
 import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
@@ -30,7 +32,11 @@ export function createBackground(
   const workers = Array.from({ length: serverWorkers }, () =>
     createJobRunner({
       ...shared,
-      handlers: { ...serverJobs(features.serversDeps), ...networkJobs(features.networksDeps) },
+      handlers: {
+        ...serverJobs(features.serversDeps),
+        ...networkJobs(features.networksDeps),
+        ...firewallJobs(features.firewallsDeps),
+      },
     }),
   );
   features.onWork(() => {
@@ -56,6 +62,7 @@ export function createBackground(
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),
   ];
 }

@@ -11,6 +11,7 @@ import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { createFirewalls, type Firewalls, type FirewallsDeps } from '#operations/firewall/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering, type Metering } from '#operations/metering/index.ts';
@@ -43,6 +44,8 @@ export interface Features {
   idempotency: Idempotency;
   metering: Metering;
   bandwidth: Bandwidth;
+  firewalls: Firewalls;
+  firewallsDeps: FirewallsDeps;
   networks: Networks;
   notifications: Notifications;
   orders: Orders;
@@ -127,6 +130,7 @@ export async function createFeatures(
   const orders = createOrders({ db, payments, deploysPerHour: settings.deploysPerHour });
   let wake = () => {};
   const clusters = createClusters({ db, hypervisors });
+  const firewallsDeps: FirewallsDeps = { db, hypervisors, reporter, wake: () => wake() };
   const networksDeps: NetworksDeps = {
     db,
     catalog,
@@ -176,6 +180,8 @@ export async function createFeatures(
       isDocumentationGlobal: settings.allowDocumentationAddresses,
     }),
     bandwidth: createBandwidth(bandwidthDepsOf(settings, db)),
+    firewalls: createFirewalls(firewallsDeps),
+    firewallsDeps,
     networks,
     servers: createServers(serversDeps),
     webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),

@@ -4,6 +4,7 @@
  */
 
 import { bandwidthEndpoints } from './bandwidth-endpoints.ts';
+import { firewallEndpoints } from './firewall-endpoints.ts';
 import { keyEndpoints } from './key-endpoints.ts';
 import { networkEndpoints } from './network-endpoints.ts';
 import { serverEndpoints } from './server-endpoints.ts';
@@ -15,6 +16,7 @@ export const endpoints = [
   ...serverEndpoints,
   ...networkEndpoints,
   ...bandwidthEndpoints,
+  ...firewallEndpoints,
   ...keyEndpoints,
   ...usageEndpoints,
 ] as const;

@@ -1,6 +1,7 @@
 /** Every body of the customer API, by the name of its schema. */
 export * from './bandwidth-schemas.ts';
 
+export * from './firewall-schemas.ts';
 export * from './key-schemas.ts';
 export * from './network-schemas.ts';
 export * from './schema-kit.ts';

@@ -1,5 +1,6 @@
 /** Bodies about servers and their actions. */
 import { type Static, Type } from 'typebox';
+import { FirewallSummary } from './firewall-schemas.ts';
 import { PrivateNetworkAttachment } from './network-schemas.ts';
 import {
   Id,
@@ -84,6 +85,7 @@ const serverFields = {
   image: Type.Object({ id: Id, slug: Type.String(), name: Type.String(), family: Type.String() }),
   public_ips: Type.Array(PublicIp),
   private_networks: Type.Array(PrivateNetworkAttachment),
+  firewall: FirewallSummary,
   billing: Type.Object({
     cycle: OneOf(['hourly']),
     price_hourly: Money,

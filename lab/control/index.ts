@@ -41,6 +41,26 @@ const NetworkBody = Type.Object(
   },
   { additionalProperties: false },
 );
+const Verdict = Type.Union([Type.Literal('accept'), Type.Literal('drop')]);
+const FirewallBody = Type.Object(
+  {
+    inbound_policy: Verdict,
+    outbound_policy: Verdict,
+    rules: Type.Array(
+      Type.Object(
+        {
+          direction: Type.Union([Type.Literal('inbound'), Type.Literal('outbound')]),
+          action: Verdict,
+          protocol: Type.Union(['any', 'tcp', 'udp', 'icmp'].map((name) => Type.Literal(name as 'any'))),
+          ports: Type.Union([Type.String(), Type.Null()]),
+          peers: Type.Array(Type.String()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+);
 const GuestBody = Type.Object(
   {
     mac: Type.Optional(Type.String()),
@@ -149,7 +169,7 @@ async function answerCall(
   }
 }
 
-/** The calls about private networks. */
+/** The calls about private networks and firewalls. */
 async function answerNetworkCall(
   guests: Guests,
   call: string,
@@ -163,6 +183,18 @@ async function answerNetworkCall(
       return { status: 200, body: toWire(guests.get(name)) };
     case 'DELETE /guests/{name}/networks/{id}':
       await guests.detachCard(name, network, checkBody(DetachBody, body).mac);
+      return { status: 204, body: undefined };
+    case 'PUT /guests/{name}/firewall': {
+      const plan = checkBody(FirewallBody, body);
+      await guests.setFirewall(name, {
+        inboundPolicy: plan.inbound_policy,
+        outboundPolicy: plan.outbound_policy,
+        rules: plan.rules,
+      });
+      return { status: 200, body: toWire(guests.get(name)) };
+    }
+    case 'DELETE /guests/{name}/firewall':
+      await guests.setFirewall(name, null);
       return { status: 204, body: undefined };
     case 'PUT /networks/{id}': {
       const { members } = checkBody(NetworkBody, body);

@@ -13,6 +13,7 @@ test('what a guest leaves out is taken from its network, in canonical spelling',
   assert.deepEqual(defineGuest(good), {
     ...good,
     cards: [],
+    firewall: null,
     power: 'on',
     addresses: [
       { address: '203.0.113.17', prefixLength: 24, gateway: '203.0.113.1' },

@@ -1,8 +1,10 @@
 /** A guest as a driver defines it: parsing of untrusted bodies, with sentences that say what to mend. */
 import { canonicalAddress } from '#common/ip/index.ts';
+import type { FirewallPlan } from '../world/guest-firewall.ts';
 import { findLanNetwork, lanNetworks } from '../world/networks.ts';
 import type { PrivateCard } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
+import { defineFirewall } from './define-firewall.ts';
 import { defineCard } from './private-cards.ts';
 
 export type Power = 'on' | 'off';
@@ -21,6 +23,8 @@ export interface GuestDefinition {
   addresses: GuestAddress[];
   /** On private networks, one each. */
   cards: PrivateCard[];
+  /** Null: everything passes. */
+  firewall: FirewallPlan | null;
   power: Power;
 }
 
@@ -30,6 +34,7 @@ export interface GuestInput {
   mac?: string | null;
   addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
   cards?: readonly PrivateCard[];
+  firewall?: FirewallPlan | null;
   power?: Power;
 }
 
@@ -60,6 +65,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     mac: mac === null ? null : unicastMac(mac),
     addresses,
     cards,
+    firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',
   };
 }

@@ -6,6 +6,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { TalkCounts } from '../traffic/talk.ts';
+import { clearFirewall, type FirewallPlan, setFirewall } from '../world/guest-firewall.ts';
 import { type LinkCounters, readLinkCounters } from '../world/link-counters.ts';
 import { nameGuestLink } from '../world/name-world.ts';
 import {
@@ -17,6 +18,7 @@ import {
   unplugCard,
 } from '../world/private-networks.ts';
 import { invalid } from './check-body.ts';
+import { defineFirewall } from './define-firewall.ts';
 import {
   defineGuest,
   type GuestDefinition,
@@ -26,6 +28,7 @@ import {
 } from './guest-definition.ts';
 import { readGuestFile, writeGuestFile } from './guest-file.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
+import { filtered } from './plug-guest.ts';
 import { defineCard, isSameCard, refuseTakenCard } from './private-cards.ts';
 
 export interface Guest extends GuestDefinition {
@@ -54,6 +57,8 @@ export interface Guests {
   attachCard(name: string, card: PrivateCard): Promise<void>;
   /** Takes the guest's card with this MAC away; nothing happens when there is none. */
   detachCard(name: string, network: number, mac: string): Promise<void>;
+  /** Filters what the guest's public link carries, from now on and after each start; null: nothing is filtered. */
+  setFirewall(name: string, plan: FirewallPlan | null): Promise<void>;
   /** Makes the network's segment hold exactly these cards. */
   syncNetwork(network: number, members: readonly { guest: string; card: PrivateCard }[]): Promise<void>;
   /** Removes the segment; throws `lab.network_in_use` while a guest has a card on it. */
@@ -131,6 +136,13 @@ export function createGuests(deps: GuestsDeps): Guests {
         await plugCard(names, { name: guest.name, namespace }, card);
     }
   };
+  const changeFirewall = async (guest: GuestDefinition, plan: FirewallPlan | null): Promise<void> => {
+    guest.firewall = plan === null ? null : defineFirewall(plan);
+    save();
+    if (!machines.isOn(guest.name)) return;
+    if (guest.firewall === null) await clearFirewall(names, filtered(guest));
+    else await setFirewall(names, filtered(guest), guest.firewall);
+  };
   const removeNetwork = async (network: number): Promise<void> => {
     const member = [...definitions.values()].find((guest) =>
       guest.cards.some((card) => card.network === network),
@@ -181,6 +193,7 @@ export function createGuests(deps: GuestsDeps): Guests {
         const guest = definitions.get(name);
         if (guest) await detachCard(guest, network, mac);
       }),
+    setFirewall: (name, plan) => inTurn(() => changeFirewall(find(name), plan)),
     syncNetwork: (network, members) => inTurn(() => syncNetwork(network, members)),
     removeNetwork: (network) => inTurn(() => removeNetwork(network)),
   };

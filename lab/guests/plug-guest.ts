@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { countAddresses } from '../truth/counters.ts';
 import { fixedNeighbour, quietSettings } from '../world/build-world.ts';
+import { clearFirewall, setFirewall } from '../world/guest-firewall.ts';
 import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
 import { links, macs } from '../world/networks.ts';
 import { plugCard, unplugCard } from '../world/private-networks.ts';
@@ -16,6 +17,8 @@ export async function plugGuest(names: WorldNames, guest: GuestDefinition): Prom
   await runIp(null, [`netns add ${namespace}`]);
   await writeNetworkSettings(namespace, quietSettings);
   await runIp(namespace, ['link set lo up']);
+  // Filtered before the first packet can pass.
+  if (guest.firewall !== null) await setFirewall(names, filtered(guest), guest.firewall);
   if (guest.mac !== null) await plugPublicLink(names, guest, guest.mac);
   for (const card of guest.cards) await plugCard(names, { name: guest.name, namespace }, card);
 }
@@ -56,10 +59,16 @@ function guestLines(guest: GuestDefinition): string[] {
   ];
 }
 
+/** What a firewall has to know of its guest. */
+export function filtered(guest: GuestDefinition): { name: string; addresses: string[] } {
+  return { name: guest.name, addresses: guest.addresses.map((entry) => entry.address) };
+}
+
 /** Removes the guest's namespace and link; nothing happens when there is none. */
 export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
   await removeNamespace(names.guestNamespacePrefix + guest.name);
   for (const card of guest.cards) await unplugCard(names, guest.name, card.network);
+  await clearFirewall(names, filtered(guest));
   // The kernel removes a dead namespace's link some time later; the name must be free for the next one now.
   const link = nameGuestLink(guest.name);
   await runIp(names.hypervisorNamespace, [`link delete ${link}`]).catch((error: unknown) => {

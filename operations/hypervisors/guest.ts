@@ -39,6 +39,32 @@ export interface GuestDefinition {
   userData: string | null;
 }
 
+/** One filter of a guest's public card; the first that fits decides. */
+export interface FilterRule {
+  direction: 'inbound' | 'outbound';
+  action: 'accept' | 'drop';
+  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  /** Of the destination: `443` or `8000-9000`; null: all. */
+  ports: string | null;
+  /** Canonical prefixes of the other side; empty: everybody. */
+  peers: readonly string[];
+}
+
+/** What a guest's public card lets through. */
+export interface FilterPlan {
+  inboundPolicy: 'accept' | 'drop';
+  outboundPolicy: 'accept' | 'drop';
+  rules: readonly FilterRule[];
+}
+
+/** A rule of the platform, in force whatever customers want. */
+export interface ImplicitRule {
+  direction: 'inbound' | 'outbound';
+  action: 'accept' | 'drop';
+  protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+  description: string;
+}
+
 /** A range that guests may have addresses of. */
 export interface HypervisorNetwork {
   prefix: string;
@@ -101,6 +127,15 @@ export interface HypervisorDriver {
   readonly preparedGuests: readonly PreparedGuest[];
   /** How far the segment of a private network goes: over all guests of the site, or over those of one node. */
   readonly segmentReach: 'site' | 'node';
+  /** Whether `applyFirewall` filters anything here. */
+  readonly filtersTraffic: boolean;
+  /** What is filtered of every guest with a firewall, whatever its rules are. */
+  readonly implicitRules: readonly ImplicitRule[];
+  /**
+   * Resolves when the guest's public card is filtered so, now and after each start; null: not at all. Connections that
+   * stand are left alone. `hypervisor.refused` where nothing is filtered.
+   */
+  applyFirewall(guest: string, plan: FilterPlan | null): Promise<void>;
   /** Where guests run and what addresses they may have. */
   describeSite(): Promise<HypervisorSite>;
   /** Makes the guest and switches it on. `ready` means that it is addressable. `step` is told percents. */

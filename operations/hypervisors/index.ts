@@ -17,6 +17,7 @@ import { createSimulatedDriver } from './simulated-driver.ts';
 export {
   type DriverName,
   driverNames,
+  type FilterPlan,
   type GuestAddress,
   type GuestDefinition,
   type GuestProgress,
@@ -25,6 +26,7 @@ export {
   type HypervisorNetwork,
   type HypervisorNode,
   type HypervisorSite,
+  type ImplicitRule,
   type InterfaceCounters,
   isPermanentRefusal,
   type ObservedGuest,

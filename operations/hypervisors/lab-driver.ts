@@ -41,6 +41,45 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
   return {
     driver: 'lab',
     segmentReach: 'site',
+    filtersTraffic: true,
+    implicitRules: [
+      {
+        direction: 'inbound',
+        action: 'accept',
+        protocol: 'any',
+        description:
+          'Platform: answers to connections that the server has opened, and ICMP errors about them',
+      },
+      {
+        direction: 'outbound',
+        action: 'accept',
+        protocol: 'any',
+        description: 'Platform: answers to connections that others have opened',
+      },
+      {
+        direction: 'outbound',
+        action: 'drop',
+        protocol: 'any',
+        description:
+          'Platform: on private networks, what carries another MAC or address than the server’s own',
+      },
+    ],
+    async applyFirewall(guest, plan) {
+      const path = `${guestPath(guest)}/firewall`;
+      if (plan === null) await call('DELETE', path);
+      else
+        await call('PUT', path, {
+          inbound_policy: plan.inboundPolicy,
+          outbound_policy: plan.outboundPolicy,
+          rules: plan.rules.map(({ direction, action, protocol, ports, peers }) => ({
+            direction,
+            action,
+            protocol,
+            ports,
+            peers,
+          })),
+        });
+    },
     preparedGuests: [],
     async describeSite(): Promise<HypervisorSite> {
       const world = (await call('GET', '/world')) as LabWorld;

@@ -15,6 +15,7 @@ import {
   findGuestPower,
   listGuests,
   putInterface,
+  setGuestFirewall,
   setGuestPower,
 } from './store.ts';
 
@@ -40,6 +41,13 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   return {
     driver: 'simulated',
     segmentReach: 'site',
+    filtersTraffic: true,
+    implicitRules: [],
+    async applyFirewall(guest, plan) {
+      await pause();
+      if (!(await setGuestFirewall(options.db(), guest, plan)))
+        throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest}.`);
+    },
     preparedGuests: options.preparedGuests,
     async describeSite() {
       return {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { PrivateInterface } from './guest.ts';
+import type { FilterPlan, PrivateInterface } from './guest.ts';
 
 export interface SimulatedGuest {
   name: string;
@@ -34,6 +34,18 @@ export async function setGuestPower(db: Queryable, name: string, power: 'on' | '
 export async function deleteGuest(db: Queryable, name: string): Promise<void> {
   await sql`with cards as (delete from simulated_interfaces where guest = ${name})
     delete from simulated_guests where name = ${name}`.execute(db);
+}
+
+/** Notes what the guest's card lets through; false when there is no such guest. */
+export async function setGuestFirewall(
+  db: Queryable,
+  name: string,
+  plan: FilterPlan | null,
+): Promise<boolean> {
+  const { rows } = await sql`
+    update simulated_guests set firewall = ${plan === null ? null : JSON.stringify(plan)}::jsonb
+    where name = ${name} returning 1`.execute(db);
+  return rows.length === 1;
 }
 
 /** Plugs a card in, whatever card the guest had on this network before; false when there is no such guest. */

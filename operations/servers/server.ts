@@ -60,6 +60,8 @@ export interface Server {
   /** False for a server that is reached through private networks only. */
   hasPublicIp: boolean;
   privateNetworks: Attachment[];
+  /** Null while nobody has touched it: everything passes. */
+  firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
 }

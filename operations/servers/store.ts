@@ -29,6 +29,9 @@ export const serverText = `
         'requiresReboot', a.requires_reboot, 'attachedAt', ${stamp('a.attached_at')}) order by a.id)
       from network_attachments a join private_networks n on n.id = a.network_id
       where a.server_id = s.id), '[]') as "privateNetworks",
+    (select json_build_object('isEnabled', f.enabled, 'status', f.status,
+        'ruleCount', (select count(*) from firewall_rules r where r.server_id = f.server_id))
+      from firewalls f where f.server_id = s.id) as firewall,
     (select row_to_json(x) from (select ${actionFields} from server_actions
       where server_id = s.id and status in ('queued', 'running')) x) as "currentAction"
   from servers s

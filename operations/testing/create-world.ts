@@ -18,6 +18,7 @@ import {
   ensurePlan,
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createIdempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
@@ -101,6 +102,7 @@ export async function createWorld(options: WorldOptions = {}) {
     wake: () => jobs?.wake(),
   };
   const networks = createNetworks(networksDeps);
+  const firewallsDeps = { db, hypervisors, reporter, wake: () => jobs?.wake() };
   const bandwidth = createBandwidth({
     db,
     source: options.bandwidthSource ?? 'hypervisor',
@@ -126,7 +128,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const servers = createServers(serversDeps);
   jobs = createJobRunner({
     db,
-    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps) },
+    handlers: { ...serverJobs(serversDeps), ...networkJobs(networksDeps), ...firewallJobs(firewallsDeps) },
     clock: systemClock,
     reporter,
   });
@@ -151,6 +153,7 @@ export async function createWorld(options: WorldOptions = {}) {
     payments,
     catalog,
     bandwidth,
+    firewalls: createFirewalls(firewallsDeps),
     networks,
     clusters,
     servers,

@@ -4,6 +4,76 @@
  */
 import { type CallOptions, Caller, List } from '../caller.ts';
 
+export type Account = {
+  id: number;
+  name: string;
+  status: 'active' | 'suspended' | 'closed';
+  currency: string;
+  /** Decimal text. */
+  credit_balance: string;
+  hourly_billing: {
+    /** Another hourly-billed server could be deployed now. */
+    eligible: boolean;
+    reason: string | null;
+  };
+  limits: {
+    servers: {
+      max: number | null;
+      used: number;
+    };
+    networks: {
+      max: number | null;
+      used: number;
+    };
+    keys: {
+      max: number | null;
+      used: number;
+    };
+    deploys_per_hour: {
+      max: number | null;
+      used: number;
+    };
+  };
+  api_usage: Usage;
+  /** Earned by servers beyond the first, up to now. */
+  extra_server_allowance_tb: number;
+  /** The same as `extra_server_allowance_tb`. */
+  instance_earned_tb: number;
+  /** What a server beyond the first earns in a full month, in GB. */
+  extra_per_additional_server_gb: number;
+  /** What the servers beyond the first would earn in the rest of the month; not spendable. */
+  instance_potential_tb: number;
+  /** What is left of `instance_earned_tb`; the free part is used up first. */
+  instance_remaining_tb: number;
+  /** What `allowance_tb` will be at the end of the month if the servers run on; not spendable. */
+  potential_allowance_tb: number;
+  /** Of every account, each month. */
+  base_allowance_tb: number;
+  /** For the full years since the account was opened. */
+  tenure_bonus_tb: number;
+  /** `base_allowance_tb` and `tenure_bonus_tb`. */
+  free_allowance_tb: number;
+  /** What may be used up to now: the free part and what was earned. */
+  allowance_tb: number;
+  /** When the next month’s allowance begins. */
+  reset_at: string;
+  bandwidth: {
+    period: string;
+    source: 'hypervisor' | 'telemetry';
+    /** Which bytes count against the pool. */
+    pool_counts: 'outbound' | 'total';
+    /** Bytes of one TB here. */
+    tb_bytes: number;
+    used_bytes: number;
+    remaining_bytes: number;
+    /** If the month goes on as it began. */
+    projected_bytes: number;
+    /** The running month only; destroyed servers that existed in it are among them. */
+    servers: BandwidthRow[];
+  };
+  as_of: string;
+};
+
 export type AccountEventData = {
   tenant_id: number;
   reason: 'account_suspended' | 'account_closed';
@@ -37,6 +107,26 @@ export type AttachRequest = {
   network_id: number;
   /** An address of the network; absent: the lowest free one. */
   ip?: string | undefined;
+};
+
+export type BandwidthRow = {
+  server_id: number;
+  server_name: string;
+  /** A UTC month such as `2025-11`, or a day such as `2025-11-03`. */
+  period: string;
+  period_start: string;
+  period_end: string;
+  inbound_bytes: number;
+  outbound_bytes: number;
+  total_bytes: number;
+  /** What of it counts against the account’s pool. */
+  pool_bytes: number;
+  /** Its part of what all servers of the account used of the pool in the period. */
+  pool_share: number;
+  /** False: nothing was measured, and the zeros mean unknown. */
+  sampled: boolean;
+  last_sampled_at: string | null;
+  server_deleted: boolean;
 };
 
 export type ChangeNetworkRequest = {
@@ -89,6 +179,13 @@ export type CreatedServer = {
     reverse_dns: string | null;
   }[];
   private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: nothing is filtered. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -354,6 +451,13 @@ export type Server = {
     reverse_dns: string | null;
   }[];
   private_networks: PrivateNetworkAttachment[];
+  firewall: {
+    /** False: nothing is filtered. */
+    enabled: boolean;
+    /** Whether the hypervisor has this version. */
+    status: 'applied' | 'pending' | 'failed';
+    rule_count: number;
+  };
   billing: {
     cycle: 'hourly';
     /** Decimal text. */
@@ -401,11 +505,67 @@ export type ServerActionList = {
   pagination: Pagination;
 };
 
+export type ServerBandwidth = {
+  server_id: number;
+  granularity: 'month' | 'day';
+  /** Where the figures come from. */
+  source: 'hypervisor' | 'telemetry';
+  current: BandwidthRow;
+  /** Newest first. */
+  history: BandwidthRow[];
+  /** Bandwidth is attributed to servers; the pool is the account’s, and no server has a cap. */
+  attribution_only: boolean;
+};
+
 export type ServerEventData = {
   server_id: number;
   tenant_id: number;
   /** Path of the API where the thing can be read. */
   href: string;
+};
+
+export type ServerFirewall = {
+  server_id: number;
+  /** False: nothing is filtered. */
+  enabled: boolean;
+  /** What becomes of traffic that no rule fits. */
+  policies: {
+    inbound: 'accept' | 'drop';
+    outbound: 'accept' | 'drop';
+  };
+  /** Whether the hypervisor has this version. */
+  status: 'applied' | 'pending' | 'failed';
+  applied_at: string | null;
+  /** Rises with every change. */
+  version: number;
+  /** The same for the same filtering. */
+  fingerprint: string;
+  groups: {
+    id: number;
+    name: string;
+  }[];
+  /** In their order: the first that fits decides. */
+  rules: {
+    id: number;
+    position: number;
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    ports: string | null;
+    sources: string[];
+    destinations: string[];
+    description: string;
+    group_id: number | null;
+    /** In the portal. */
+    editable: boolean;
+  }[];
+  /** The platform’s own, in force before the others; nobody can edit them. */
+  implicit_rules: {
+    direction: 'inbound' | 'outbound';
+    action: 'accept' | 'drop';
+    protocol: 'any' | 'tcp' | 'udp' | 'icmp';
+    description: string;
+  }[];
 };
 
 export type ServerForecast = {
@@ -687,6 +847,15 @@ export interface ListNetworksQuery {
   cursor?: string | undefined;
 }
 
+export interface ReadServerBandwidthQuery {
+  /** A UTC month or day. */
+  from?: string | undefined;
+  /** A UTC month or day. */
+  to?: string | undefined;
+  /** Default `month`. */
+  granularity?: 'month' | 'day' | undefined;
+}
+
 export interface ReadUsageQuery {
   /** A UTC calendar month such as `2025-11`; the running one when left out. */
   period?: string | undefined;
@@ -784,6 +953,21 @@ export class Api extends Caller {
   /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */
   detachServer(id: number, networkId: number, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
     return this.call<PrivateNetworkAttachment>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}/networks/${encodeURIComponent(networkId)}`, options });
+  }
+
+  /** Read the account. Credit, limits, counted requests and the bandwidth pool of the running month. Allowances are the account’s: servers share them, and none has one of its own. */
+  readAccount(options: CallOptions = {}): Promise<Account> {
+    return this.call<Account>({ method: 'GET', path: `/api/v2/account`, options });
+  }
+
+  /** Read the bandwidth of a server. What the server used, by UTC month or day, newest first; the last twelve months unless `from` and `to` say otherwise. The running month is always there: zeros with `sampled: false` while nothing has been measured. */
+  readServerBandwidth(id: number, options: ReadServerBandwidthQuery & CallOptions = {}): Promise<ServerBandwidth> {
+    return this.call<ServerBandwidth>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/bandwidth`, query: ['from', 'to', 'granularity'], options });
+  }
+
+  /** Read the firewall of a server. What is filtered at the public card of the server: policies, rules in their order, the platform’s own rules, and whether the hypervisor has the newest version. Rules are edited in the portal. */
+  readServerFirewall(id: number, options: CallOptions = {}): Promise<ServerFirewall> {
+    return this.call<ServerFirewall>({ method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/firewall`, options });
   }
 
   /** Read the calling key. What the key of this very call may do, when it expires and what is left of its requests per minute. It says nothing about other keys. */

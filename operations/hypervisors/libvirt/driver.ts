@@ -35,6 +35,11 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
   return {
     driver: 'libvirt',
     segmentReach: 'node',
+    filtersTraffic: false,
+    implicitRules: [],
+    async applyFirewall() {
+      throw new CodedError('hypervisor.refused', 'This node filters no traffic of its guests.');
+    },
     preparedGuests: [],
     describeSite: async () => ({ node: node.name, bridge, networks: [] }),
     async ensureGuest(guest, step) {

@@ -4,7 +4,7 @@ import type { Staff } from './guard.ts';
 export interface FrameOptions {
   staff: Staff;
   title: string;
-  current: 'customers' | 'servers' | 'projects' | 'docs';
+  current: 'customers' | 'servers' | 'projects' | 'usage' | 'docs';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
 }
@@ -32,6 +32,12 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
               href: '/console/projects/',
               key: 'p',
               current: current === 'projects',
+            },
+            {
+              label: 'API meter',
+              href: '/console/billing/usage/api/',
+              key: 'm',
+              current: current === 'usage',
             },
             {
               label: 'API reference',

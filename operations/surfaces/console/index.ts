@@ -11,6 +11,7 @@ import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiFacts } from '#operations/api-reference/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
@@ -19,6 +20,7 @@ import { registerCustomers } from './customers.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerProjects } from './projects.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerUsage } from './usage.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
@@ -26,6 +28,7 @@ export interface ConsoleDeps {
   adminProjects: AdminProjects;
   billing: Billing;
   catalog: Catalog;
+  metering: Metering;
   servers: Servers;
   sessions: Sessions;
   clock: Clock;
@@ -48,6 +51,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerCustomers(routes, deps);
       registerServers(routes, deps);
       registerProjects(routes, deps);
+      registerUsage(routes, deps);
       registerApiDocs(routes, deps);
     },
     { prefix: '/console' },

@@ -11,6 +11,7 @@ import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-a
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
+import type { Firewalls } from '#operations/firewall/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
@@ -22,6 +23,7 @@ import { accountHandlers } from './account.routes.ts';
 import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
+import { firewallHandlers } from './firewall.routes.ts';
 import { keyHandlers } from './key.routes.ts';
 import { networkHandlers } from './networks.routes.ts';
 import { addRefusedBudget } from './rate-headers.ts';
@@ -36,6 +38,7 @@ export interface CustomerApiDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   metering: Metering;
+  firewalls: Firewalls;
   networks: Networks;
   bandwidth: Bandwidth;
   orders: Orders;
@@ -67,6 +70,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     ...actionHandlers(deps),
     ...networkHandlers(deps.networks),
     ...accountHandlers(deps),
+    ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),
     ...keyHandlers(deps),
     ...usageHandlers(deps),

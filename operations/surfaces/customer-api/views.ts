@@ -46,6 +46,11 @@ export function showServer(server: Server, currency: string): schemas.Server {
       reverse_dns: given.reverseDns,
     })),
     private_networks: server.privateNetworks.map(showAttachment),
+    firewall: {
+      enabled: server.firewall?.isEnabled ?? false,
+      status: server.firewall?.status ?? 'applied',
+      rule_count: server.firewall?.ruleCount ?? 0,
+    },
     billing: {
       cycle: 'hourly',
       price_hourly: formatQuanta(server.hourlyQuanta),

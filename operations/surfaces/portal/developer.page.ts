@@ -7,8 +7,10 @@ import {
   type Content,
   code,
   codeBlock,
+  drawer,
   field,
   form,
+  formatCount,
   formatTime,
   type Html,
   hiddenField,
@@ -22,10 +24,13 @@ import {
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
+import { developerTabs } from './usage.page.ts';
 
 export interface DeveloperPageOptions {
   visitor: Visitor;
   keys: readonly KeySummary[];
+  /** This month's requests, by key id. */
+  counts: ReadonlyMap<string, number>;
   /** Those whose owner the visitor is. */
   organizations: readonly Membership[];
   tenants: readonly Tenant[];
@@ -48,6 +53,7 @@ export function developerPage(options: DeveloperPageOptions): Html {
         state: stateOf(options.keys),
         actions: link('/docs/api/', 'API reference', { kind: 'button' }),
       }),
+      developerTabs('keys'),
       token !== undefined && newToken(token),
       keysTable(options),
       organizations.length > 0
@@ -81,7 +87,7 @@ function newToken(token: string): Content {
   ];
 }
 
-function keysTable({ keys, visitor, nowMs }: DeveloperPageOptions): Html {
+function keysTable({ keys, counts, visitor, nowMs }: DeveloperPageOptions): Html {
   return table<KeySummary>({
     caption: 'API keys',
     columns: [
@@ -91,6 +97,12 @@ function keysTable({ keys, visitor, nowMs }: DeveloperPageOptions): Html {
       { key: 'scope', header: 'Scope', cell: (key) => key.scope },
       { key: 'tenants', header: 'Workspaces', cell: (key) => key.tenantNames?.join(', ') ?? 'all' },
       { key: 'person', header: 'Acts for', cell: (key) => key.personName },
+      {
+        key: 'count',
+        header: 'This month',
+        kind: 'figure',
+        cell: (key) => formatCount(counts.get(key.keyId) ?? 0),
+      },
       { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
       {
         key: 'expires',
@@ -101,16 +113,7 @@ function keysTable({ keys, visitor, nowMs }: DeveloperPageOptions): Html {
         key: 'revoke',
         header: '',
         kind: 'actions',
-        cell: (key) =>
-          key.isActive
-            ? actionButton({
-                action: '/client/developer/revoke',
-                csrfToken: visitor.csrfToken,
-                label: 'Revoke',
-                kind: 'danger',
-                fields: { key_id: key.keyId },
-              })
-            : '',
+        cell: (key) => (key.isActive ? revokeDrawer(key, visitor) : ''),
       },
     ],
     rows: keys,
@@ -119,6 +122,28 @@ function keysTable({ keys, visitor, nowMs }: DeveloperPageOptions): Html {
       text: 'A key lets a program call the API: deploy servers, switch them, read their state.',
     },
   });
+}
+
+/** Revoking can't be undone, so it takes a second look; it works without JavaScript. */
+function revokeDrawer(key: KeySummary, visitor: Visitor): Html {
+  const used =
+    key.lastUsedAt === null
+      ? 'It was never used.'
+      : `It was last used at ${formatTime(key.lastUsedAt.getTime())}.`;
+  return drawer({ id: `revoke-${key.keyId}`, open: 'Revoke', title: `Revoke ${key.name}` }, [
+    notice({
+      tone: 'warn',
+      title: `Programs that use “${key.name}” are refused from their next call on`,
+      text: `${used} A revoked key can't be brought back; create another one first if something still needs it.`,
+    }),
+    actionButton({
+      action: '/client/developer/revoke',
+      csrfToken: visitor.csrfToken,
+      label: 'Revoke this key',
+      kind: 'danger',
+      fields: { key_id: key.keyId },
+    }),
+  ]);
 }
 
 function stateBadge(key: KeySummary): Html {

@@ -5,6 +5,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { Metering } from '#operations/metering/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { developerPage } from './developer.page.ts';
@@ -13,6 +14,7 @@ import { noSuchPage, type Visitor } from './guard.ts';
 export interface DeveloperDeps {
   accounts: Accounts;
   apiKeys: ApiKeys;
+  metering: Metering;
   clock: Clock;
 }
 
@@ -83,7 +85,12 @@ async function show(
     deps.accounts.membershipsOf(actor.personId),
     deps.accounts.findTenants(actor.tenantIds),
   ]);
+  const counts = await deps.metering.countOfKeys(keys.map((key) => key.keyId));
   const organizations = memberships.filter((each) => each.role === 'owner');
   const nowMs = deps.clock.nowMs();
-  return sendPage(reply, developerPage({ visitor, keys, organizations, tenants, nowMs, ...state }), status);
+  return sendPage(
+    reply,
+    developerPage({ visitor, keys, counts, organizations, tenants, nowMs, ...state }),
+    status,
+  );
 }

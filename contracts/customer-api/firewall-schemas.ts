@@ -1,0 +1,58 @@
+/** Bodies about firewalls. */
+import { type Static, Type } from 'typebox';
+import { Id, Moment, Nullable, OneOf } from './schema-kit.ts';
+
+const Direction = OneOf(['inbound', 'outbound']);
+const Verdict = OneOf(['accept', 'drop']);
+const Protocol = OneOf(['any', 'tcp', 'udp', 'icmp']);
+const Status = OneOf(['applied', 'pending', 'failed'], 'Whether the hypervisor has this version.');
+
+export const FirewallSummary = Type.Object({
+  enabled: Type.Boolean({ description: 'False: nothing is filtered.' }),
+  status: Status,
+  rule_count: Type.Integer({ minimum: 0 }),
+});
+export type FirewallSummary = Static<typeof FirewallSummary>;
+
+export const ServerFirewall = Type.Object(
+  {
+    server_id: Id,
+    enabled: Type.Boolean({ description: 'False: nothing is filtered.' }),
+    policies: Type.Object(
+      { inbound: Verdict, outbound: Verdict },
+      { description: 'What becomes of traffic that no rule fits.' },
+    ),
+    status: Status,
+    applied_at: Nullable(Moment),
+    version: Type.Integer({ minimum: 0, description: 'Rises with every change.' }),
+    fingerprint: Type.String({ description: 'The same for the same filtering.' }),
+    groups: Type.Array(Type.Object({ id: Id, name: Type.String() })),
+    rules: Type.Array(
+      Type.Object({
+        id: Id,
+        position: Type.Integer({ minimum: 1 }),
+        direction: Direction,
+        action: Verdict,
+        protocol: Protocol,
+        ports: Nullable(Type.String({ description: 'Of the destination: `80` or `8000-9000`; null: all.' })),
+        sources: Type.Array(Type.String()),
+        destinations: Type.Array(Type.String()),
+        description: Type.String(),
+        group_id: Nullable(Id),
+        editable: Type.Boolean({ description: 'In the portal.' }),
+      }),
+      { description: 'In their order: the first that fits decides.' },
+    ),
+    implicit_rules: Type.Array(
+      Type.Object({
+        direction: Direction,
+        action: Verdict,
+        protocol: Protocol,
+        description: Type.String(),
+      }),
+      { description: 'The platform’s own, in force before the others; nobody can edit them.' },
+    ),
+  },
+  { title: 'ServerFirewall' },
+);
+export type ServerFirewall = Static<typeof ServerFirewall>;

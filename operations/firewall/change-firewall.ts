@@ -1,0 +1,109 @@
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { enqueueJob } from '#service-kit/jobs/index.ts';
+import {
+  checkRule,
+  type Firewall,
+  type Rule,
+  rulesMax,
+  type StoredRule,
+  untouchedFirewall,
+  type Verdict,
+} from './firewall.ts';
+import type { FirewallsDeps } from './index.ts';
+import { driverOf, scopeOf } from './reach.ts';
+import * as store from './store.ts';
+
+/** One change at a time, as the page has one button for each. */
+export type FirewallChange =
+  | { kind: 'switch'; isEnabled: boolean }
+  | { kind: 'policies'; inbound: Verdict; outbound: Verdict }
+  | { kind: 'add'; rule: Rule }
+  | { kind: 'remove'; ruleId: number }
+  | { kind: 'move'; ruleId: number; by: -1 | 1 };
+
+/**
+ * Changes a firewall and queues its application. Throws `firewall.not_found`, `firewall.changed` when it is not at
+ * `version` any more, `firewall.invalid` (details.field), `firewall.unsupported` where the hypervisor filters nothing.
+ */
+export async function changeFirewall(
+  deps: FirewallsDeps,
+  actor: Actor,
+  serverId: number,
+  version: number,
+  change: FirewallChange,
+): Promise<void> {
+  const scope = scopeOf(actor, null);
+  if (!(await store.hasServer(deps.db(), scope, serverId))) throw notFound();
+  requireWriter(actor);
+  if (!((await driverOf(deps, serverId))?.filtersTraffic ?? false))
+    throw new CodedError(
+      'firewall.unsupported',
+      'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
+    );
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      if (!(await store.hasServer(tx, scope, serverId, 'lock'))) throw notFound();
+      const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
+      if (present.version !== version)
+        throw new CodedError(
+          'firewall.changed',
+          'Somebody else has changed this firewall meanwhile. Look at it again, then repeat your change.',
+        );
+      const { firewall, rules } = applyChange(present, change);
+      await store.putFirewall(tx, serverId, firewall, rules);
+      await enqueueJob(tx, 'firewall.apply', { server_id: serverId });
+    });
+  deps.wake();
+}
+
+type NewRules = (Rule & { id?: number })[];
+
+function applyChange(present: Firewall, change: FirewallChange): { firewall: Firewall; rules: NewRules } {
+  const rules: NewRules = [...present.rules];
+  switch (change.kind) {
+    case 'switch':
+      return { firewall: { ...present, isEnabled: change.isEnabled }, rules };
+    case 'policies':
+      return {
+        firewall: { ...present, inboundPolicy: change.inbound, outboundPolicy: change.outbound },
+        rules,
+      };
+    case 'add':
+      return { firewall: present, rules: [...rules, newRule(present, change.rule)] };
+    case 'remove':
+      find(present.rules, change.ruleId);
+      return { firewall: present, rules: present.rules.filter((rule) => rule.id !== change.ruleId) };
+    case 'move': {
+      const from = present.rules.indexOf(find(present.rules, change.ruleId));
+      const to = Math.min(rules.length - 1, Math.max(0, from + change.by));
+      rules.splice(to, 0, ...rules.splice(from, 1));
+      return { firewall: present, rules };
+    }
+  }
+}
+
+function newRule(present: Firewall, wanted: Rule): Rule {
+  if (present.rules.length >= rulesMax)
+    throw new CodedError('firewall.invalid', `A firewall has at most ${rulesMax} rules.`, { field: 'rules' });
+  const rule = checkRule(wanted);
+  if ('field' in rule) throw new CodedError('firewall.invalid', rule.message, { field: rule.field });
+  return rule;
+}
+
+function find(rules: readonly StoredRule[], id: number): StoredRule {
+  const found = rules.find((rule) => rule.id === id);
+  if (found) return found;
+  throw new CodedError('firewall.changed', 'This rule is not there any more.');
+}
+
+function requireWriter(actor: Actor): void {
+  if (actor.kind === 'customer' && !actor.canWrite) throw forbidden('This key may only read.');
+  if (actor.kind === 'staff' && actor.role !== 'operator') throw forbidden('Support staff may only read.');
+}
+
+function notFound(): CodedError {
+  return new CodedError('firewall.not_found', 'There is no such server.');
+}

@@ -1,0 +1,59 @@
+/**
+ * Firewalls: what customers want filtered at their servers' public cards, and whether the hypervisor does it.
+ *
+ * Rules are edited in the portal and read through the API. Each change is a new version, applied by a job; `enabled` is
+ * true only where a hypervisor really filters. The platform's own rules, which nobody can edit, are shown as well.
+ */
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Actor } from '#operations/accounts/index.ts';
+import type { Hypervisors, ImplicitRule } from '#operations/hypervisors/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { changeFirewall, type FirewallChange } from './change-firewall.ts';
+import { type Firewall, fingerprintOf, untouchedFirewall } from './firewall.ts';
+import { driverOf, scopeOf } from './reach.ts';
+import * as store from './store.ts';
+
+export type { FirewallChange } from './change-firewall.ts';
+export type { Direction, Protocol, Rule, Verdict } from './firewall.ts';
+export { firewallJobs } from './jobs.ts';
+
+export interface FirewallsDeps {
+  db: () => Queryable;
+  hypervisors: Hypervisors;
+  reporter: Reporter;
+  /** Tells the job runner that there is work. */
+  wake: () => void;
+}
+
+export interface EffectiveFirewall extends Firewall {
+  fingerprint: string;
+  /** False where the hypervisor of the server filters nothing. */
+  isSupported: boolean;
+  /** Rules of the platform that are in force before the customer's. */
+  implicitRules: readonly ImplicitRule[];
+}
+
+export interface Firewalls {
+  /** Null for a server that is not there or another's. */
+  readFirewall(actor: Actor, tenantId: number | null, serverId: number): Promise<EffectiveFirewall | null>;
+  /** Throws `firewall.not_found`, `firewall.changed`, `firewall.invalid`, `firewall.unsupported`. */
+  changeFirewall(actor: Actor, serverId: number, version: number, change: FirewallChange): Promise<void>;
+}
+
+export function createFirewalls(deps: FirewallsDeps): Firewalls {
+  return {
+    async readFirewall(actor, tenantId, serverId) {
+      if (!(await store.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) return null;
+      const firewall = (await store.findFirewall(deps.db(), serverId)) ?? untouchedFirewall(serverId);
+      const driver = await driverOf(deps, serverId);
+      return {
+        ...firewall,
+        fingerprint: fingerprintOf(firewall),
+        isSupported: driver?.filtersTraffic ?? false,
+        implicitRules: driver?.implicitRules ?? [],
+      };
+    },
+    changeFirewall: (actor, serverId, version, change) =>
+      changeFirewall(deps, actor, serverId, version, change),
+  };
+}

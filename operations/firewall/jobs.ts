@@ -1,0 +1,41 @@
+/** Brings hypervisors in line with what is stored: always the newest version, however many were queued. */
+import { guestName } from '#operations/hypervisors/index.ts';
+import type { Job, JobHandler } from '#service-kit/jobs/index.ts';
+import type { FirewallsDeps } from './index.ts';
+import { driverOf } from './reach.ts';
+import * as store from './store.ts';
+
+const attemptsMax = 8;
+
+/** Handlers by job kind. */
+export function firewallJobs(deps: FirewallsDeps): Record<string, JobHandler> {
+  return {
+    'firewall.apply': {
+      run: (job) => apply(deps, serverIdOf(job)),
+      attemptsMax,
+      async giveUp(job, error) {
+        const serverId = serverIdOf(job);
+        deps.reporter.error('a firewall could not be applied', { server: serverId, error });
+        const firewall = await store.findFirewall(deps.db(), serverId);
+        if (firewall !== null) await store.noteApplied(deps.db(), serverId, firewall.version, 'failed');
+      },
+    },
+  };
+}
+
+async function apply(deps: FirewallsDeps, serverId: number): Promise<void> {
+  for (;;) {
+    const firewall = await store.findFirewall(deps.db(), serverId);
+    const isThere = await store.hasServer(deps.db(), 'all', serverId);
+    const driver = await driverOf(deps, serverId);
+    if (firewall === null || !isThere || driver === null) return;
+    const { inboundPolicy, outboundPolicy, rules } = firewall;
+    const plan = firewall.isEnabled ? { inboundPolicy, outboundPolicy, rules } : null;
+    await driver.applyFirewall(guestName(serverId), plan);
+    if (await store.noteApplied(deps.db(), serverId, firewall.version, 'applied')) return;
+  }
+}
+
+function serverIdOf(job: Job): number {
+  return (job.payload as { server_id: number }).server_id;
+}

@@ -1,0 +1,84 @@
+/** Statements on firewalls and their rules. Owners are filtered here. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Firewall, Rule, StoredRule } from './firewall.ts';
+
+/** Tenants whose servers an operation may touch: those of these ids, or all. */
+export type Scope = readonly number[] | 'all';
+
+/** Whether the server is there for whoever asks; with its row locked when `tx` is to change its firewall. */
+export async function hasServer(
+  db: Queryable,
+  scope: Scope,
+  serverId: number,
+  lock: 'lock' | 'look' = 'look',
+): Promise<boolean> {
+  const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const { rows } = await sql`select 1 from servers
+    where id = ${serverId} and ${owned} and provisioning_state <> 'deleted'
+    ${lock === 'lock' ? sql`for no key update` : sql``}`.execute(db);
+  return rows.length === 1;
+}
+
+/** Null for a server whose firewall was never touched. */
+export async function findFirewall(db: Queryable, serverId: number): Promise<Firewall | null> {
+  const { rows } = await sql<Firewall>`
+    select f.server_id as "serverId", f.enabled as "isEnabled", f.inbound_policy as "inboundPolicy",
+      f.outbound_policy as "outboundPolicy", f.version, f.status, f.applied_at as "appliedAt",
+      coalesce((select json_agg(json_build_object('id', r.id, 'position', r.position, 'direction', r.direction,
+          'action', r.action, 'protocol', r.protocol, 'ports', r.ports, 'peers', r.peers,
+          'description', r.description) order by r.position)
+        from firewall_rules r where r.server_id = f.server_id), '[]') as rules
+    from firewalls f where f.server_id = ${serverId}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Writes the whole firewall; rules that carry an id keep it. Returns the new version. */
+export async function putFirewall(
+  tx: Queryable,
+  serverId: number,
+  firewall: Pick<Firewall, 'isEnabled' | 'inboundPolicy' | 'outboundPolicy'>,
+  rules: readonly (Rule & { id?: number })[],
+): Promise<void> {
+  await sql`insert into firewalls as kept (server_id, enabled, inbound_policy, outbound_policy)
+    values (${serverId}, ${firewall.isEnabled}, ${firewall.inboundPolicy}, ${firewall.outboundPolicy})
+    on conflict (server_id) do update set enabled = excluded.enabled, inbound_policy = excluded.inbound_policy,
+      outbound_policy = excluded.outbound_policy, version = kept.version + 1, status = 'pending',
+      updated_at = svc_now()`.execute(tx);
+  const kept = rules.flatMap((rule) => rule.id ?? []);
+  await sql`delete from firewall_rules
+    where server_id = ${serverId} and not id = any(${kept}::bigint[])`.execute(tx);
+  for (const [index, rule] of rules.entries()) await putRule(tx, serverId, index + 1, rule);
+}
+
+async function putRule(
+  tx: Queryable,
+  serverId: number,
+  position: number,
+  rule: Rule & { id?: Partial<StoredRule>['id'] },
+): Promise<void> {
+  if (rule.id !== undefined) {
+    await sql`update firewall_rules set position = ${position}
+      where id = ${rule.id} and server_id = ${serverId}`.execute(tx);
+    return;
+  }
+  await sql`insert into firewall_rules
+      (server_id, position, direction, action, protocol, ports, peers, description)
+    values (${serverId}, ${position}, ${rule.direction}, ${rule.action}, ${rule.protocol}, ${rule.ports},
+      ${[...rule.peers]}::text[], ${rule.description})`.execute(tx);
+}
+
+/** Notes what came of this version; false when there is a newer one, which stays as it is. */
+export async function noteApplied(
+  tx: Queryable,
+  serverId: number,
+  version: number,
+  status: 'applied' | 'failed',
+): Promise<boolean> {
+  const { rows } = await sql`
+    update firewalls set status = ${status},
+      applied_version = case when ${status} = 'applied' then version else applied_version end,
+      applied_at = case when ${status} = 'applied' then svc_now() else applied_at end
+    where server_id = ${serverId} and version = ${version} returning 1`.execute(tx);
+  return rows.length === 1;
+}

@@ -63,6 +63,7 @@ function flood(
   fault: PlantedFault | null,
   report: (line: string) => void,
 ): string[] {
+  const named = namedIn(n);
   const capture = createCapture({
     name: 'flood0',
     role: 'uplink',

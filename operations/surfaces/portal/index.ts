@@ -50,7 +50,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardPortal(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });

@@ -24,6 +24,7 @@ import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerProtect } from './protect.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
 
 export interface PortalDeps {
@@ -59,6 +60,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerBilling(routes, deps);
+      registerSettings(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

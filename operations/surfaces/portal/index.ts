@@ -15,6 +15,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
@@ -26,6 +27,7 @@ import { registerProtect } from './protect.routes.ts';
 import { registerServers } from './servers.routes.ts';
 import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
+import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface PortalDeps {
   accounts: Accounts;
@@ -37,6 +39,7 @@ export interface PortalDeps {
   payments: Payments;
   sessions: Sessions;
   servers: Servers;
+  webhooks: Webhooks;
   protectTraffic: ProtectTraffic;
   clock: Clock;
   /** Where customers reach us; null: as the request says. */
@@ -48,7 +51,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardPortal(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
@@ -64,6 +68,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
+      registerWebhooks(routes, deps);
       registerProtect(routes, deps);
     },
     { prefix: '/client' },

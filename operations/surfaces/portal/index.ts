@@ -25,6 +25,7 @@ import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerProtect } from './protect.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
 import { registerWebhooks } from './webhooks.routes.ts';
 
@@ -63,6 +64,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerBilling(routes, deps);
+      registerSettings(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

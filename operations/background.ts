@@ -7,6 +7,7 @@ import { createBillingMaintenance } from '#operations/billing-maintenance/index.
 import { destroyNoticeJobs } from '#operations/destroy-notices/index.ts';
 import { firewallJobs } from '#operations/firewall/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
+import { createUsageThresholdLoop } from '#operations/metering/index.ts';
 import { networkJobs } from '#operations/networks/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
@@ -61,6 +62,7 @@ export function createBackground(
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),
   ];
 }

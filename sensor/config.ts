@@ -58,7 +58,7 @@ export const sensorSettings = {
   fanout: integerSetting(
     'SVC_SENSOR_FANOUT',
     1,
-    { min: 1, max: 16 },
+    { min: 1, max: 8 },
     'Threads that share each interface, flow by flow; more than one where one core is not enough.',
   ),
   ringMiB: integerSetting(

@@ -2,22 +2,61 @@
  * The sensor's commands. Each loads what it needs when it is called, so that reading a file starts at once.
  */
 import type { Command } from 'commander';
+import type { ReadOptions } from './commands/read.ts';
+
+const readExamples = `
+Examples:
+  read traffic.pcap.gz                          a summary and the largest of everything
+  read eth0.pcap* --minutes --top 30            a capture in parts, with its minutes
+  read day.pcap --host 192.0.2.7 --port 443     what one host did over TLS
+  read day.pcap --name '*.example.com' --from 12:00 --to 12:15
+  tcpdump -i eth0 -c 100000 -w - | … read -     without a file`;
 
 /** Adds the sensor's commands to its part of the command line. */
 export function addCommands(program: Command): void {
+  const several = (text: string, before: string[]) => [...before, text];
   program
     .command('read')
-    .description('Read a capture file (pcap or pcapng): applications, flows, DNS answers, hosts')
-    .argument('<file>', 'the capture file')
+    .description(
+      'Read capture files (pcap or pcapng, also gzip or zstd): applications, flows, DNS answers, hosts',
+    )
+    .argument('<file...>', 'capture files, read as one capture; - for standard input')
     .option('--json', 'everything, as JSON')
+    .option('--minutes', 'the traffic of each minute as well')
     .option(
       '--local <prefix>',
       'addresses that are local, which turns "in" and "out" their way; may be repeated',
-      (prefix: string, before: string[]) => [...before, prefix],
-      [] as string[],
+      several,
+      [],
     )
-    .action(async (file: string, options: { json?: boolean; local: string[] }) => {
-      process.exitCode = (await import('./commands/read.ts')).readFile(file, options);
+    .option('--host <address>', 'only this address or prefix; may be repeated', several, [])
+    .option(
+      '--name <text>',
+      'only names that contain this; * stands for any text; may be repeated',
+      several,
+      [],
+    )
+    .option('--port <port>', 'only this port of either end; may be repeated', several, [])
+    .option(
+      '--protocol <name>',
+      'only this IP protocol: tcp, udp, icmp, gre, … or a number; may be repeated',
+      several,
+      [],
+    )
+    .option(
+      '--from <time>',
+      'packets from this time on: 2026-01-31T12:00:00Z, 12:00:30 (UTC), or +90s, +5m after the first',
+    )
+    .option('--to <time>', 'packets before this time')
+    .option(
+      '--sort <order>',
+      'order of the tables: bytes, packets, sent, received, name, or time (as they began)',
+      'bytes',
+    )
+    .option('--top <rows>', 'rows of each table; 0 for all (default: 15)')
+    .addHelpText('after', readExamples)
+    .action(async (files: string[], options: ReadOptions) => {
+      process.exitCode = (await import('./commands/read.ts')).readFiles(files, options);
     });
   program
     .command('run')

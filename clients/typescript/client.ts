@@ -17,6 +17,9 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
+/** Well below the time limit of one attempt. */
+const waitSeconds = 20;
+
 export class Client extends Api {
   readonly #wait: NonNullable<ClientOptions['wait']>;
 
@@ -28,7 +31,8 @@ export class Client extends Api {
   /** The server as soon as its `status` is this one. Throws a `WaitError` when it failed, or the time is over. */
   waitForServer(id: number, status: Server['status'], options: WaitOptions = {}): Promise<Server> {
     return this.#until(options, `server ${id} to be ${status}`, async () => {
-      const server = await this.readServer(id, options);
+      // The API itself waits a while before it answers, so that waiting costs few requests.
+      const server = await this.readServer(id, { ...options, wait_for: `status:${status}`, waitSeconds });
       if (server.status === status) return server;
       if (server.status !== 'failed') return null;
       throw new WaitError(`server ${id} failed: ${server.failure?.message ?? 'for a reason unknown'}`);
@@ -36,14 +40,9 @@ export class Client extends Api {
   }
 
   /** The action when it is over. Throws a `WaitError` when it ended in an error, or the time is over. */
-  waitForAction(
-    action: Pick<ServerAction, 'id' | 'server_id'>,
-    options: WaitOptions = {},
-  ): Promise<ServerAction> {
+  waitForAction(action: Pick<ServerAction, 'id'>, options: WaitOptions = {}): Promise<ServerAction> {
     return this.#until(options, `action ${action.id}`, async () => {
-      const { actions } = await this.listServerActions(action.server_id, options);
-      const found = actions.find((one) => one.id === action.id);
-      if (found === undefined) throw new WaitError(`server ${action.server_id} has no action ${action.id}`);
+      const found = await this.readAction(action.id, { ...options, waitSeconds });
       if (found.status === 'success') return found;
       if (found.status !== 'error') return null;
       throw new WaitError(`action ${action.id} failed: ${found.error?.message ?? 'for a reason unknown'}`);

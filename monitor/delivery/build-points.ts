@@ -43,7 +43,7 @@ export function buildPoints(
       timestamp: new Date(entry.minute * 1000).toISOString(),
       inbound_bps: (entry.rxBytes * 8) / 60,
       outbound_bps: (entry.txBytes * 8) / 60,
-      pps: entry.packets / 60,
+      pps: entry.packets === null ? null : entry.packets / 60,
       expected_bps: null,
       expected_pps: null,
       ddos_bps: null,

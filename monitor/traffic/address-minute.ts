@@ -8,8 +8,8 @@ export interface ObservedMinute {
   /** Bytes to and from the address at its strongest capture; IP total lengths. */
   rxBytes: number;
   txBytes: number;
-  /** Both directions together. */
-  packets: number;
+  /** Both directions together; null where offload merged packets that nobody could count. */
+  packets: number | null;
   /**
    * Share of the minute that the chosen capture listened (NET-2.4.3), below 1 for a partial one. Null: the parser lost
    * packets, no single capture holds both directional maxima, or a gap is known whose size is not.

@@ -183,8 +183,11 @@ interface AddressRange {
 export async function findSightings(db: Queryable, range: AddressRange): Promise<Sighting[]> {
   const { rows } = await sql<Sighting>`
     select ${seconds('minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
-      packets, observed_ms as "observedMs", coverage
-    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
+      case when exists (select 1 from capture_minutes merged where merged.site_id = ${range.siteId}
+          and merged.minute = strongest.minute and merged.capture_id = strongest.capture_id and merged.merged_frames > 0)
+        then null else packets end as packets,
+      observed_ms as "observedMs", coverage
+    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute})) strongest
     where address = ${range.address}::inet
     order by minute`.execute(db);
   return rows;

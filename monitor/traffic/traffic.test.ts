@@ -132,6 +132,26 @@ test('NET-2.2.6: what a range collected and lost is told', async () => {
   assert.equal(state?.newestMinute, testMinute);
 });
 
+test('NET-2.4.2: packets that offload merged are unknown, not too few; bytes are known all the same', async () => {
+  await using world = await createMonitorWorld();
+  const hosts = [host('192.0.2.10', 5, 6)];
+  const next = testMinute + 60;
+  await world.apply(
+    createSpool().upload([
+      captureMinute({ hosts, totals: { mergedFrames: 2 } }),
+      captureMinute({ hosts, minute: next }),
+    ]),
+  );
+  const read = await world.traffic.readAddressMinutes(world.siteId, '192.0.2.10', testMinute, next + 60);
+  assert.deepEqual(
+    read.map((minute) => minute.isGap === false && [minute.rxBytes, minute.packets]),
+    [
+      [5, null],
+      [5, 10],
+    ],
+  );
+});
+
 test("a site's minute is observed and quiet where captures saw nobody, and a gap where none listened", async () => {
   await using world = await createMonitorWorld();
   await world.apply(createSpool().upload([captureMinute()]));

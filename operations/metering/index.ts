@@ -16,6 +16,7 @@ import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
 export type { AccountUsage, FleetUsage } from './read-usage.ts';
+export { createUsageThresholdLoop } from './tell-thresholds.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {

@@ -97,6 +97,32 @@ export async function noteCharged(
     where tenant_id = ${tenantId} and month = to_date(${period}, 'YYYY-MM')`.execute(tx);
 }
 
+/** This month's accounts that have reached a further share of their free requests; rows that others hold are left to them. */
+export async function lockCrossedMonths(
+  tx: Queryable,
+  query: { includedPerMonth: number; thresholds: readonly number[]; limit: number },
+): Promise<{ tenantId: number; period: string; toldPercent: number; percent: number }[]> {
+  const reached = sql`(select coalesce(max(t), 0) from unnest(${[...query.thresholds]}::int[]) as t
+    where count * 100 >= t * ${query.includedPerMonth}::bigint)`;
+  const { rows } = await sql<{ tenantId: number; period: string; toldPercent: number; percent: number }>`
+    select tenant_id as "tenantId", to_char(month, 'YYYY-MM') as period, told_percent as "toldPercent",
+      ${reached} as percent
+    from usage_months where month = date_trunc('month', svc_now() at time zone 'utc')::date
+      and told_percent < ${reached}
+    order by tenant_id limit ${query.limit} for update skip locked`.execute(tx);
+  return rows;
+}
+
+export async function noteTold(
+  tx: Queryable,
+  tenantId: number,
+  period: string,
+  percent: number,
+): Promise<void> {
+  await sql`update usage_months set told_percent = ${percent}
+    where tenant_id = ${tenantId} and month = to_date(${period}, 'YYYY-MM')`.execute(tx);
+}
+
 /** A month of an account (or of nobody); it is there also when nothing was counted in it. */
 export async function findMonth(
   db: Queryable,

@@ -17,6 +17,8 @@ import { emptyTotals } from './totals.ts';
 
 const hostKeyWords = 5;
 const hostSums = 3;
+/** Local addresses of a window; a scan of unused ones finds no more room. */
+const hostsMax = 65_536;
 
 export interface WindowCounters {
   totals: CaptureTotals;
@@ -37,7 +39,7 @@ export class LiveWindows {
     this.#engine = engine;
     this.#names = names;
     this.#applicationsMax = applicationsMax;
-    const shape = { keyWords: hostKeyWords, wordCount: 0, sumCount: hostSums, recordsMax: 1 << 20 };
+    const shape = { keyWords: hostKeyWords, wordCount: 0, sumCount: hostSums, recordsMax: hostsMax };
     this.#before = new KeyedTable(shape, seed);
     this.#now = new KeyedTable(shape, seed);
   }

@@ -201,10 +201,12 @@ export class MinuteCapture implements Capture {
 
 function shareOf(whole: typeof sizes, share: number): typeof sizes {
   const part = (size: number) => Math.max(1, Math.floor(size * share));
+  // Sets of a few ways each, whose number has to be a power of two.
+  const sets = (size: number) => 2 ** Math.floor(Math.log2(part(size)));
   return {
     buffersMax: part(whole.buffersMax),
-    queriesMax: part(whole.queriesMax),
-    answersMax: part(whole.answersMax),
+    queriesMax: sets(whole.queriesMax),
+    answersMax: sets(whole.answersMax),
     remoteHostsMax: part(whole.remoteHostsMax),
     usageRowsMax: part(whole.usageRowsMax),
   };

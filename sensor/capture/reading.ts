@@ -38,6 +38,8 @@ export interface Reading {
     seconds: number,
     linkType: number,
   ): void;
+  /** What was counted so far; the same object throughout. */
+  readonly totals: Readonly<Totals>;
   /** Everything that was found. Call once. */
   finish(): ReadingResult;
 }
@@ -69,6 +71,7 @@ export function createReading(options: ReadingOptions): Reading {
   };
   const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
   return {
+    totals: engine.totals,
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
       engine.now = seconds;
       engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);

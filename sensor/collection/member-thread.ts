@@ -14,6 +14,8 @@ import type {
 
 /** A thread that does not end by itself when asked is ended. */
 const stopPatienceMs = 5000;
+/** A packet allocates nothing, so a small nursery will do; the default one would take 48 MiB in each thread. */
+const youngMiB = 6;
 
 export interface MemberThreadOptions {
   input: WorkerInput;
@@ -69,6 +71,7 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
       const started = new Worker(new URL('./worker.ts', import.meta.url), {
         workerData: input,
         name: `capture ${input.name}`,
+        resourceLimits: { maxYoungGenerationSizeMb: youngMiB },
       });
       worker = started;
       return new Promise((resolve, reject) => {

@@ -15,6 +15,17 @@ export interface FileFacts {
   linkType: number | null;
   firstAt: InstantOfFrame | null;
   lastAt: InstantOfFrame | null;
+  /** Packets that were stored cut, and the longest of those. */
+  cutFrames: number;
+  snapLength: number;
+}
+
+/** What was counted in one UTC minute, unix seconds. */
+export interface MinuteTotals {
+  minute: number;
+  packets: number;
+  bytes: number;
+  parserDropped: number;
 }
 
 export interface Application {
@@ -26,7 +37,11 @@ export interface Application {
 }
 
 /** The document in pieces, one row a line: a large file's would not fit into one string. */
-export function* renderJson(facts: FileFacts, result: ReadingResult): Generator<string> {
+export function* renderJson(
+  facts: FileFacts,
+  result: ReadingResult,
+  minutes: readonly MinuteTotals[] | null,
+): Generator<string> {
   const { totals } = result;
   const capture = {
     packets: totals.packets,
@@ -63,6 +78,13 @@ export function* renderJson(facts: FileFacts, result: ReadingResult): Generator<
     bytes_b_to_a: pair.bytesBToA,
   }));
   yield* renderRows('applications', sumApplications(result.usage), (application) => application);
+  if (minutes)
+    yield* renderRows('minutes', minutes, (one) => ({
+      minute: new Date(one.minute * 1000).toISOString().replace('.000Z', 'Z'),
+      packets: one.packets,
+      bytes: one.bytes,
+      parser_dropped: one.parserDropped,
+    }));
   yield '\n}\n';
 }
 
@@ -134,6 +156,12 @@ const transports = new Map([
 /** Name of an IP protocol; `ip-` and its number where it has none here. */
 export function transportName(protocol: number): string {
   return transports.get(protocol) ?? `ip-${protocol}`;
+}
+
+/** Number of an IP protocol of that name, or null. */
+export function protocolNumber(name: string): number | null {
+  for (const [number, known] of transports) if (known === name) return number;
+  return null;
 }
 
 /** RFC 3339 in UTC, microseconds, or nanoseconds where there are any. */

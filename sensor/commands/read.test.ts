@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pcapFile, type StoredFrame } from '#sensor/testing/capture-files.ts';
 import {
   ascii,
@@ -31,12 +32,17 @@ const runner = `
 
 /** Runs the sensor's command line as a process of its own. */
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return runOn('', ...args);
+}
+
+function runOn(input: string | Uint8Array, ...args: string[]) {
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ['--input-type=module', '-e', runner, '--', ...args],
     {
       cwd,
+      input,
       encoding: 'utf8',
     },
   );
@@ -177,4 +183,105 @@ test('what is no capture and an unsupported link type end with exit code 2', () 
   assert.deepEqual([usb.status, usb.stdout], [2, '']);
   assert.match(usb.stderr, /link type 189, which is not supported/);
   assert.equal(run('read', joinPath(folder, 'missing')).status, 2);
+});
+
+test('filters leave what they name: by address, prefix, name, port, protocol and time', () => {
+  const path = stored('filters.pcap', pcapFile(frames));
+  const flowsWith = (...options: string[]) =>
+    JSON.parse(run('read', '--json', path, ...options).stdout).flows.map(
+      (flow: { transport: string; server: { port: number } }) => `${flow.transport} ${flow.server.port}`,
+    );
+  const all = ['udp 53', 'tcp 443'];
+  assert.deepEqual(flowsWith(), all);
+  assert.deepEqual(flowsWith('--host', '203.0.113.9'), ['tcp 443']);
+  assert.deepEqual(flowsWith('--host', '203.0.113.0/24'), all);
+  assert.deepEqual(flowsWith('--host', '198.51.100.1'), []);
+  assert.deepEqual(flowsWith('--name', 'EXAMPLE'), ['tcp 443']);
+  assert.deepEqual(flowsWith('--name', '*.example.co.uk'), ['tcp 443']);
+  assert.deepEqual(flowsWith('--name', 'example.*'), ['tcp 443']);
+  assert.deepEqual(flowsWith('--port', '53'), ['udp 53']);
+  assert.deepEqual(flowsWith('--port', '53', '--port', '443'), all);
+  assert.deepEqual(flowsWith('--protocol', 'udp'), ['udp 53']);
+  assert.deepEqual(flowsWith('--protocol', '6', '--host', '203.0.113.53'), []);
+  const of = (...options: string[]) => JSON.parse(run('read', '--json', path, ...options).stdout);
+  assert.equal(of('--from', '+0').capture.packets, 6);
+  assert.ok(of('--from', '+5s').capture.packets < 6);
+  assert.equal(of('--from', '+5s').capture.packets + of('--to', '+5s').capture.packets, 6);
+  assert.equal(of('--to', '2023-11-14T22:13:00Z').capture.packets, 0);
+  assert.equal(of('--from', '22:13:20', '--to', '22:14').capture.packets, 6);
+  const matching = of('--port', '443');
+  assert.deepEqual(matching.hosts.map((host: { ip: string }) => host.ip).toSorted(), [
+    '192.0.2.1',
+    '203.0.113.9',
+  ]);
+  assert.deepEqual(matching.dns, []);
+  assert.equal(matching.conversations.length, 1);
+  assert.equal(matching.applications.length, 1);
+});
+
+test('options that mean nothing are refused with what to type, exit code 2', () => {
+  const path = stored('options.pcap', pcapFile(frames));
+  for (const [option, text, sentence] of [
+    ['--host', 'example.com', /--host takes an address or a prefix/],
+    ['--port', '99999', /--port takes a whole number up to 65535/],
+    ['--protocol', 'tpc', /--protocol takes a name such as tcp/],
+    ['--from', 'yesterday', /--from takes a time such as 2026-01-31T12:00:00Z/],
+    ['--sort', 'size', /--sort takes one of bytes, packets/],
+    ['--top', '-1', /--top takes a whole number/],
+  ] as const) {
+    const { status, stdout, stderr } = run('read', path, `${option}=${text}`);
+    assert.deepEqual([status, stdout], [2, ''], option);
+    assert.match(stderr, sentence);
+  }
+});
+
+test('several files are one capture, in the order of their packets; one that is no capture is said and left out', () => {
+  const parts = [pcapFile(frames.slice(3)), pcapFile(frames.slice(0, 3))].map((bytes, i) =>
+    stored(`part${i}.pcap`, bytes),
+  );
+  const whole = JSON.parse(run('read', '--json', stored('all.pcap', pcapFile(frames))).stdout);
+  const { status, stdout, stderr } = run(
+    'read',
+    '--json',
+    ...parts,
+    stored('words.txt', ascii('only words')),
+  );
+  assert.equal(status, 0);
+  assert.deepEqual(JSON.parse(stdout), whole);
+  assert.match(stderr, /words\.txt is no capture file/);
+});
+
+test('standard input and packed files are read like files', () => {
+  const bytes = pcapFile(frames);
+  const whole = run('read', '--json', stored('plain.pcap', bytes)).stdout;
+  assert.equal(runOn(bytes, 'read', '--json', '-').stdout, whole);
+  assert.equal(runOn(gzipSync(bytes), 'read', '--json', '-').stdout, whole);
+  assert.equal(run('read', '--json', stored('packed.pcap.zst', zstdCompressSync(bytes))).stdout, whole);
+});
+
+test('--minutes adds the traffic of each minute, to the tables and to the JSON; it adds up to the whole', () => {
+  const path = stored(
+    'minutes.pcap',
+    pcapFile([...frames, { ...frames[0]!, seconds: frames[0]!.seconds + 90 }]),
+  );
+  const { capture, minutes } = JSON.parse(run('read', '--json', '--minutes', path).stdout);
+  const sum = (field: string) =>
+    minutes.reduce((total: number, one: Record<string, number>) => total + one[field]!, 0);
+  assert.deepEqual(
+    [minutes.length, sum('packets'), sum('bytes'), sum('parser_dropped')],
+    [2, capture.packets, capture.bytes, capture.parser_dropped],
+  );
+  assert.equal(minutes[0].minute, '2023-11-14T22:13:00Z');
+  assert.match(run('read', '--minutes', path).stdout, /Minutes\nminute \(UTC\).*\n2023-11-14 22:13/);
+});
+
+test('tables are ordered and cut as asked, plain where nobody looks, and say what was malformed or stored cut', () => {
+  const cut = { ...frames[0]!, wireLength: 1500 };
+  const path = stored('order.pcap', pcapFile([...frames, cut]));
+  const { stdout } = run('read', path, '--top', '1', '--sort', 'name');
+  assert.ok(!stdout.includes('\u001b'), 'no colours in a pipe');
+  assert.match(stdout, /Flows {2}1 of \d/);
+  assert.match(stdout, /… 1 more \(--top 0 or --json lists all\)/);
+  assert.match(stdout, /14 % of the packets could not be taken apart: their bytes are in no table\./);
+  assert.match(stdout, /1 packets? w(as|ere) stored cut to at most \d+ bytes/);
 });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join as joinPath } from 'node:path';
 import { after, test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pcapFile, pcapngFile, type StoredFrame } from '#sensor/testing/capture-files.ts';
 import { join } from '#sensor/testing/frames.ts';
 import { NotACaptureError, openCaptureFile } from './capture-file.ts';
@@ -59,6 +61,27 @@ test('the same frames come out of pcap and pcapng, either byte order, micro- and
       assert.ok(Math.abs(frame.nanoseconds - expected[i]!.nanoseconds) < 500);
       assert.deepEqual({ ...frame, nanoseconds: 0 }, { ...expected[i]!, nanoseconds: 0 });
     }
+  }
+});
+
+test('packed files give the same frames, also several packed ones in a row; one that is cut gives what came before', () => {
+  const many = Array.from({ length: 9000 }, (_, i) => ({
+    bytes: randomBytes(200),
+    seconds: 1_700_000_000 + i,
+    nanoseconds: 0,
+  }));
+  const plain = pcapFile(many);
+  const whole = readAll(plain).frames;
+  const half = plain.length >> 1;
+  for (const pack of [gzipSync, zstdCompressSync]) {
+    const packed = pack(plain);
+    assert.deepEqual(readAll(packed), { frames: whole, problems: [] });
+    const parts = Buffer.concat([pack(plain.subarray(0, half)), pack(plain.subarray(half))]);
+    assert.deepEqual(readAll(parts), { frames: whole, problems: [] });
+    const cut = readAll(packed.subarray(0, packed.length >> 1));
+    assert.ok(cut.frames.length > 3000 && cut.frames.length < 5000, `${cut.frames.length} frames`);
+    assert.deepEqual(cut.frames, whole.slice(0, cut.frames.length));
+    assert.match(cut.problems[0]!, /is damaged or cut: it can't be unpacked to its end/);
   }
 });
 
@@ -122,7 +145,8 @@ test('what is no capture is refused with a sentence that says why', () => {
     [new Uint8Array(0), /it is empty/],
     [new Uint8Array([1, 2]), /too short/],
     [bytesOf('hello, this is a text file'), /neither pcap nor pcapng/],
-    [new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0]), /compressed/],
+    [new Uint8Array([0x1f, 0x8b, 8, 0, 0, 0]), /can't be unpacked/],
+    [new Uint8Array([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]), /xz -dc/],
     [pcapFile([]).slice(0, 20), /header is cut/],
   ];
   for (const [bytes, sentence] of refusals) {

@@ -1,18 +1,19 @@
 /**
- * Reads capture files frame by frame: pcap and pcapng, either byte order, micro- or nanoseconds, several interfaces.
+ * Reads capture files frame by frame: pcap and pcapng, either byte order, micro- or nanoseconds, several interfaces,
+ * also packed with gzip or Zstandard, or from standard input.
  *
  * `next` moves to the following frame and leaves it in the reader's fields, in a buffer that is reused: 256 KiB, more
  * only when one frame needs it. A file that ends in the middle of a frame, or goes wrong, gives what came before and
  * a sentence in `problems`; only what is no capture at all throws.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { type ByteSource, openBytes } from './byte-source.ts';
+import { NotACaptureError } from './capture-error.ts';
+
+export { NotACaptureError } from './capture-error.ts';
 
 const pieceBytes = 262_144;
 /** No link has longer frames; a longer record is damage. */
 const recordBytesMax = 64 * 1024 * 1024;
-
-/** The file is no capture, or cannot be opened; the message is for people. */
-export class NotACaptureError extends Error {}
 
 interface CaptureInterface {
   linkType: number;
@@ -31,8 +32,10 @@ export interface CaptureFile {
   seconds: number;
   nanoseconds: number;
   linkType: number;
-  /** Size of the file in bytes. */
+  /** Bytes of the capture, estimated for a packed one, 0 when they are not known. */
   readonly size: number;
+  /** Share of the file that was read, 0 to 1; null when its size is not known. */
+  readonly progress: number | null;
   /** Link types of the interfaces met so far, in order. */
   readonly linkTypes: number[];
   /** What could not be read, in sentences. */
@@ -42,12 +45,14 @@ export interface CaptureFile {
   close(): void;
 }
 
-/** Opens a capture file. Throws `NotACaptureError`. */
+/** Opens a capture file, or standard input for `-`. Throws `NotACaptureError`. */
 export function openCaptureFile(path: string): CaptureFile {
-  const input = openInput(path);
+  const input = new Input(openBytes(path));
   try {
-    if (!input.has(4))
-      throw new NotACaptureError(`${path} is no capture file: it is ${emptyOrShort(input.size)}.`);
+    if (!input.has(4)) {
+      const why = `${path} is no capture file: it is ${input.has(1) ? 'too short' : 'empty'}.`;
+      throw new NotACaptureError(input.source.problem ?? why);
+    }
     const magic = input.uint32(0, false);
     if (magic === 0x0a0d0d0a) return new PcapngFile(input, path);
     return new PcapFile(input, path, magic);
@@ -57,23 +62,18 @@ export function openCaptureFile(path: string): CaptureFile {
   }
 }
 
-function emptyOrShort(size: number): string {
-  return size === 0 ? 'empty' : 'too short';
-}
-
 /** A window over the file: `at` moves forward, `has(n)` makes n bytes from there available. */
 class Input {
   bytes = new Uint8Array(pieceBytes);
   view = new DataView(this.bytes.buffer);
   at = 0;
-  readonly size: number;
+  readonly source: ByteSource;
   #limit = 0;
   #isAtEnd = false;
-  #descriptor: number;
+  #isClosed = false;
 
-  constructor(descriptor: number, size: number) {
-    this.#descriptor = descriptor;
-    this.size = size;
+  constructor(source: ByteSource) {
+    this.source = source;
   }
 
   has(count: number): boolean {
@@ -109,8 +109,9 @@ class Input {
   }
 
   close(): void {
-    if (this.#descriptor >= 0) closeSync(this.#descriptor);
-    this.#descriptor = -1;
+    if (!this.#isClosed) this.source.close();
+    this.#isClosed = true;
+    this.#isAtEnd = true;
   }
 
   #fill(count: number): void {
@@ -124,29 +125,13 @@ class Input {
     this.at = 0;
     this.#limit = held;
     while (this.#limit < count) {
-      const got = readSync(this.#descriptor, this.bytes, this.#limit, this.bytes.length - this.#limit, null);
+      const got = this.source.read(this.bytes, this.#limit, this.bytes.length - this.#limit);
       if (got === 0) {
         this.#isAtEnd = true;
         return;
       }
       this.#limit += got;
     }
-  }
-}
-
-function openInput(path: string): Input {
-  let descriptor = -1;
-  try {
-    descriptor = openSync(path, 'r');
-    const stat = fstatSync(descriptor);
-    if (stat.isDirectory()) throw new NotACaptureError(`${path} is a folder, not a capture file.`);
-    return new Input(descriptor, stat.size);
-  } catch (error) {
-    if (descriptor >= 0) closeSync(descriptor);
-    if (error instanceof NotACaptureError) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    const reasons: Record<string, string> = { ENOENT: 'there is no such file', EACCES: 'permission denied' };
-    throw new NotACaptureError(`cannot open ${path}: ${reasons[code ?? ''] ?? String(code)}.`);
   }
 }
 
@@ -168,7 +153,12 @@ abstract class FrameFile implements CaptureFile {
   }
 
   get size(): number {
-    return this.input.size;
+    return this.input.source.fileBytes * this.input.source.growth;
+  }
+
+  get progress(): number | null {
+    const { fileBytes, taken } = this.input.source;
+    return fileBytes > 0 ? Math.min(1, taken / fileBytes) : null;
   }
 
   abstract next(): boolean;
@@ -187,7 +177,14 @@ abstract class FrameFile implements CaptureFile {
     return true;
   }
 
+  /** Says what is wrong with the bytes themselves, once they have ended. */
+  protected noteSource(): void {
+    const { problem } = this.input.source;
+    if (problem && !this.problems.includes(problem)) this.problems.push(problem);
+  }
+
   protected stop(problem: string): false {
+    this.noteSource();
     this.problems.push(`${problem} after ${this.frames} packets; what came before was read.`);
     this.input.close();
     this.next = () => false;
@@ -204,7 +201,7 @@ class PcapFile extends FrameFile {
     super(input);
     const swapped = magic === 0xd4c3b2a1 || magic === 0x4d3cb2a1 || magic === 0x34cdb2a1;
     const plain = magic === 0xa1b2c3d4 || magic === 0xa1b23c4d || magic === 0xa1b2cd34;
-    if (!swapped && !plain) throw new NotACaptureError(notACapture(path, magic));
+    if (!swapped && !plain) throw new NotACaptureError(notACapture(path));
     if (!input.has(24)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
     this.#isLittle = swapped;
     this.#isNano = magic === 0x4d3cb2a1 || magic === 0xa1b23c4d;
@@ -235,16 +232,14 @@ class PcapFile extends FrameFile {
   }
 
   #end(): false {
+    this.noteSource();
     this.input.close();
     this.next = () => false;
     return false;
   }
 }
 
-function notACapture(path: string, magic: number): string {
-  if (magic >>> 16 === 0x1f8b || magic === 0x28b52ffd || magic === 0xfd377a58) {
-    return `${path} is compressed. Unpack it first (gunzip, zstd -d, xz -d).`;
-  }
+function notACapture(path: string): string {
   return `${path} is no capture file (neither pcap nor pcapng).`;
 }
 
@@ -259,7 +254,7 @@ class PcapngFile extends FrameFile {
     super(input);
     if (!input.has(12)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
     const order = input.uint32(8, true);
-    if (order !== 0x1a2b3c4d && order !== 0x4d3c2b1a) throw new NotACaptureError(notACapture(path, 0));
+    if (order !== 0x1a2b3c4d && order !== 0x4d3c2b1a) throw new NotACaptureError(notACapture(path));
   }
 
   next(): boolean {
@@ -267,7 +262,10 @@ class PcapngFile extends FrameFile {
     for (;;) {
       if (!input.skip(this.#blockLength)) return this.stop('The file ends inside a block');
       this.#blockLength = 0;
-      if (input.isEmpty()) return false;
+      if (input.isEmpty()) {
+        this.noteSource();
+        return false;
+      }
       if (!input.has(12)) return this.stop('The file ends inside a block header');
       const isSection = input.uint32(0, true) === block.section;
       if (isSection) this.#isLittle = input.uint32(8, true) === 0x1a2b3c4d;

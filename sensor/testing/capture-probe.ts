@@ -4,6 +4,7 @@
  * usage: capture-probe.ts MODE OPTIONS-AS-JSON
  */
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -18,6 +19,7 @@ interface ProbeOptions {
   members?: number;
   method?: 'auto' | 'ring' | 'tcpdump';
   megabytes?: number;
+  ringMiB?: number;
 }
 
 interface Collected {
@@ -38,7 +40,12 @@ async function whileCapturing(
       name: 'va',
       role: 'bridge',
       members: options.members ?? 1,
-      source: { kind: 'live', interfaceName: 'va', ringMiB: 32, method: options.method ?? 'auto' },
+      source: {
+        kind: 'live',
+        interfaceName: 'va',
+        ringMiB: options.ringMiB ?? 32,
+        method: options.method ?? 'auto',
+      },
     },
   ];
   let listens = 0;
@@ -206,6 +213,31 @@ async function comeAndGo(states: () => unknown): Promise<unknown> {
   return seen;
 }
 
+/** Captures until a line comes in; how much processor time and memory that took. */
+async function untilTold(): Promise<unknown> {
+  const before = cpuMs();
+  process.stdout.write('listening\n');
+  await once(process.stdin, 'data');
+  process.stdin.pause();
+  return { before };
+}
+
+/** Processor time of this process and of its children that have ended, milliseconds. */
+function cpuMs(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+}
+
+async function measure(): Promise<unknown> {
+  const probed = (await whileCapturing(options, untilTold)) as { result: { before: number } };
+  // The end of a child is noted a moment after it.
+  await wait(200);
+  const resident = Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1024;
+  const ring = options.method === 'tcpdump' ? 0 : (options.ringMiB ?? 32);
+  return { ...probed, cpuMs: cpuMs() - probed.result.before, memoryMiB: resident - ring };
+}
+
 /** Who this process is and what it may do. */
 async function listen(): Promise<unknown> {
   const capabilities = /CapEff:\s*(\w+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
@@ -220,6 +252,7 @@ const modes: Record<string, () => unknown> = {
   both: () =>
     whileCapturing(options, async () => ({ ...(await frames(options)), ...(await transfer(options)) })),
   transfer: () => whileCapturing(options, () => transfer(options)),
+  'until-told': measure,
   listen: () => whileCapturing(options, listen),
   comeAndGo: () => whileCapturing(options, comeAndGo),
 };

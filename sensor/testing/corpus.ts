@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ListedEnd, ReadingResult } from '#sensor/capture/index.ts';
-import { readFrames } from '#sensor/commands/read.ts';
+import { readFrames } from '#sensor/commands/read-frames.ts';
 import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
 
 const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -77,7 +77,8 @@ export function capturePath(file: string): string {
 /** Reads one capture with our engine. */
 export function readCapture(file: string): ReadingResult {
   const path = capturePath(file);
-  return readFrames(path, openCaptureFile(path), { prefixes: [], addresses: [] }).result;
+  return readFrames([{ path, file: openCaptureFile(path) }], { local: { prefixes: [], addresses: [] } })
+    .result;
 }
 
 /** What differs between our reading and the expected facts, packets and bytes first. */

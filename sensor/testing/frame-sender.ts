@@ -3,6 +3,8 @@ import koffi from 'koffi';
 
 const afPacket = 17;
 const sockRaw = 3;
+const solPacket = 263;
+const packetQdiscBypass = 20;
 
 export interface FrameSender {
   send(frame: Buffer): void;
@@ -10,7 +12,10 @@ export interface FrameSender {
 }
 
 /** Opens a sender on an interface of this network namespace. */
-export function openFrameSender(interfaceName: string): FrameSender {
+export function openFrameSender(
+  interfaceName: string,
+  options: { bypassesQueue?: boolean } = {},
+): FrameSender {
   const c = koffi.load(null);
   const socket = c.func('int socket(int domain, int type, int protocol)');
   const sendto = c.func(
@@ -20,6 +25,12 @@ export function openFrameSender(interfaceName: string): FrameSender {
   const nameToIndex = c.func('unsigned int if_nametoindex(const char *name)');
   const fd: number = socket(afPacket, sockRaw, 0);
   if (fd < 0) throw new Error(`no packet socket: errno ${koffi.errno()}`);
+  if (options.bypassesQueue) {
+    const set = c.func('int setsockopt(int fd, int level, int name, const void *value, uint32_t length)');
+    const one = Buffer.from([1, 0, 0, 0]);
+    if (set(fd, solPacket, packetQdiscBypass, one, one.length) !== 0)
+      throw new Error('no bypass of the queue');
+  }
   const address = Buffer.alloc(20);
   address.writeUInt16LE(afPacket, 0);
   address.writeInt32LE(nameToIndex(interfaceName), 4);

@@ -93,8 +93,12 @@ async function makeTemplate(
   await admin.query(`create database ${fresh}`);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await applyMigrations(client, migrations);
-  await client.end();
+  try {
+    await applyMigrations(client, migrations);
+  } finally {
+    // Left open after a migration that fails, it would keep the test file from ending.
+    await client.end();
+  }
   await admin.query(`alter database ${fresh} rename to ${template}`);
 }
 

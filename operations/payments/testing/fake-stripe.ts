@@ -25,6 +25,8 @@ export const behaviours = [
 export type Behaviour = (typeof behaviours)[number];
 
 export interface Plan {
+  /** Whose charges behave so; everybody's when absent. */
+  tenantId?: number;
   behaviour: Behaviour;
   /** Ends this process while it waits for the confirmation, before or after the money was taken. */
   kill?: { pid: number; when: 'before' | 'after' };
@@ -53,6 +55,8 @@ const answers = new Map<string, { status: number; body: object }>();
 const cards = new Map<string, object>();
 const sessions = new Map<string, { customer: string; card: string }>();
 let plan: Plan = { behaviour: 'success' };
+/** Plans for the charges of one tenant each. */
+const plans = new Map<string, Plan>();
 let made = 0;
 
 function id(prefix: string): string {
@@ -95,6 +99,7 @@ async function route(method: string, path: string, form: URLSearchParams): Promi
 }
 
 function create(form: URLSearchParams): Answer {
+  const chosen = plans.get(form.get('metadata[tenant_id]') ?? '') ?? plan;
   const intent: Intent = {
     id: id('pi'),
     key: form.get('metadata[charge_key]')!,
@@ -103,8 +108,8 @@ function create(form: URLSearchParams): Answer {
     captures: 0,
     refunds: 0,
     customer: form.get('customer'),
-    plan,
-    inUse: plan.behaviour === 'in use' ? 2 : 0,
+    plan: chosen,
+    inUse: chosen.behaviour === 'in use' ? 2 : 0,
   };
   intents.set(intent.id, intent);
   return { status: 200, body: show(intent) };
@@ -255,7 +260,9 @@ function problem(status: number, type: string, code: string, message: string, de
 
 function testing(path: string, text: string, response: ServerResponse): void {
   if (path === '/testing/plan') {
-    plan = JSON.parse(text) as Plan;
+    const given = JSON.parse(text) as Plan;
+    if (given.tenantId === undefined) plan = given;
+    else plans.set(String(given.tenantId), given);
     send(response, 200, {});
     return;
   }

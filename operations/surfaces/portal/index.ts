@@ -18,6 +18,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
@@ -32,6 +33,7 @@ import { registerProtect } from './protect.routes.ts';
 import { registerServerNetworks } from './server-networks.routes.ts';
 import { registerServers } from './servers.routes.ts';
 import { registerUsage } from './usage.routes.ts';
+import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface PortalDeps {
   accounts: Accounts;
@@ -46,6 +48,7 @@ export interface PortalDeps {
   payments: Payments;
   sessions: Sessions;
   servers: Servers;
+  webhooks: Webhooks;
   protectTraffic: ProtectTraffic;
   clock: Clock;
   /** Where customers reach us; null: as the request says. */
@@ -76,6 +79,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerServerNetworks(routes, deps);
       registerFirewall(routes, deps);
       registerBandwidth(routes, deps);
+      registerWebhooks(routes, deps);
       registerProtect(routes, deps);
     },
     { prefix: '/client' },

@@ -37,10 +37,11 @@ export interface UsagePageOptions {
 export const usagePath = '/client/developer/usage/';
 
 /** Keys and what they were used for are two pages of one place. */
-export function developerTabs(current: 'keys' | 'usage'): Html {
+export function developerTabs(current: 'keys' | 'usage' | 'webhooks'): Html {
   return tabs('API', [
     { label: 'Keys', href: '/client/developer/', current: current === 'keys' },
     { label: 'Usage', href: usagePath, current: current === 'usage' },
+    { label: 'Webhooks', href: '/client/developer/webhooks/', current: current === 'webhooks' },
   ]);
 }
 

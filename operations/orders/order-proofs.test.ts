@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { crossCases, lateCases, proveOrders } from './testing/order-proof.ts';
+import { proveRaces } from './testing/race-proof.ts';
+
+const report = () => {};
+
+test('E1, API-3.2, API-3.3: orders whose gateway fails and whose process dies are bought or not, never both', {
+  timeout: 120_000,
+}, async () => {
+  // Every ninth pair of behaviour and kill point, so that each of both is met.
+  const cases = crossCases(90).filter((_, index) => index % 11 === 0);
+  const result = await proveOrders(cases, { processEvery: 5, report });
+  assert.deepEqual(result.faults, []);
+  assert.ok(result.kills + result.cuts > 3);
+});
+
+test('E2: a late success is given back once and queues nothing', { timeout: 60_000 }, async () => {
+  const result = await proveOrders(lateCases(4), { processEvery: 1_000, report });
+  assert.deepEqual(result.faults, []);
+  assert.equal(result.refunded, 4);
+  const planted = await proveOrders(lateCases(4), {
+    fault: 'a late success queues',
+    processEvery: 1_000,
+    report,
+  });
+  assert.notDeepEqual(planted.faults, []);
+});
+
+test('E3, API-8.b: orders at once meet the hourly cap exactly and never spend credit that is gone', {
+  timeout: 60_000,
+}, async () => {
+  assert.deepEqual((await proveRaces({ n: 4, seed: 2 })).faults, []);
+  assert.notDeepEqual((await proveRaces({ n: 20, seed: 2, isUnlocked: true })).faults, []);
+});

@@ -1,0 +1,34 @@
+/**
+ * A process that orders servers until it is killed: `order-worker.ts DATABASE_URL STRIPE_URL [FAULT]`. It reads one
+ * order a line, `{tenantId, killAt}`, and answers with one line each; at `killAt` it ends itself with SIGKILL.
+ */
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { createMortalOrdering, type KillPoint, type WorkerFault } from './mortal-ordering.ts';
+
+export interface OrderWish {
+  tenantId: number;
+  killAt: KillPoint | null;
+}
+
+export interface OrderAnswer {
+  tenantId: number;
+  /** `201`, the reason of a 402, or another error's code. */
+  answer: string;
+}
+
+async function run(databaseUrl: string, stripeUrl: string, fault: WorkerFault | undefined): Promise<void> {
+  const mortal = createMortalOrdering(databaseUrl, stripeUrl, {
+    fault,
+    die: () => process.kill(process.pid, 'SIGKILL'),
+  });
+  process.stdout.write('ready\n');
+  for await (const line of createInterface({ input: process.stdin })) {
+    const wish = JSON.parse(line) as OrderWish;
+    const answer = await mortal.order(wish.tenantId, wish.killAt);
+    process.stdout.write(`${JSON.stringify({ tenantId: wish.tenantId, answer } satisfies OrderAnswer)}\n`);
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await run(process.argv[2]!, process.argv[3]!, process.argv[4] as WorkerFault | undefined);

@@ -1,0 +1,87 @@
+/** What it takes to order servers on a database, without any surface: for processes that are killed while they do. */
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createAddresses } from '#operations/addresses/index.ts';
+import { createCatalog } from '#operations/catalog/index.ts';
+import { createClusters } from '#operations/clusters/index.ts';
+import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
+import { createNetworks } from '#operations/networks/index.ts';
+import { createOrders, type Orders } from '#operations/orders/index.ts';
+import {
+  createPayments,
+  type PaymentGateway,
+  type Payments,
+  type PaymentsDeps,
+} from '#operations/payments/index.ts';
+import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
+import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+
+export interface Ordering extends AsyncDisposable {
+  pool: ReturnType<typeof createPool>['pool'];
+  db: Queryable;
+  payments: Payments;
+  paymentsDeps: PaymentsDeps;
+  orders: Orders;
+  servers: Servers;
+  serversDeps: ServersDeps;
+}
+
+export interface OrderingOptions {
+  gateway: PaymentGateway;
+  deploysPerHour?: number;
+  abandonSeconds?: number;
+  connections?: number;
+  /** Puts a planted fault in the place of the payments that orders use. */
+  plantPayments?: (usual: Payments) => Payments;
+}
+
+export function createOrdering(url: string, options: OrderingOptions): Ordering {
+  const opened = createPool(url, options.connections ?? 10);
+  const db = () => opened.db;
+  const pool = () => opened.pool;
+  const reporter = silentReporter;
+  const abandonSeconds = options.abandonSeconds ?? 120;
+  const paymentsDeps = { db, gateway: options.gateway, reporter, abandonSeconds };
+  const usual = createPayments(paymentsDeps);
+  const payments = options.plantPayments?.(usual) ?? usual;
+  const orders = createOrders({
+    db,
+    payments,
+    deploysPerHour: options.deploysPerHour ?? 1_000,
+    graceSeconds: abandonSeconds,
+  });
+  const hypervisors = singleDriver(
+    createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 }),
+  );
+  const catalog = createCatalog({ db });
+  const clusters = createClusters({ db, hypervisors });
+  const networks = createNetworks({
+    db,
+    catalog,
+    clusters,
+    hypervisors,
+    reporter,
+    networksMax: 10,
+    wake: () => {},
+  });
+  const serversDeps: ServersDeps = {
+    db,
+    pool,
+    catalog,
+    addresses: createAddresses({ db }),
+    networks,
+    hypervisors,
+    orders,
+    reporter,
+    wake: () => {},
+  };
+  return {
+    ...opened,
+    payments,
+    paymentsDeps,
+    orders,
+    servers: createServers(serversDeps),
+    serversDeps,
+    [Symbol.asyncDispose]: () => opened.db.destroy(),
+  };
+}

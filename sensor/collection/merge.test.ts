@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { liveHostsMax } from '#contracts/sensor-api/live.ts';
+import { type TelemetryUsageRow, usageRowsMax } from '#contracts/sensor-api/telemetry.ts';
+import type { HostCounters, MinuteReport, UsageRow, WindowReport } from '#sensor/capture/index.ts';
+import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
+import { joinParts, mergeMembers } from './merge-minutes.ts';
+import { mergeWindows } from './merge-windows.ts';
+
+const noMacs: ReadonlySet<string> = new Set();
+const guest = '52:54:00:00:00:01';
+const other = '52:54:00:00:00:02';
+
+const totals = {
+  packets: 10,
+  ipPackets: 10,
+  ipBytes: 1000,
+  nonIpPackets: 0,
+  parserDropped: 1,
+  kernelDropped: 2,
+  detailTruncated: 0,
+  mergedFrames: 0,
+};
+
+function counters(address: string, mac: string | null, isContested = false): HostCounters {
+  const deviceKey = mac === null ? '' : `br0|${mac}`;
+  return { address, isLocal: true, rxBytes: 100, txBytes: 10, packets: 3, deviceKey, isContested };
+}
+
+function member(hosts: HostCounters[], routerMacs: string[] = [], usage: UsageRow[] = []): MinuteReport {
+  return {
+    minute: firstMinute,
+    capture: 'br0',
+    role: 'bridge',
+    observedMs: 60_000,
+    totals,
+    hosts,
+    routerMacs,
+    usage,
+  };
+}
+
+function usageRow(index: number, bytes: number, packets = 1): TelemetryUsageRow {
+  return {
+    client: '192.0.2.1',
+    server: `2001:db8::${index.toString(16)}`,
+    protocol: 17,
+    serverPort: 443,
+    direction: 'outbound',
+    name: 'example.com',
+    evidence: 'dns',
+    clientBytes: bytes,
+    serverBytes: 0,
+    packets,
+    clientLastSentMs: firstMinute * 1000 + index,
+    serverLastSentMs: 0,
+  };
+}
+
+const keyOf = (members: MinuteReport[], foreign = noMacs) =>
+  mergeMembers(members, 'bridge', foreign).hosts[0]!.deviceKey;
+
+test('NET-2.2.9: over fanout members an owner is one that nobody contradicts, no router and not this host', () => {
+  const ip = '192.0.2.1';
+  const seen = counters(ip, guest);
+  assert.equal(
+    keyOf([member([seen]), member([counters(ip, null)])]),
+    `br0|${guest}`,
+    'one did not see it send',
+  );
+  assert.equal(keyOf([member([seen]), member([counters(ip, other)])]), '', 'two MACs, one at each member');
+  assert.equal(keyOf([member([seen]), member([counters(ip, null, true)])]), '', 'one saw two MACs');
+  assert.equal(keyOf([member([seen]), member([], [guest])]), '', 'one saw it forward');
+  assert.equal(keyOf([member([seen])], new Set([guest])), '', "the host's own MAC");
+  const remote = { ...counters('203.0.113.9', null), isLocal: false };
+  assert.deepEqual(
+    mergeMembers([member([remote])], 'bridge', noMacs).hosts,
+    [],
+    'remote addresses stay here',
+  );
+});
+
+test('NET-2.2.9: parts of a minute that disagree about the owner, or do not know it, clear it', () => {
+  const part = (deviceKey: string) => {
+    const minute = sampleMinute(firstMinute, 50, 20_000);
+    return { ...minute, hosts: minute.hosts.map((host) => ({ ...host, deviceKey })) };
+  };
+  const join = (a: string, b: string) => joinParts(part(a), part(b));
+  assert.equal(join('br0|a', 'br0|a').hosts[0]!.deviceKey, 'br0|a');
+  assert.equal(join('br0|a', 'br0|b').hosts[0]!.deviceKey, '');
+  assert.equal(join('br0|a', '').hosts[0]!.deviceKey, '');
+  const whole = joinParts(part(''), { ...part(''), observedMs: 45_000 });
+  assert.deepEqual([whole.observedMs, whole.totals.ipBytes, whole.hosts[0]!.rxBytes], [59_999, 100, 100]);
+});
+
+test('NET-8.6: rows of one key add, the 4,096 largest stay, and packets of the rest are counted', () => {
+  const rows = Array.from({ length: usageRowsMax }, (_, i) => usageRow(i, 1000 + i, 2));
+  const more = [usageRow(5, 7, 1), usageRow(usageRowsMax, 1, 3)];
+  const one = { ...member([]), totals: { ...totals, packets: 9000, ipPackets: 9000 } };
+  const merged = mergeMembers(
+    [
+      { ...one, usage: rows },
+      { ...one, usage: more },
+    ],
+    'bridge',
+    noMacs,
+  );
+  assert.equal(merged.usage.length, usageRowsMax);
+  const summed = merged.usage.find((row) => row.server === '2001:db8::5')!;
+  assert.deepEqual([summed.clientBytes, summed.packets], [1012, 3]);
+  assert.equal(merged.totals.detailTruncated, 3);
+  assert.deepEqual([merged.totals.packets, merged.totals.kernelDropped], [18_000, 4]);
+});
+
+test('NET-8: a live window has at most 1,000 host rows, allocations first, then the busiest; the rest is counted', () => {
+  const hosts = Array.from({ length: 1500 }, (_, i) => ({
+    address: `10.0.${i >> 8}.${i & 255}`,
+    rxBytes: 10 + i,
+    txBytes: 1,
+    packets: 1,
+  }));
+  const window = (part: typeof hosts): WindowReport => ({
+    startedAtMs: firstMinute * 1000,
+    observedMs: 10_000,
+    totals,
+    hosts: part,
+    applications: [{ name: 'example.com', protocol: 6, serverPort: 443, clientBytes: 5, serverBytes: 6 }],
+  });
+  const members = [window(hosts), window(hosts.slice(0, 3))];
+  const merged = mergeWindows(members, { name: 'br0', role: 'bridge' }, (address) => address === '10.0.0.1');
+  assert.equal(merged.hosts.length, liveHostsMax);
+  assert.equal(merged.hostsLeftOut, 500);
+  assert.deepEqual(merged.hosts[0], { address: '10.0.0.1', rxBytes: 22, txBytes: 2, packets: 2 });
+  assert.equal(merged.hosts[1]!.address, hosts.at(-1)!.address);
+  assert.equal(merged.totals.parserDropped, 2, 'NET-2.2.6: parser loss is on live totals too');
+  assert.equal(merged.applications[0]!.serverBytes, 12);
+});

@@ -1,0 +1,139 @@
+/** What the options of `sensor read` ask for: addresses, names, ports and protocols, a span of time, an order. */
+import {
+  canonicalAddress,
+  formatPrefix,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+  prefixContains,
+} from '#common/ip/index.ts';
+import { NotACaptureError } from '#sensor/packet-source/capture-file.ts';
+import { protocolNumber } from './read-json.ts';
+
+/** The options as they were typed. */
+export interface ReadOptions {
+  json?: boolean;
+  minutes?: boolean;
+  local?: string[];
+  host?: string[];
+  name?: string[];
+  port?: string[];
+  protocol?: string[];
+  from?: string;
+  to?: string;
+  sort?: string;
+  top?: string;
+}
+
+export const sortOrders = ['bytes', 'packets', 'sent', 'received', 'name', 'time'] as const;
+export type SortOrder = (typeof sortOrders)[number];
+
+/** A moment, absolute in unix seconds, or counted from the first packet, or a time of its day in UTC. */
+export type Moment = { kind: 'at' | 'after' | 'daytime'; seconds: number };
+
+export interface ReadQuery {
+  local: { prefixes: string[]; addresses: string[] };
+  hosts: Prefix[];
+  /** Lower case; `*` stands for any text, and without one a part of the name is enough. */
+  names: string[];
+  ports: number[];
+  protocols: number[];
+  from: Moment | null;
+  to: Moment | null;
+  sort: SortOrder;
+  /** Rows of each table; 0 for all. */
+  top: number;
+}
+
+const rowsByDefault = 15;
+
+/** The query in these options. Throws `NotACaptureError` with what to type instead. */
+export function parseQuery(options: ReadOptions): ReadQuery {
+  return {
+    local: { prefixes: (options.local ?? []).map((text) => localText(text)), addresses: [] },
+    hosts: (options.host ?? []).map((text) => prefixOf('--host', text)),
+    names: (options.name ?? []).map((text) => text.toLowerCase()),
+    ports: (options.port ?? []).map((text) => wholeNumber('--port', text, 65_535)),
+    protocols: (options.protocol ?? []).map(protocolOf),
+    from: options.from === undefined ? null : momentOf('--from', options.from),
+    to: options.to === undefined ? null : momentOf('--to', options.to),
+    sort: sortOf(options.sort ?? 'bytes'),
+    top: options.top === undefined ? rowsByDefault : wholeNumber('--top', options.top, 1_000_000_000),
+  };
+}
+
+function prefixOf(option: string, text: string): Prefix {
+  const address = canonicalAddress(text);
+  const prefix = parsePrefix(address ? `${address}/${address.includes(':') ? 128 : 32}` : text);
+  if (prefix) return prefix;
+  throw new NotACaptureError(
+    `${option} takes an address or a prefix such as 192.0.2.0/24, not ${JSON.stringify(text)}.`,
+  );
+}
+
+function localText(text: string): string {
+  const prefix = parsePrefix(text);
+  const address = prefix ? null : canonicalAddress(text);
+  if (!prefix && !address)
+    throw new NotACaptureError(`--local takes a prefix such as 192.0.2.0/24, not ${JSON.stringify(text)}.`);
+  return prefix ? formatPrefix(prefix) : address!;
+}
+
+function wholeNumber(option: string, text: string, max: number): number {
+  if (/^\d{1,10}$/.test(text) && Number(text) <= max) return Number(text);
+  throw new NotACaptureError(`${option} takes a whole number up to ${max}, not ${JSON.stringify(text)}.`);
+}
+
+function protocolOf(text: string): number {
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : protocolNumber(text.toLowerCase());
+  if (number !== null && number <= 255) return number;
+  throw new NotACaptureError(
+    `--protocol takes a name such as tcp, udp, icmp or gre, or a number up to 255, not ${JSON.stringify(text)}.`,
+  );
+}
+
+function sortOf(text: string): SortOrder {
+  const found = sortOrders.find((order) => order === text);
+  if (found) return found;
+  throw new NotACaptureError(`--sort takes one of ${sortOrders.join(', ')}, not ${JSON.stringify(text)}.`);
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
+
+function momentOf(option: string, text: string): Moment {
+  const [, amount, unit] = /^\+(\d+(?:\.\d+)?)([smh]?)$/.exec(text) ?? [];
+  if (amount !== undefined) return { kind: 'after', seconds: Number(amount) * unitSeconds[unit!]! };
+  const [, hours, minutes, seconds] = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text) ?? [];
+  if (hours !== undefined)
+    return { kind: 'daytime', seconds: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0) };
+  const isZoned = /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(text);
+  const at = isZoned ? Date.parse(text) / 1000 : Number.NaN;
+  if (!Number.isNaN(at)) return { kind: 'at', seconds: at };
+  throw new NotACaptureError(
+    `${option} takes a time such as 2026-01-31T12:00:00Z, 12:00:30 (UTC, on the day of the first packet) or +90s after ` +
+      `the first packet, not ${JSON.stringify(text)}.`,
+  );
+}
+
+/** Unix seconds of a moment in a capture that begins at `firstAt`. */
+export function resolveMoment(moment: Moment, firstAt: number): number {
+  if (moment.kind === 'at') return moment.seconds;
+  return moment.kind === 'after'
+    ? firstAt + moment.seconds
+    : Math.floor(firstAt / 86_400) * 86_400 + moment.seconds;
+}
+
+/** True when the address lies in one of the prefixes. */
+export function isInPrefixes(prefixes: readonly Prefix[], address: string): boolean {
+  const bytes = parseAddress(address);
+  return bytes !== null && prefixes.some((prefix) => prefixContains(prefix, bytes));
+}
+
+/** True when one of the patterns is the text, or a part of it where the pattern has no `*`. */
+export function matchesName(patterns: readonly string[], text: string): boolean {
+  return patterns.some((pattern) => {
+    if (!pattern.includes('*')) return text.includes(pattern);
+    const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+    return new RegExp(`^${parts.join('.*')}$`).test(text);
+  });
+}

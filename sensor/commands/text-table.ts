@@ -1,0 +1,83 @@
+/** Tables in text: aligned columns that fit the terminal, coloured only where that is wanted. */
+
+export interface Column {
+  title: string;
+  /** Numbers stand on the right. */
+  isNumber?: boolean;
+  /** May be shortened, down to this many characters, when the terminal is narrow. */
+  shrinksTo?: number;
+  style?: Style;
+}
+
+export type Style = 'strong' | 'quiet' | 'name' | 'warn';
+
+export interface TextLook {
+  /** Columns of the terminal; null for no limit. */
+  width: number | null;
+  isColored: boolean;
+}
+
+const codes: Readonly<Record<Style, string>> = { strong: '1', quiet: '2', name: '36', warn: '33' };
+const gap = '  ';
+
+/** The text in a style, where colours are wanted. */
+export function paint(text: string, style: Style, look: TextLook): string {
+  return look.isColored && text !== '' ? `\x1b[${codes[style]}m${text}\x1b[0m` : text;
+}
+
+/** Lines of a table: its header and its rows. */
+export function renderTable(columns: readonly Column[], rows: readonly string[][], look: TextLook): string[] {
+  const widths = fitWidths(columns, rows, look.width);
+  const line = (cells: readonly string[], style: (column: Column) => Style | undefined) =>
+    cells
+      .map((cell, i) => {
+        const column = columns[i]!;
+        const width = widths[i]!;
+        const cut = cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
+        const isLast = i === cells.length - 1 && !column.isNumber;
+        const padded = column.isNumber ? cut.padStart(width) : isLast ? cut : cut.padEnd(width);
+        const wanted = style(column);
+        return wanted ? paint(padded, wanted, look) : padded;
+      })
+      .join(gap)
+      .trimEnd();
+  const titles = columns.map((column) => column.title);
+  return [line(titles, () => 'quiet'), ...rows.map((row) => line(row, (column) => column.style))];
+}
+
+/** The widths that the cells need; where that is too much, the widest column that may shrink gives way first. */
+function fitWidths(columns: readonly Column[], rows: readonly string[][], width: number | null): number[] {
+  const widths = columns.map((column, i) =>
+    Math.max(column.title.length, ...rows.map((row) => row[i]!.length)),
+  );
+  if (width === null) return widths;
+  let excess = widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
+  while (excess > 0) {
+    let widest = -1;
+    for (const [i, column] of columns.entries()) {
+      const canShrink = column.shrinksTo !== undefined && widths[i]! > column.shrinksTo;
+      if (canShrink && (widest < 0 || widths[i]! > widths[widest]!)) widest = i;
+    }
+    if (widest < 0) return widths;
+    widths[widest]! -= 1;
+    excess -= 1;
+  }
+  return widths;
+}
+
+/** Whole numbers with thousands set apart. */
+export function formatCount(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** Bytes, bits or whatever in powers of a thousand. */
+export function formatAmount(value: number, unit: string): string {
+  const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
+  let scaled = value;
+  let step = 0;
+  while (scaled >= 999.95 && step < prefixes.length - 1) {
+    scaled /= 1000;
+    step += 1;
+  }
+  return `${step === 0 ? Math.round(scaled) : scaled.toFixed(1)} ${prefixes[step]}${unit}`;
+}

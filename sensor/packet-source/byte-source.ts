@@ -1,0 +1,191 @@
+/**
+ * The bytes of a capture file, of standard input (`-`), or of what is inside a gzip or Zstandard file.
+ *
+ * Reading is synchronous, as the reader of frames is. Node.js unpacks streams only asynchronously, so a thread does it and
+ * hands pieces over in shared memory; the reader waits for it, and both work at once.
+ */
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { NotACaptureError } from './capture-error.ts';
+import { readOnce } from './read-once.ts';
+import {
+  notStarted,
+  type Packing,
+  pieceBytes,
+  pieces,
+  type UnpackInput,
+  unpackState,
+  wordsOfPiece,
+} from './unpack-shared.ts';
+
+const standardInput = 0;
+const headBytes = 4;
+const startPatienceMs = 30_000;
+
+export interface ByteSource {
+  /** Size of the file as it lies there, 0 when it is not known. */
+  readonly fileBytes: number;
+  /** How much larger than the file its content may be expected to be. */
+  readonly growth: number;
+  /** Bytes of the file that were taken so far. */
+  readonly taken: number;
+  /** Reads at most `length` bytes into `into` at `at`; 0 at the end. */
+  read(into: Uint8Array, at: number, length: number): number;
+  /** Why it ended too early, a sentence, or null. */
+  readonly problem: string | null;
+  close(): void;
+}
+
+/** Opens a file, or standard input for `-`. Throws `NotACaptureError`. */
+export function openBytes(path: string): ByteSource {
+  const { descriptor, fileBytes } = openDescriptor(path);
+  try {
+    const head = readHead(descriptor);
+    const packing = packingOf(path, head);
+    const plain = new PlainBytes(descriptor, fileBytes, head);
+    return packing ? new UnpackedBytes(path, plain, packing) : plain;
+  } catch (error) {
+    if (descriptor !== standardInput) closeSync(descriptor);
+    throw error;
+  }
+}
+
+function openDescriptor(path: string): { descriptor: number; fileBytes: number } {
+  let descriptor = standardInput;
+  try {
+    if (path !== '-') descriptor = openSync(path, 'r');
+    const stat = fstatSync(descriptor);
+    if (stat.isDirectory()) {
+      if (descriptor !== standardInput) closeSync(descriptor);
+      throw new NotACaptureError(`${path} is a folder, not a capture file.`);
+    }
+    return { descriptor, fileBytes: stat.isFile() ? stat.size : 0 };
+  } catch (error) {
+    if (error instanceof NotACaptureError) throw error;
+    const code = (error as NodeJS.ErrnoException).code;
+    const reasons: Record<string, string> = { ENOENT: 'there is no such file', EACCES: 'permission denied' };
+    throw new NotACaptureError(`cannot open ${path}: ${reasons[code ?? ''] ?? String(code)}.`);
+  }
+}
+
+function readHead(descriptor: number): Uint8Array {
+  const head = new Uint8Array(headBytes);
+  let length = 0;
+  while (length < headBytes) {
+    const got = readOnce(descriptor, head, length, headBytes - length);
+    if (got === 0) break;
+    length += got;
+  }
+  return head.subarray(0, length);
+}
+
+function packingOf(path: string, head: Uint8Array): Packing | null {
+  if (head.length < headBytes) return null;
+  const magic = new DataView(head.buffer, head.byteOffset).getUint32(0, false);
+  if (magic >>> 16 === 0x1f8b) return 'gzip';
+  if (magic === 0x28b52ffd) return 'zstd';
+  const unpack = magic === 0xfd377a58 ? 'xz' : magic >>> 8 === 0x425a68 ? 'bzip2' : null;
+  if (!unpack) return null;
+  throw new NotACaptureError(
+    `${path} is compressed with ${unpack}. Read it so: ${unpack} -dc FILE | … read -`,
+  );
+}
+
+class PlainBytes implements ByteSource {
+  readonly fileBytes: number;
+  readonly growth = 1;
+  readonly problem = null;
+  taken = 0;
+  readonly #descriptor: number;
+  #head: Uint8Array;
+
+  constructor(descriptor: number, fileBytes: number, head: Uint8Array) {
+    this.#descriptor = descriptor;
+    this.fileBytes = fileBytes;
+    this.#head = head;
+  }
+
+  read(into: Uint8Array, at: number, length: number): number {
+    let got = Math.min(this.#head.length, length);
+    if (got > 0) {
+      into.set(this.#head.subarray(0, got), at);
+      this.#head = this.#head.subarray(got);
+    } else got = readOnce(this.#descriptor, into, at, length);
+    this.taken += got;
+    return got;
+  }
+
+  /** Gives the descriptor and what was read of it to a thread. */
+  handOver(): { descriptor: number; head: Uint8Array } {
+    return { descriptor: this.#descriptor, head: this.#head };
+  }
+
+  close(): void {
+    if (this.#descriptor !== standardInput) closeSync(this.#descriptor);
+  }
+}
+
+class UnpackedBytes implements ByteSource {
+  readonly fileBytes: number;
+  /** Captures shrink to a fifth or so; those that shrink more than this find fewer flows than they hold. */
+  readonly growth = 16;
+  problem: string | null = null;
+  readonly #path: string;
+  readonly #plain: PlainBytes;
+  readonly #worker: Worker;
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  #piece = 0;
+  #at = 0;
+
+  constructor(path: string, plain: PlainBytes, packing: Packing) {
+    this.#path = path;
+    this.#plain = plain;
+    this.fileBytes = plain.fileBytes;
+    const words = new SharedArrayBuffer(4 * (1 + pieces * wordsOfPiece));
+    const bytes = new SharedArrayBuffer(pieces * pieceBytes);
+    this.#words = new Int32Array(words);
+    this.#bytes = new Uint8Array(bytes);
+    const workerData: UnpackInput = { ...plain.handOver(), packing, words, bytes };
+    this.#words[0] = notStarted;
+    // Options of this process are about its own entry.
+    const url = new URL('./unpack-worker.ts', import.meta.url);
+    this.#worker = new Worker(url, { workerData, execArgv: [] });
+    this.#worker.unref();
+  }
+
+  /** The thread counts what it took, in KiB. */
+  get taken(): number {
+    return Math.max(0, Atomics.load(this.#words, 0)) * 1024;
+  }
+
+  read(into: Uint8Array, at: number, length: number): number {
+    const word = 1 + this.#piece * wordsOfPiece;
+    const isLate = Atomics.wait(this.#words, word, unpackState.empty, startPatienceMs) === 'timed-out';
+    if (isLate && Atomics.load(this.#words, 0) === notStarted)
+      throw new Error('the unpacking thread does not start');
+    // Once it runs it says how it ends, however slow the file is.
+    Atomics.wait(this.#words, word, unpackState.empty);
+    const state = Atomics.load(this.#words, word);
+    if (state === unpackState.damaged)
+      this.problem = `${this.#path} is damaged or cut: it can't be unpacked to its end.`;
+    if (state !== unpackState.full) return 0;
+    const filled = this.#words[word + 1]!;
+    const start = this.#piece * pieceBytes + this.#at;
+    const got = Math.min(length, filled - this.#at);
+    into.set(this.#bytes.subarray(start, start + got), at);
+    this.#at += got;
+    if (this.#at === filled) {
+      this.#at = 0;
+      this.#piece = (this.#piece + 1) % pieces;
+      Atomics.store(this.#words, word, unpackState.empty);
+      Atomics.notify(this.#words, word);
+    }
+    return got;
+  }
+
+  close(): void {
+    void this.#worker.terminate();
+    this.#plain.close();
+  }
+}

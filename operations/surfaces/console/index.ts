@@ -42,7 +42,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardConsole(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardConsole(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });

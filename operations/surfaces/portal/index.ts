@@ -25,6 +25,7 @@ import { registerDeveloper } from './developer.routes.ts';
 import { guardPortal } from './guard.ts';
 import { registerProtect } from './protect.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
 import { registerWebhooks } from './webhooks.routes.ts';
 
@@ -50,7 +51,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardPortal(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
@@ -62,6 +64,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerBilling(routes, deps);
+      registerSettings(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

@@ -9,6 +9,8 @@ export interface FrameOptions {
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
+  /** What was searched for, on the page that shows it. */
+  searched?: string | undefined;
 }
 
 /** The frame of every portal page. */
@@ -61,6 +63,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
           ],
         },
       ],
+      search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
       person: { name: visitor.person.name, detail: visitor.person.email },
       csrfToken: visitor.csrfToken,

@@ -32,6 +32,7 @@ import { registerNetworks } from './networks.routes.ts';
 import { registerProtect } from './protect.routes.ts';
 import { registerServerNetworks } from './server-networks.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
 import { registerWebhooks } from './webhooks.routes.ts';
 
@@ -60,7 +61,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardPortal(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
@@ -72,6 +74,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerBilling(routes, deps);
+      registerSettings(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

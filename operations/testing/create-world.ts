@@ -173,6 +173,7 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
+  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -181,6 +182,9 @@ export async function createWorld(options: WorldOptions = {}) {
     errorPage: renderErrorPage,
     async routes(app) {
       answers = watchAnswers(app);
+      app.addHook('onRoute', ({ method, url }) => {
+        for (const one of [method].flat()) routes.push({ method: one, url });
+      });
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
@@ -206,6 +210,8 @@ export async function createWorld(options: WorldOptions = {}) {
     hypervisor,
     clusterId,
     url: http.url,
+    /** Everything that the server answers. */
+    routes,
     testClock: clock as TestClock,
 
     /** One look of the power observer. */

@@ -20,6 +20,16 @@ export const systemPackages: readonly SystemPackage[] = [
   { name: 'tcpdump', file: '/usr/bin/tcpdump', use: 'recording a capture in the lab' },
   { name: 'strace', file: '/usr/bin/strace', use: 'proofs about the order of writes' },
   { name: 'systemd', file: '/usr/bin/systemd-analyze', use: "checks of the packaged service's unit" },
+  { name: 'libvirt-clients', file: '/usr/bin/virsh', use: 'guests of libvirt' },
+  { name: 'libvirt-daemon', file: '/usr/sbin/libvirtd', use: 'guests of libvirt' },
+  {
+    name: 'libvirt-daemon-driver-qemu',
+    file: '/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_qemu.so',
+    use: 'guests of libvirt',
+  },
+  { name: 'qemu-system-x86', file: '/usr/bin/qemu-system-x86_64', use: 'guests of libvirt' },
+  { name: 'qemu-utils', file: '/usr/bin/qemu-img', use: 'guests of libvirt' },
+  { name: 'genisoimage', file: '/usr/bin/genisoimage', use: 'guests of libvirt' },
   { name: 'chromium', file: '/usr/bin/chromium', use: 'pages in a real browser' },
 ];
 

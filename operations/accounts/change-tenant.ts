@@ -55,3 +55,16 @@ export async function setBillingProfile(
     country: profile.country,
   });
 }
+
+/** The organization's owner or an operator. The slug stays: programs name the tenant by it. */
+export async function renameTenant(
+  db: Queryable,
+  actor: Actor,
+  tenantId: number,
+  name: string,
+): Promise<void> {
+  const tenant = (await store.findTenants(db, [tenantId]))[0];
+  if (!tenant) throw invalid('There is no such tenant.');
+  requireOwnerOrOperator(actor, tenant.organizationId);
+  await store.updateTenantName(db, tenantId, parseName(name, 'The name of a workspace'));
+}

@@ -1,6 +1,6 @@
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { invalid, type Organization, parseName, slugOf, type Tenant } from './account.ts';
-import { type Actor, requireOperator } from './actor.ts';
+import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
 import * as store from './store.ts';
 
 export interface CreateOrganizationInput {
@@ -32,13 +32,20 @@ export async function createOrganization(
   });
 }
 
-/** Adds a tenant to an organization. Operators only. */
+const tenantsMax = 50;
+
+/** Adds a tenant to an organization. Its owner, up to fifty, and operators. */
 export async function createTenant(
   db: Queryable,
   actor: Actor,
   input: { organizationId: number; name: string },
 ): Promise<Tenant> {
-  requireOperator(actor);
+  requireOwnerOrOperator(actor, input.organizationId);
+  if (
+    actor.kind === 'customer' &&
+    (await store.listTenantsOfOrganization(db, input.organizationId)).length >= tenantsMax
+  )
+    throw invalid(`An organization has ${tenantsMax} workspaces at most. Ask support for more.`);
   if (!(await store.findOrganization(db, input.organizationId)))
     throw invalid('There is no such organization.');
   return db

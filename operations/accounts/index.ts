@@ -14,6 +14,7 @@ import {
   type Membership,
   type Organization,
   type Person,
+  parseName,
   type Tenant,
   type TenantStatus,
 } from './account.ts';
@@ -25,7 +26,8 @@ import {
   requireStaff,
   type StaffActor,
 } from './actor.ts';
-import { setBillingProfile, setTenantStatus } from './change-tenant.ts';
+import { changePassword } from './change-password.ts';
+import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
 import {
   type CreateOrganizationInput,
   type CreateOrganizationResult,
@@ -34,6 +36,13 @@ import {
 } from './create-organization.ts';
 import { type CreatePersonInput, createPerson } from './create-person.ts';
 import { customerActorOf } from './customer-actor.ts';
+import {
+  acceptInvitation,
+  findInvitation,
+  type Invitation,
+  inviteMember,
+  type OpenInvitation,
+} from './invite-member.ts';
 import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
 
@@ -60,6 +69,7 @@ export {
   systemActor,
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
+export type { Invitation, OpenInvitation } from './invite-member.ts';
 
 export interface AccountsDeps {
   db: () => Queryable;
@@ -82,6 +92,27 @@ export interface Accounts {
   addMember(actor: Actor, organizationId: number, personId: number): Promise<void>;
   /** False when there was no such member; the owner can't be removed. */
   removeMember(actor: Actor, organizationId: number, personId: number): Promise<boolean>;
+  /** The owner or an operator; `secret` belongs into the link and is never shown again. Throws `accounts.invalid`. */
+  inviteMember(
+    actor: Actor,
+    organizationId: number,
+    email: string,
+  ): Promise<{ invitation: Invitation; secret: string }>;
+  /** Open ones. The owner or an operator. */
+  listInvitations(actor: Actor, organizationId: number): Promise<Invitation[]>;
+  /** False when there is no such open invitation. */
+  revokeInvitation(actor: Actor, organizationId: number, invitationId: number): Promise<boolean>;
+  /** Null for a link that doesn't work (any more). */
+  findInvitation(secret: string): Promise<OpenInvitation | null>;
+  /** Throws `accounts.invalid`. */
+  acceptInvitation(secret: string, given: { name: string; password: string }): Promise<Person>;
+  /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
+  changePassword(actor: Actor, given: { current: string; next: string }): Promise<void>;
+  /** The owner or an operator. */
+  renameOrganization(actor: Actor, organizationId: number, name: string): Promise<void>;
+  renameTenant(actor: Actor, tenantId: number, name: string): Promise<void>;
+  /** Our own people. Staff only. */
+  listStaff(actor: Actor): Promise<Person[]>;
   membershipsOf(personId: number, db?: Queryable): Promise<Membership[]>;
   membersOf(organizationId: number, db?: Queryable): Promise<Membership[]>;
 
@@ -141,6 +172,31 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     async removeMember(actor, organizationId, personId) {
       requireOwnerOrOperator(actor, organizationId);
       return store.deleteMembership(db(), organizationId, personId);
+    },
+    inviteMember: (actor, organizationId, email) => inviteMember(db(), actor, organizationId, email),
+    async listInvitations(actor, organizationId) {
+      requireOwnerOrOperator(actor, organizationId);
+      return store.listOpenInvitations(db(), organizationId);
+    },
+    async revokeInvitation(actor, organizationId, invitationId) {
+      requireOwnerOrOperator(actor, organizationId);
+      return store.revokeInvitation(db(), organizationId, invitationId);
+    },
+    findInvitation: (secret) => findInvitation(db(), secret),
+    acceptInvitation: (secret, given) => acceptInvitation(db(), secret, given),
+    changePassword: (actor, given) => changePassword(db(), actor, given),
+    async renameOrganization(actor, organizationId, name) {
+      requireOwnerOrOperator(actor, organizationId);
+      await store.updateOrganizationName(
+        db(),
+        organizationId,
+        parseName(name, 'The name of an organization'),
+      );
+    },
+    renameTenant: (actor, tenantId, name) => renameTenant(db(), actor, tenantId, name),
+    async listStaff(actor) {
+      requireStaff(actor);
+      return store.listStaff(db());
     },
     membershipsOf: (personId, within) => store.listMemberships(within ?? db(), { personId }),
     membersOf: (organizationId, within) => store.listMemberships(within ?? db(), { organizationId }),

@@ -11,6 +11,7 @@ import type {
   TenantStatus,
 } from './account.ts';
 import type { StaffRole } from './actor.ts';
+import type { Invitation, OpenInvitation } from './invite-member.ts';
 
 const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive"`;
 
@@ -206,4 +207,96 @@ export async function findBillingProfile(db: Queryable, tenantId: number): Promi
     select legal_name as "legalName", email, country from billing_profiles
     where tenant_id = ${tenantId}`.execute(db);
   return rows[0] ?? null;
+}
+
+const invitationColumns = sql`
+  i.id, i.organization_id as "organizationId", o.name as "organizationName", i.email, i.expires_at as "expiresAt"`;
+const isOpen = sql`i.accepted_at is null and i.revoked_at is null and i.expires_at > svc_now()`;
+
+export async function insertInvitation(
+  tx: Queryable,
+  invitation: {
+    organizationId: number;
+    email: string;
+    digest: Buffer;
+    invitedByPersonId: number | null;
+    days: number;
+  },
+): Promise<Invitation> {
+  const { rows } = await sql<Invitation>`
+    with i as (
+      insert into invitations (organization_id, email, digest, invited_by_person_id, expires_at)
+      values (${invitation.organizationId}, ${invitation.email}, ${invitation.digest},
+        ${invitation.invitedByPersonId}, svc_now() + make_interval(days => ${invitation.days}))
+      returning *)
+    select ${invitationColumns} from i join organizations o on o.id = i.organization_id`.execute(tx);
+  return rows[0]!;
+}
+
+/** Ends the open invitations of an address. */
+export async function revokeInvitationsOf(
+  db: Queryable,
+  organizationId: number,
+  email: string,
+): Promise<void> {
+  await sql`update invitations set revoked_at = svc_now()
+    where organization_id = ${organizationId} and email = ${email} and accepted_at is null and revoked_at is null`.execute(
+    db,
+  );
+}
+
+/** False when there is no such open invitation of this organization. */
+export async function revokeInvitation(
+  db: Queryable,
+  organizationId: number,
+  invitationId: number,
+): Promise<boolean> {
+  const { rows } = await sql`update invitations set revoked_at = svc_now()
+    where id = ${invitationId} and organization_id = ${organizationId} and accepted_at is null and revoked_at is null
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function findOpenInvitation(db: Queryable, digest: Buffer): Promise<OpenInvitation | null> {
+  const { rows } = await sql<OpenInvitation>`
+    select ${invitationColumns}, exists (select 1 from people p where p.email = i.email) as "isKnownPerson"
+    from invitations i join organizations o on o.id = i.organization_id
+    where i.digest = ${digest} and ${isOpen}`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function listOpenInvitations(db: Queryable, organizationId: number): Promise<Invitation[]> {
+  const { rows } = await sql<Invitation>`
+    select ${invitationColumns} from invitations i join organizations o on o.id = i.organization_id
+    where i.organization_id = ${organizationId} and ${isOpen} order by i.id`.execute(db);
+  return rows;
+}
+
+/** Uses an invitation up; false when another has, or it has ended. */
+export async function takeInvitation(tx: Queryable, invitationId: number): Promise<boolean> {
+  const { rows } = await sql`
+    update invitations i set accepted_at = svc_now() where id = ${invitationId} and ${isOpen} returning 1`.execute(
+    tx,
+  );
+  return rows.length === 1;
+}
+
+export async function findPasswordHash(db: Queryable, personId: number): Promise<string | null> {
+  const { rows } = await sql<{ hash: string }>`
+    select password_hash as hash from people where id = ${personId} and deactivated_at is null`.execute(db);
+  return rows[0]?.hash ?? null;
+}
+
+export async function updateOrganizationName(db: Queryable, id: number, name: string): Promise<void> {
+  await sql`update organizations set name = ${name} where id = ${id}`.execute(db);
+}
+
+export async function updateTenantName(db: Queryable, id: number, name: string): Promise<void> {
+  await sql`update tenants set name = ${name} where id = ${id}`.execute(db);
+}
+
+export async function listStaff(db: Queryable): Promise<Person[]> {
+  const { rows } = await sql<Person>`
+    select ${personColumns} from people where staff_role is not null order by id`.execute(db);
+  return rows;
 }

@@ -7,12 +7,22 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 export type { Cluster, Image, Location, Plan } from './store.ts';
-export { ensureCluster, ensureImage, ensureLocation, ensurePlan, listClusters } from './store.ts';
+export {
+  ensureCluster,
+  ensureImage,
+  ensureLocation,
+  ensurePlan,
+  listAllLocations,
+  listClusters,
+} from './store.ts';
 
 export interface Catalog {
   listPlans(): Promise<store.Plan[]>;
   listImages(): Promise<store.Image[]>;
+  /** Where something can be ordered. */
   listLocations(): Promise<store.Location[]>;
+  /** Those without a cluster as well. */
+  listAllLocations(): Promise<store.Location[]>;
   /** Clusters of a location, oldest first. */
   listClusters(locationId?: number): Promise<store.Cluster[]>;
 }
@@ -22,6 +32,7 @@ export function createCatalog(deps: { db: () => Queryable }): Catalog {
     listPlans: () => store.listPlans(deps.db()),
     listImages: () => store.listImages(deps.db()),
     listLocations: () => store.listLocations(deps.db()),
+    listAllLocations: () => store.listAllLocations(deps.db()),
     listClusters: (locationId) => store.listClusters(deps.db(), locationId),
   };
 }

@@ -45,6 +45,12 @@ export async function listImages(db: Queryable): Promise<Image[]> {
   return rows;
 }
 
+export async function listAllLocations(db: Queryable): Promise<Location[]> {
+  const { rows } = await sql<Location>`
+    select id, slug, name, country from locations order by slug`.execute(db);
+  return rows;
+}
+
 /** Locations that have a cluster. */
 export async function listLocations(db: Queryable): Promise<Location[]> {
   const { rows } = await sql<Location>`

@@ -31,7 +31,7 @@ import {
   resolveProvisioning,
   retryProvisioning,
 } from './resolve-provisioning.ts';
-import { type Server, type ServerAction, statusOf } from './server.ts';
+import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
 export type { PowerWish } from './change-server.ts';
@@ -106,6 +106,8 @@ export interface Servers {
   findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
   listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
   countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
+  /** Living servers by status; statuses that none has are left out. */
+  countByStatus(actor: Actor, tenantId: number | null): Promise<Map<ServerStatus, number>>;
   countOfTenants(tenantIds: readonly number[]): Promise<Map<number, number>>;
   /** Quanta that a tenant's servers will still cost until the month ends. */
   remainingCostOfMonth(actor: Actor, tenantId: number): Promise<number>;
@@ -164,6 +166,7 @@ export function createServers(deps: ServersDeps): Servers {
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     remainingCostOfMonth: async (actor, tenantId) =>
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
+    countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
     changePower: (actor, tenantId, serverId, wish, onAction) =>
       changePower(deps, actor, scope(actor, tenantId), serverId, wish, onAction),

@@ -1,7 +1,7 @@
 /** Lists of servers: the filters, orders and places to go on from that callers may name. */
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Server } from './server.ts';
+import type { Server, ServerStatus } from './server.ts';
 import { type Scope, serverText } from './store.ts';
 
 /** What a label has to be: there, absent, one value, any other value. */
@@ -101,6 +101,16 @@ export async function listServers(db: Queryable, scope: Scope, filter: ServerFil
     where ${sql.join(conditions, sql` and `)}
     order by ${sql.raw(orderTexts[filter.order])} limit ${filter.limit}`.execute(db);
   return rows;
+}
+
+/** How many of the scope's living servers have each status; those that none has are left out. */
+export async function countByStatus(db: Queryable, scope: Scope): Promise<Map<ServerStatus, number>> {
+  const { rows } = await sql<{ status: ServerStatus; count: number }>`
+    select case s.provisioning_state when 'ready' then s.power_state else s.provisioning_state end as status,
+      count(*) as count
+    from servers s where ${sql.join(conditionsOf(scope, { order: 'newest', limit: 0 }), sql` and `)}
+    group by 1`.execute(db);
+  return new Map(rows.map((row) => [row.status, row.count]));
 }
 
 /** How many there are on all pages. */

@@ -51,7 +51,7 @@ export {
   noteProgress,
   type PowerWish,
 } from './action-store.ts';
-export { countServers, listServers, type ServerFilter } from './list-store.ts';
+export { countByStatus, countServers, listServers, type ServerFilter } from './list-store.ts';
 
 /** Which servers an actor may see: those of these tenants, or all. */
 export type Scope = readonly number[] | 'all';

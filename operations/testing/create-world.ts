@@ -20,7 +20,7 @@ import {
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
-import { createIdempotency } from '#operations/idempotency/index.ts';
+import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
@@ -52,6 +52,8 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  /** Stands in for what makes calls repeatable. */
+  idempotency?: (usual: Idempotency) => Idempotency;
   networksMax?: number;
   bandwidthSource?: 'hypervisor' | 'telemetry';
   /** Stands in for the test gateway. */
@@ -141,7 +143,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
   const notifications = createNotifications({ pool, channel: 'svc_operations' });
   const surfaces = {
-    idempotency: createIdempotency({ db }),
+    idempotency: (options.idempotency ?? ((usual) => usual))(createIdempotency({ db })),
     notifications,
     accounts,
     adminProjects,
@@ -171,6 +173,7 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
+  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -179,6 +182,9 @@ export async function createWorld(options: WorldOptions = {}) {
     errorPage: renderErrorPage,
     async routes(app) {
       answers = watchAnswers(app);
+      app.addHook('onRoute', ({ method, url }) => {
+        for (const one of [method].flat()) routes.push({ method: one, url });
+      });
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
@@ -204,6 +210,8 @@ export async function createWorld(options: WorldOptions = {}) {
     hypervisor,
     clusterId,
     url: http.url,
+    /** Everything that the server answers. */
+    routes,
     testClock: clock as TestClock,
 
     /** One look of the power observer. */

@@ -11,20 +11,20 @@ export interface PlantedSql extends Disposable {
 
 type Query = (this: unknown, config: unknown, ...rest: unknown[]) => unknown;
 
-export function plantSql(rewrite: (text: string) => string): PlantedSql {
+export function plantSql(rewrite: (text: string, values: readonly unknown[]) => string): PlantedSql {
   const prototype = pg.Client.prototype as unknown as { query: Query };
   const usual = prototype.query;
   let changed = 0;
-  const planted = (text: string) => {
-    const rewritten = rewrite(text);
+  const planted = (text: string, values: unknown) => {
+    const rewritten = rewrite(text, Array.isArray(values) ? values : []);
     if (rewritten !== text) changed += 1;
     return rewritten;
   };
   prototype.query = function (config, ...rest) {
-    if (typeof config === 'string') return usual.call(this, planted(config), ...rest);
-    const { text, name } = config as { text?: string; name?: string };
+    if (typeof config === 'string') return usual.call(this, planted(config, rest[0]), ...rest);
+    const { text, name, values } = config as { text?: string; name?: string; values?: unknown };
     if (typeof text !== 'string') return usual.call(this, config, ...rest);
-    const rewritten = planted(text);
+    const rewritten = planted(text, values ?? rest[0]);
     // A prepared statement keeps the text that its name had first.
     const given =
       rewritten === text

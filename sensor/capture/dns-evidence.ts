@@ -1,8 +1,8 @@
 /**
  * Which client asked for which name, and which address that gave it.
  *
- * An answer counts only when the same client asked that very question before (same addresses, ports, id, name and
- * type), so nobody can plant a name for somebody else. Both tables are sets of a few ways: a place is found or
+ * An answer counts only when the same client asked that very question before (same addresses, ports, transport, id,
+ * name and type), so nobody can plant a name for somebody else. Both tables are sets of a few ways: a place is found or
  * overwritten, never searched for, and one client can only push out 256 names, its own or those of few others.
  */
 import { dnsMessage, dnsNames } from './dns-message.ts';
@@ -19,7 +19,13 @@ const ttlMaxSeconds = 86_400;
 const zeroTtlSeconds = 5;
 
 /** Parties of a DNS exchange, or client and remote end of a flow. Filled by the caller before each call. */
-export const pair = { version: 4, client: new Int32Array(4), server: new Int32Array(4), ports: 0 };
+export const pair = {
+  version: 4,
+  protocol: 0,
+  client: new Int32Array(4),
+  server: new Int32Array(4),
+  ports: 0,
+};
 
 export class DnsEvidence {
   readonly #seed: number;
@@ -164,7 +170,7 @@ export class DnsEvidence {
   #hashQuestion(): number {
     const { client, server } = pair;
     let hash = mixHash(this.#seed, dnsMessage.id | (dnsMessage.questionType << 16));
-    hash = mixHash(hash, pair.ports);
+    hash = mixHash(mixHash(hash, pair.ports), pair.protocol);
     for (let word = 0; word < 4; word += 1) hash = mixHash(mixHash(hash, client[word]!), server[word]!);
     for (let i = 0; i < dnsMessage.nameLength; i += 1) hash = mixHash(hash, dnsNames[i]!);
     return hash;

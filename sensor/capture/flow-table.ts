@@ -365,7 +365,7 @@ function isSamePair(words: Int32Array, base: number, p: Packet, isLower: boolean
 }
 
 /** Both directions hash alike because the lower socket goes first; the key enters at both ends. */
-function hashPacket(
+export function hashPacket(
   p: Packet,
   isLower: boolean,
   ports: number,

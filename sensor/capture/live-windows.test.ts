@@ -45,6 +45,9 @@ test('NET-2.5.1: live windows are exact differences of exact addresses; six of t
     windows.map((window) => [window.startedAtMs - startMs, window.observedMs]),
     [0, 10_000, 20_000, 30_000, 40_000, 50_000].map((start) => [start, 10_000]),
   );
+  for (const { hosts, totals } of windows) {
+    assert.ok(hosts.length > 5 && totals.ipBytes > 0, 'each window has what its own ten seconds saw');
+  }
   const summed = new Map<string, number[]>();
   for (const host of windows.flatMap((window) => window.hosts)) {
     const sums = summed.get(host.address) ?? [0, 0, 0];

@@ -206,6 +206,7 @@ export class Naming {
     const p = this.#packet;
     const { isResponse } = dnsMessage;
     pair.version = p.version;
+    pair.protocol = p.protocol;
     pair.ports = isResponse ? (p.targetPort << 16) | p.sourcePort : (p.sourcePort << 16) | p.targetPort;
     setWords(isResponse ? pair.server : pair.client, p.source0, p.source1, p.source2, p.source3);
     setWords(isResponse ? pair.client : pair.server, p.target0, p.target1, p.target2, p.target3);

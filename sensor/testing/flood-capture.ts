@@ -16,7 +16,8 @@ const targets = 16;
 export function namedConnection(i: number): { ends: SegmentOptions; host: string } {
   const from = `192.0.2.${(i % 200) + 1}`;
   const to = `203.0.${113 + ((i / 50_000) | 0)}.${(i % 250) + 1}`;
-  const host = `before-${i}.site-${i % 977}.example`;
+  // Many connections share a host, as they do.
+  const host = `before-${i % 3000}.site-${(i % 3000) % 977}.example`;
   return { ends: { from, fromPort: 10_000 + (i % 50_000), to, toPort: 443 }, host };
 }
 

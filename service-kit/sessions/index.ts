@@ -8,4 +8,10 @@
 
 export { csrfFault, otherSiteFault } from './csrf.ts';
 export { hashPassword, verifyPassword } from './passwords.ts';
-export { createSessions, type Session, type Sessions, type SessionsOptions } from './sessions.ts';
+export {
+  createSessions,
+  type Session,
+  type SessionSummary,
+  type Sessions,
+  type SessionsOptions,
+} from './sessions.ts';

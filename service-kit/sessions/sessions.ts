@@ -7,6 +7,13 @@ export interface Session {
   csrfToken: string;
 }
 
+export interface SessionSummary {
+  startedAt: Date;
+  lastSeenAt: Date;
+  /** The one that asks. */
+  isCurrent: boolean;
+}
+
 export interface SessionsOptions {
   db: () => Queryable;
   /** Cookie name; `__Host-` is put before it where the site is served by https. */
@@ -28,9 +35,18 @@ export interface Sessions {
   end(cookieHeader: string | undefined): Promise<string>;
   /** Ends all sessions of a person, as after a changed password. */
   endAll(personId: number): Promise<void>;
-  /** False when this e-mail or source has failed too often; ask before looking at the password. */
-  maySignIn(email: string, source: string): Promise<boolean>;
-  noteFailure(email: string, source: string): Promise<void>;
+  /** Ends the person's sessions but the one of this request. */
+  endOthers(personId: number, cookieHeader: string | undefined): Promise<void>;
+  /** The living sessions of a person, the last used first. */
+  list(personId: number, cookieHeader: string | undefined): Promise<SessionSummary[]>;
+  /**
+   * False when this e-mail or source has failed too often; ask before looking at the password. A browser in which this
+   * person has signed in before has a count of its own: strangers' failures don't keep the owner out.
+   */
+  maySignIn(email: string, source: string, cookieHeader?: string): Promise<boolean>;
+  noteFailure(email: string, source: string, cookieHeader?: string): Promise<void>;
+  /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
+  knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null>;
 }
 
 export function createSessions(options: SessionsOptions): Sessions {
@@ -39,6 +55,14 @@ export function createSessions(options: SessionsOptions): Sessions {
   const absoluteHours = options.absoluteHours ?? 24 * 14;
   const failuresMax = options.failuresMax ?? 20;
   const attributes = `Path=/; HttpOnly; SameSite=Lax${options.isHttps ? '; Secure' : ''}`;
+  const deviceCookie = `${cookieName}_device`;
+  /** The digest of this browser's secret when this person has signed in with it. */
+  const knownDevice = async (email: string, cookieHeader: string | undefined) => {
+    const secret = findCookie(cookieHeader, deviceCookie);
+    if (secret === null) return null;
+    const isKnown = await store.hasDevice(options.db(), digest(secret), emailDigest(email), deviceDays);
+    return isKnown ? digest(secret).toString('hex') : null;
+  };
   const secretOf = (cookieHeader: string | undefined) => findCookie(cookieHeader, cookieName);
   return {
     cookieName,
@@ -58,16 +82,40 @@ export function createSessions(options: SessionsOptions): Sessions {
       return `${cookieName}=; ${attributes}; Max-Age=0`;
     },
     endAll: (personId) => store.deleteSessionsOf(options.db(), personId),
-    async maySignIn(email, source) {
-      return (await store.countFailures(options.db(), buckets(email, source))) < failuresMax;
+    async endOthers(personId, cookieHeader) {
+      const secret = secretOf(cookieHeader);
+      await store.deleteSessionsOf(options.db(), personId, secret === null ? null : digest(secret));
     },
-    noteFailure: (email, source) => store.addFailure(options.db(), buckets(email, source)),
+    list(personId, cookieHeader) {
+      const secret = secretOf(cookieHeader);
+      return store.listSessions(options.db(), personId, secret === null ? null : digest(secret), idleHours);
+    },
+    async maySignIn(email, source, cookieHeader) {
+      const asked = buckets(email, source, await knownDevice(email, cookieHeader));
+      return (await store.countFailures(options.db(), asked)) < failuresMax;
+    },
+    async noteFailure(email, source, cookieHeader) {
+      const device = await knownDevice(email, cookieHeader);
+      await store.addFailure(options.db(), buckets(email, source, device));
+    },
+    async knowDevice(email, cookieHeader) {
+      if ((await knownDevice(email, cookieHeader)) !== null) return null;
+      const secret = randomBytes(32).toString('base64url');
+      await store.insertDevice(options.db(), digest(secret), emailDigest(email), deviceDays);
+      return `${deviceCookie}=${secret}; ${attributes}; Max-Age=${deviceDays * 86_400}`;
+    },
   };
 }
 
-function buckets(email: string, source: string): string[] {
-  // E-mails are hashed: what somebody mistyped into the field may have been a password.
-  return [`email:${digest(email.trim().toLowerCase()).toString('hex')}`, `source:${source}`];
+const deviceDays = 180;
+
+function buckets(email: string, source: string, device: string | null): string[] {
+  return [device === null ? `email:${emailDigest(email)}` : `device:${device}`, `source:${source}`];
+}
+
+/** E-mails are hashed: what somebody mistyped into the field may have been a password. */
+function emailDigest(email: string): string {
+  return digest(email.trim().toLowerCase()).toString('hex');
 }
 
 function digest(text: string): Buffer {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Session } from './sessions.ts';
+import type { Session, SessionSummary } from './sessions.ts';
 
 export async function insertSession(
   db: Queryable,
@@ -35,8 +35,55 @@ export async function deleteSession(db: Queryable, digest: Buffer): Promise<void
   await sql`delete from sessions where digest = ${digest}`.execute(db);
 }
 
-export async function deleteSessionsOf(db: Queryable, personId: number): Promise<void> {
-  await sql`delete from sessions where person_id = ${personId}`.execute(db);
+/** Ends a person's sessions, but this one. */
+export async function deleteSessionsOf(
+  db: Queryable,
+  personId: number,
+  but: Buffer | null = null,
+): Promise<void> {
+  await sql`delete from sessions where person_id = ${personId} and digest is distinct from ${but}`.execute(
+    db,
+  );
+}
+
+export async function listSessions(
+  db: Queryable,
+  personId: number,
+  current: Buffer | null,
+  idleHours: number,
+): Promise<SessionSummary[]> {
+  const { rows } = await sql<SessionSummary>`
+    select created_at as "startedAt", last_seen_at as "lastSeenAt",
+      digest is not distinct from ${current} as "isCurrent"
+    from sessions
+    where person_id = ${personId} and expires_at > svc_now()
+      and last_seen_at > svc_now() - make_interval(hours => ${idleHours})
+    order by last_seen_at desc`.execute(db);
+  return rows;
+}
+
+export async function insertDevice(
+  db: Queryable,
+  digest: Buffer,
+  emailDigest: string,
+  days: number,
+): Promise<void> {
+  await sql`delete from known_devices where created_at < svc_now() - make_interval(days => ${days})`.execute(
+    db,
+  );
+  await sql`insert into known_devices (digest, email_digest) values (${digest}, ${emailDigest})`.execute(db);
+}
+
+export async function hasDevice(
+  db: Queryable,
+  digest: Buffer,
+  emailDigest: string,
+  days: number,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from known_devices where digest = ${digest} and email_digest = ${emailDigest}
+      and created_at > svc_now() - make_interval(days => ${days})`.execute(db);
+  return rows.length === 1;
 }
 
 /** The largest number of failures of the last ten minutes among the buckets. */

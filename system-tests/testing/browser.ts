@@ -13,7 +13,7 @@ export interface Visit {
 }
 
 const pictures = fileURLToPath(new URL('../../.cache/pictures', import.meta.url));
-const flags = [
+export const chromiumFlags = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
@@ -32,7 +32,7 @@ const looks = [
 /** Photographs each page in each look into `.cache/pictures`; returns every fault that the browser or a glance finds. */
 export async function photographPages(visits: readonly Visit[]): Promise<string[]> {
   mkdirSync(pictures, { recursive: true });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags });
+  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags });
   const faults: string[] = [];
   try {
     for (const visit of visits) {

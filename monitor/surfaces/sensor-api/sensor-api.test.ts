@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { retentionRefusalMessage, type SensorPlan, uploadBytesMax } from '#contracts/sensor-api/http.ts';
+import { liveBytesMax } from '#contracts/sensor-api/live.ts';
+import { encodeLive } from '#contracts/sensor-api/live-codec.ts';
 import { encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
@@ -185,4 +188,79 @@ test('NET-5.3: the plan has an ETag, and an unchanged plan is a 304', async () =
   const changed = await ask(etag);
   assert.equal(changed.status, 200);
   assert.deepEqual(((await changed.json()) as SensorPlan).local_cidrs, ['192.0.2.0/24']);
+});
+
+test('NET-2.5, NET-5.3: live windows are taken from enrolled sensors alone, and the plan says that they are', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const headers = { authorization: `Bearer ${credential}` };
+  const plan = (await (await fetch(`${server.url}/agent/v1/plan`, { headers })).json()) as SensorPlan;
+  assert.equal(plan.live_version, 1);
+  const { totals } = captureMinute();
+  const startedAtMs = Math.floor(Date.now() / 10_000) * 10_000 - 10_000;
+  const hosts = [{ address: '192.0.2.10', rxBytes: 7, txBytes: 8, packets: 2 }];
+  const seen = { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 10_000, hostsLeftOut: 0 } as const;
+  const upload = { runId: randomUUID(), sensorVersion: '0.1.0', windows: [{ ...seen, totals, hosts }] };
+  const send = async (body: Uint8Array, more: object = {}) => {
+    const answer = await fetch(`${server.url}/agent/v1/live`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-protobuf', 'content-encoding': 'zstd', ...headers, ...more },
+      body: Buffer.from(body),
+    });
+    return { status: answer.status, json: (await answer.json()) as { error?: { code: string } } };
+  };
+  const body = zstdCompressSync(encodeLive(upload));
+  assert.deepEqual(await send(body), { status: 200, json: { stored: 1, duplicates: 0, too_old: 0 } });
+  assert.deepEqual((await send(body)).json, { stored: 0, duplicates: 1, too_old: 0 });
+  assert.equal((await send(body, { authorization: 'Bearer svcsen_no_body' })).status, 401);
+  assert.deepEqual((await send(Buffer.from('nonsense'))).json.error?.code, 'telemetry_malformed');
+  assert.equal((await send(zstdCompressSync(Buffer.alloc(liveBytesMax + 1)))).status, 413);
+  const [stored] = await server.monitor.live.listWindows(server.siteId, startedAtMs, 10);
+  assert.deepEqual(stored?.hosts, hosts);
+});
+
+test('the interfaces and neighbours of an upload are kept, and neighbours are devices', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const inventory = {
+    observedAtMs: testMinute * 1000 + 59_000,
+    interfaces: [
+      {
+        name: 'br0',
+        index: 3,
+        mac: '02:00:00:00:00:03',
+        kind: 'bridge',
+        isUp: true,
+        mtu: 1500,
+        master: '',
+        parent: '',
+        vlan: 0,
+        addresses: ['192.0.2.1/24'],
+      },
+    ],
+    neighbours: [
+      { segment: 'br0', mac: '52:54:00:00:00:02', address: '192.0.2.7', isRouter: false },
+      { segment: 'br0.77', mac: '52:54:00:00:00:09', address: '', isRouter: false },
+    ],
+    interfacesLeftOut: 0,
+    neighboursLeftOut: 0,
+  };
+  const spool = createSpool();
+  await post(server, credential, zstd({ ...spool.upload([captureMinute()]), inventory }));
+  const older = { ...inventory, observedAtMs: inventory.observedAtMs - 1, interfaces: [] };
+  const minute = captureMinute({ minute: testMinute - 60 });
+  await post(server, credential, zstd({ ...spool.upload([minute]), inventory: older }));
+  await server.monitor.inbox.drain();
+  const [kept] = await server.monitor.sensors.listInterfaces(server.siteId);
+  assert.deepEqual(kept?.interfaces, inventory.interfaces, 'an older inventory does not replace a newer one');
+  const devices = await server.monitor.devices.list(server.siteId, 10);
+  assert.deepEqual(devices.map((device) => `${device.segment} ${device.mac}`).sort(), [
+    'br0 52:54:00:00:00:02',
+    'br0.77 52:54:00:00:00:09',
+  ]);
+  const claims = await server.monitor.devices.listClaims(devices.map((device) => device.id));
+  assert.deepEqual(
+    claims.map((claim) => claim.address),
+    ['192.0.2.7'],
+  );
 });

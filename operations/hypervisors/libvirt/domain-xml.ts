@@ -58,7 +58,7 @@ export function domainXml(plan: DomainPlan): string {
   <vcpu>${whole(plan.vcpus, 1_024)}</vcpu>
   <os><type arch='x86_64'>hvm</type><boot dev='hd'/><boot dev='network'/></os>
   <features><acpi/><apic/></features>
-  <clock offset='utc'/>
+${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc'/>
   <on_poweroff>destroy</on_poweroff>
   <on_reboot>restart</on_reboot>
   <on_crash>restart</on_crash>

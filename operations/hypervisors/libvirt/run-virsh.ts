@@ -10,7 +10,7 @@ const timeoutMs = 25_000;
 
 /** Complaints that the same command will always get again; anything else may be better next time. */
 const finalComplaints =
-  /error: (XML error|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
+  /error: (XML error|XML document failed|unsupported configuration|invalid argument|Storage pool not found|unsupported|internal error: unable to find any (emulator|master))/i;
 
 /** Makes the runner for one connection. A failure is a `hypervisor.refused`, `hypervisor.failed` or `.unreachable`. */
 export function createVirsh(uri: string): Virsh {

@@ -4,9 +4,11 @@ import type { Staff } from './guard.ts';
 export interface FrameOptions {
   staff: Staff;
   title: string;
-  current: 'customers' | 'servers' | 'projects' | 'usage' | 'docs';
+  current: 'customers' | 'servers' | 'clusters' | 'projects' | 'usage' | 'docs' | 'webhooks';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
+  /** What was searched for, on the page that shows it. */
+  searched?: string | undefined;
 }
 
 /** The frame of every console page. */
@@ -22,6 +24,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
           items: [
             { label: 'Customers', href: '/console/', key: 'c', current: current === 'customers' },
             { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
+            { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
           ],
         },
         {
@@ -40,6 +43,12 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
               current: current === 'usage',
             },
             {
+              label: 'Webhooks',
+              href: '/console/webhooks/',
+              key: 'w',
+              current: current === 'webhooks',
+            },
+            {
               label: 'API reference',
               href: '/console/billing/usage/api/docs/',
               key: 'd',
@@ -48,6 +57,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
           ],
         },
       ],
+      search: { action: '/console/servers/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
       person: {
         name: staff.person.name,

@@ -11,16 +11,20 @@ import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiFacts } from '#operations/api-reference/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerClusters } from './clusters.routes.ts';
 import { registerCustomers } from './customers.routes.ts';
 import { guardConsole } from './guard.ts';
 import { registerProjects } from './projects.routes.ts';
 import { registerServers } from './servers.routes.ts';
 import { registerUsage } from './usage.routes.ts';
+import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
@@ -28,8 +32,10 @@ export interface ConsoleDeps {
   adminProjects: AdminProjects;
   billing: Billing;
   catalog: Catalog;
+  clusters: Clusters;
   metering: Metering;
   servers: Servers;
+  webhooks: Webhooks;
   sessions: Sessions;
   clock: Clock;
 }
@@ -39,7 +45,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardConsole(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardConsole(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
@@ -50,9 +57,11 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       });
       registerCustomers(routes, deps);
       registerServers(routes, deps);
+      registerClusters(routes, deps);
       registerProjects(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
+      registerWebhooks(routes, deps);
     },
     { prefix: '/console' },
   );

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
-import type { FieldFault, Servers } from '#operations/servers/index.ts';
+import type { FieldFault, ServerForecast, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { type DeployChoice, deployedPage, deployPage } from './deploy.page.ts';
@@ -22,6 +22,7 @@ const DeployForm = Type.Object({
   image: Type.String(),
   location: Type.String(),
   name: Type.Optional(Type.String()),
+  ssh_key: Type.Optional(Type.String({ maxLength: 16_384 })),
 });
 
 const statuses: Record<string, number> = {
@@ -39,12 +40,17 @@ export function registerDeploy(app: App, deps: DeployDeps): void {
     const { plan, image, location } = request.body;
     const name = request.body.name?.trim() ?? '';
     const tenantId = request.body.tenant ? Number(request.body.tenant) : visitor.actor.tenantIds[0];
-    const choice = { plan, image, location, name, tenant: request.body.tenant };
+    const sshKeys = (request.body.ssh_key ?? '')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+    const { tenant, ssh_key } = request.body;
+    const choice = { plan, image, location, name, tenant, ssh_key };
     if (tenantId === undefined || !visitor.actor.tenantIds.includes(tenantId)) {
       return show(deps, visitor, reply, 422, { choice, error: 'Choose one of your workspaces.' });
     }
     try {
-      const order = { tenantId, plan, image, location, ...(name === '' ? {} : { name }) };
+      const order = { tenantId, plan, image, location, sshKeys, ...(name === '' ? {} : { name }) };
       const made = await deps.servers.createServer(visitor.actor, order);
       const server = await deps.servers.findServer(visitor.actor, tenantId, made.serverId);
       // The password is in this answer alone, so there is no redirect.
@@ -71,5 +77,23 @@ async function show(
     deps.catalog.listLocations(),
     deps.accounts.findTenants(visitor.actor.tenantIds),
   ]);
-  return sendPage(reply, deployPage({ visitor, plans, images, locations, tenants, ...state }), status);
+  const forecast = await forecastOf(deps, visitor, { plans, images, locations });
+  return sendPage(
+    reply,
+    deployPage({ visitor, plans, images, locations, tenants, forecast, ...state }),
+    status,
+  );
+}
+
+/** What ordering the first plan would come to now, by the rules of the order itself; null when there is nothing. */
+async function forecastOf(
+  deps: DeployDeps,
+  visitor: Visitor,
+  offered: Record<'plans' | 'images' | 'locations', readonly { slug: string }[]>,
+): Promise<ServerForecast | null> {
+  const tenantId = visitor.actor.tenantIds[0];
+  const [plan, image, location] = [offered.plans[0], offered.images[0], offered.locations[0]];
+  if (tenantId === undefined || !plan || !image || !location) return null;
+  const order = { tenantId, plan: plan.slug, image: image.slug, location: location.slug };
+  return deps.servers.forecastServer(visitor.actor, order);
 }

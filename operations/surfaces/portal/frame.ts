@@ -5,10 +5,12 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'developer' | 'docs' | 'billing' | 'settings';
+  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
+  /** What was searched for, on the page that shows it. */
+  searched?: string | undefined;
 }
 
 /** The frame of every portal page. */
@@ -23,6 +25,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         {
           items: [
             { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
+            {
+              label: 'Networks',
+              href: '/client/networks/',
+              key: 'n',
+              current: options.current === 'networks',
+            },
             {
               label: 'API keys',
               href: '/client/developer/',
@@ -55,6 +63,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
           ],
         },
       ],
+      search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
       person: { name: visitor.person.name, detail: visitor.person.email },
       csrfToken: visitor.csrfToken,

@@ -9,9 +9,12 @@ import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { ApiFacts } from '#operations/api-reference/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { Firewalls } from '#operations/firewall/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import type { Networks } from '#operations/networks/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
@@ -19,12 +22,17 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerBandwidth } from './bandwidth.routes.ts';
 import { registerBilling } from './billing.routes.ts';
 import { registerDeploy } from './deploy.routes.ts';
 import { registerDeveloper } from './developer.routes.ts';
+import { registerFirewall } from './firewall.routes.ts';
 import { guardPortal } from './guard.ts';
+import { registerNetworks } from './networks.routes.ts';
 import { registerProtect } from './protect.routes.ts';
+import { registerServerNetworks } from './server-networks.routes.ts';
 import { registerServers } from './servers.routes.ts';
+import { registerSettings } from './settings.routes.ts';
 import { registerUsage } from './usage.routes.ts';
 import { registerWebhooks } from './webhooks.routes.ts';
 
@@ -34,7 +42,10 @@ export interface PortalDeps {
   apiKeys: ApiKeys;
   billing: Billing;
   catalog: Catalog;
+  bandwidth: Bandwidth;
+  firewalls: Firewalls;
   metering: Metering;
+  networks: Networks;
   payments: Payments;
   sessions: Sessions;
   servers: Servers;
@@ -50,7 +61,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      routes.addHook('preHandler', guardPortal(deps));
+      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;
         throw new HttpError(403, { code: 'forbidden', message: (error as Error).message });
@@ -62,9 +74,14 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerDeploy(routes, deps);
       registerServers(routes, deps);
       registerBilling(routes, deps);
+      registerSettings(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
+      registerNetworks(routes, deps);
+      registerServerNetworks(routes, deps);
+      registerFirewall(routes, deps);
+      registerBandwidth(routes, deps);
       registerWebhooks(routes, deps);
       registerProtect(routes, deps);
     },

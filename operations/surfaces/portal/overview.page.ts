@@ -1,4 +1,4 @@
-import { type PowerCommand, type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
 import {
   actionButton,
   badge,
@@ -6,12 +6,17 @@ import {
   code,
   confirm,
   definitionList,
+  drawer,
+  field,
+  form,
   formatMoney,
   type Html,
   html,
+  link,
   moment,
   notice,
   pageHeader,
+  progress,
   refreshing,
   section,
   type Tone,
@@ -27,17 +32,19 @@ export interface OverviewOptions {
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
+  /** What a refused form about its words held, and what was wrong. */
+  words?: { name: string; hostname: string; labels: string; faults: ReadonlyMap<string, string> };
 }
 
 /** `/client/servers/{id}`: what it is, what it does, and how it is switched. */
 export function overviewPage(options: OverviewOptions): Html {
   const { server, visitor } = options;
   const path = `/client/servers/${server.id}`;
-  // The state alone is fetched again: a form that somebody is filling in must not be replaced under their hands.
-  const header = refreshing(
-    { id: 'server-state', url: path, everySeconds: 5 },
-    pageHeader({ title: server.name, state: stateOf(server), actions: powerButtons(options) }),
-  );
+  // State and history alone are fetched again: a form that somebody fills in must not be replaced under their hands.
+  const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
+    pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
+    currentAction(server),
+  ]);
   return serverFrame({ visitor, server, tab: 'overview', toast: options.toast }, header, [
     server.failure &&
       notice({
@@ -46,17 +53,39 @@ export function overviewPage(options: OverviewOptions): Html {
         text: 'An operator has been told. Nothing is charged for it until it runs; it can be destroyed once they have looked at it.',
       }),
     section({ title: 'Facts' }, facts(options)),
-    section({ title: 'What was done' }, actionsTable(options)),
+    refreshing(
+      { id: 'server-actions', url: path, everySeconds: 10 },
+      section({ title: 'What was done' }, actionsTable(options)),
+    ),
+    section(
+      { title: 'Name and labels', description: 'Words for you and your programs; the guest is not touched.' },
+      wordsForm(options),
+    ),
     destroySection(options),
   ]);
 }
 
+function currentAction({ currentAction: action }: Server): Content {
+  if (action === null) return '';
+  return progress({
+    label: commandWords[action.command].going,
+    value: action.progress,
+    max: 100,
+    detail: `${action.progress} %`,
+  });
+}
+
 function facts({ server, nowMs }: OverviewOptions): Html {
   const addresses = server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`);
+  const cards = server.privateNetworks.map(
+    (card) =>
+      html`<div>${link(`/client/networks/${card.networkId}`, card.name)} ${code(card.ip, true)}</div>`,
+  );
   return definitionList([
     { term: 'Id', value: code(String(server.id)) },
-    { term: 'Host name', value: code(server.hostname) },
-    { term: 'Addresses', value: addresses.length > 0 ? addresses : 'none yet' },
+    { term: 'Host name', value: code(server.hostname, true) },
+    { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public one' },
+    ...(cards.length > 0 ? [{ term: 'Private networks', value: cards }] : []),
     {
       term: 'Plan',
       value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,
@@ -71,37 +100,58 @@ function facts({ server, nowMs }: OverviewOptions): Html {
   ]);
 }
 
-function stateOf(server: Server): { tone: Tone; text: string } {
+function stateOf(server: Server, nowMs: number): { tone: Tone; text: Content } {
   const status = statusOf(server);
-  const text: Partial<Record<typeof status, string>> = {
+  const since = html` since ${moment(server.statusChangedAt.getTime(), nowMs)}`;
+  const text: Record<typeof status, Content> = {
     queued: 'Ordered. It will be provisioned in a moment.',
-    provisioning: `Being provisioned${server.currentAction ? `, ${server.currentAction.progress} %` : ''}.`,
+    provisioning: 'Being provisioned.',
     failed: 'Provisioning failed.',
     deleting: 'Being destroyed.',
-    unknown: 'Its power state is unknown.',
-    running: 'Running.',
-    stopped: 'Stopped. It is still charged by the hour.',
+    unknown: ['Its power state is not known', since, '.'],
+    starting: 'Starting.',
+    running: ['Running', since, '.'],
+    stopping: 'Stopping.',
+    stopped: ['Stopped', since, '. It is still charged by the hour.'],
+    rebooting: 'Rebooting.',
   };
-  return { tone: statusTone(server), text: text[status] ?? `${status[0]!.toUpperCase()}${status.slice(1)}.` };
+  return { tone: statusTone(server), text: text[status] };
 }
 
+/** Buttons for what can be done now; what a guest could lose data by asks first. */
 function powerButtons({ server, visitor }: OverviewOptions): Content {
   if (server.provisioningState !== 'ready' || server.currentAction !== null) return '';
-  const labels: Partial<Record<PowerCommand, string>> =
-    server.powerState === 'stopped'
-      ? { start: 'Start' }
-      : server.powerState === 'running'
-        ? { reboot: 'Reboot', shutdown: 'Shut down', stop: 'Power off' }
-        : {};
-  return Object.entries(labels).map(([action, label]) =>
-    actionButton({
-      action: `/client/servers/${server.id}/actions`,
-      csrfToken: visitor.csrfToken,
-      label,
-      fields: { action },
-    }),
-  );
+  const action = `/client/servers/${server.id}/actions`;
+  const { csrfToken } = visitor;
+  const button = (command: string, label: string) =>
+    actionButton({ action, csrfToken, label, fields: { action: command } });
+  if (server.powerState === 'stopped') return button('start', 'Start');
+  const hard = (command: string, label: string, warning: string) =>
+    drawer({ id: `ask-${command}`, open: label, title: `${label}?` }, [
+      html`<p>${warning}</p>`,
+      actionButton({ action, csrfToken, label, kind: 'danger', fields: { action: command } }),
+    ]);
+  return [
+    server.powerState === 'unknown' ? button('start', 'Start') : button('reboot', 'Reboot'),
+    server.powerState !== 'unknown' && button('shutdown', 'Shut down'),
+    hard('reset', 'Reset', 'The guest is not asked: what it has not written to its disk is lost.'),
+    hard(
+      'stop',
+      'Power off',
+      'The power is cut without asking the guest: what it has not written to its disk is lost. Shut down asks it first.',
+    ),
+  ];
 }
+
+const commandWords: Record<ServerAction['command'], { name: string; going: string }> = {
+  create: { name: 'Deploy', going: 'Being deployed' },
+  start: { name: 'Start', going: 'Starting' },
+  shutdown: { name: 'Shut down', going: 'Waiting for the guest to halt' },
+  stop: { name: 'Power off', going: 'Switching off' },
+  reboot: { name: 'Reboot', going: 'Rebooting' },
+  reset: { name: 'Reset', going: 'Resetting' },
+  destroy: { name: 'Destroy', going: 'Being destroyed' },
+};
 
 const actionTones: Record<ServerAction['status'], Tone> = {
   queued: 'info',
@@ -114,12 +164,13 @@ function actionsTable({ actions, nowMs }: OverviewOptions): Html {
   return table({
     caption: 'What was done',
     columns: [
-      { key: 'command', header: 'Action', cell: (action) => action.command },
+      { key: 'command', header: 'Action', cell: (action) => commandWords[action.command].name },
       { key: 'status', header: 'Status', cell: (action) => badge(actionTones[action.status], action.status) },
+      { key: 'outcome', header: 'What came of it', kind: 'prose', cell: outcomeOf },
       {
         key: 'by',
         header: 'Asked by',
-        cell: (action) => (action.requestedByKey ? 'an API key' : 'a person'),
+        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'a person'),
       },
       { key: 'asked', header: 'Asked', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
       {
@@ -131,6 +182,60 @@ function actionsTable({ actions, nowMs }: OverviewOptions): Html {
     rows: actions,
     empty: { title: 'Nothing yet', text: 'Starts, stops and reboots will be listed here.' },
   });
+}
+
+function outcomeOf(action: ServerAction): Content {
+  if (action.error !== null) return action.error.message;
+  if (action.status !== 'success') return `${action.progress} %`;
+  if (!action.changed) return 'It was so already.';
+  const outcomes: Record<string, string> = {
+    stopped: 'The guest halted.',
+    signal_sent: 'The guest was asked to halt.',
+    timeout: 'The guest did not halt in its time, so its power was cut.',
+  };
+  return outcomes[action.outcome ?? ''] ?? 'Done.';
+}
+
+function wordsForm({ server, visitor, words }: OverviewOptions): Html {
+  const faultOf = (name: string) => words?.faults.get(name);
+  const labels = Object.entries(server.labels).map(([key, value]) => `${key}=${value}`);
+  return form(
+    {
+      action: `/client/servers/${server.id}/words`,
+      csrfToken: visitor.csrfToken,
+      submit: 'Save',
+      submitKind: 'button',
+    },
+    [
+      field({
+        name: 'name',
+        label: 'Name',
+        required: true,
+        maxLength: 64,
+        value: words?.name ?? server.name,
+        error: faultOf('name'),
+      }),
+      field({
+        name: 'hostname',
+        label: 'Host name',
+        required: true,
+        maxLength: 253,
+        isCode: true,
+        value: words?.hostname ?? server.hostname,
+        error: faultOf('hostname'),
+      }),
+      field({
+        kind: 'textarea',
+        name: 'labels',
+        label: 'Labels',
+        hint: 'One a line, such as env=prod. The API filters by them.',
+        isCode: true,
+        rows: 3,
+        value: words?.labels ?? labels.join('\n'),
+        error: faultOf('labels'),
+      }),
+    ],
+  );
 }
 
 function destroySection({ server, visitor, confirmError }: OverviewOptions): Content {

@@ -197,7 +197,7 @@ test('deploying from the portal shows the root password in that answer and on no
     const text = await (await get(later, cookie)).text();
     assert.ok(!text.includes(password), later);
   }
-  assert.match(await (await get(path, cookie)).text(), /Running\./);
+  assert.match(await (await get(path, cookie)).text(), /Running since/);
   const refused = await post('/client/servers/new', cookie, { ...fields, plan: 'gigantic' });
   assert.equal(refused.status, 422);
 });

@@ -1,18 +1,22 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { LatestRow } from '#operations/protect-traffic/index.ts';
-import { type Server, statusOf } from '#operations/servers/index.ts';
+import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
 import {
   age,
   type Column,
   code,
   formatBitRate,
+  formatCount,
   type Html,
   html,
   link,
   pageHeader,
+  readSort,
   refreshing,
   type Tone,
   table,
+  tabs,
+  withQuery,
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
@@ -22,38 +26,120 @@ export interface ServersPageOptions {
   visitor: Visitor;
   servers: readonly Server[];
   tenants: readonly Tenant[];
+  /** Of all their servers, whatever the filter. */
+  counts: ReadonlyMap<ServerStatus, number>;
+  /** What was asked for. */
+  query: ServersQuery;
+  /** Path and query of this page. */
+  url: string;
+  /** Servers that fit the filter, on all pages. */
+  total: number;
+  nextHref?: string | undefined;
   /** The newest observed minute, by server id. */
   traffic: ReadonlyMap<number, LatestRow>;
   nowMs: number;
 }
+
+export interface ServersQuery extends Record<string, string | undefined> {
+  q?: string;
+  /** One of `statusChoices`. */
+  status?: string;
+  sort?: string;
+  direction?: string;
+  after?: string;
+}
+
+const changing: readonly ServerStatus[] = [
+  'queued',
+  'provisioning',
+  'starting',
+  'stopping',
+  'rebooting',
+  'deleting',
+];
+
+/** Statuses that a person would look for, in words. */
+export const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
+  { value: 'running', label: 'Running', statuses: ['running'] },
+  { value: 'stopped', label: 'Stopped', statuses: ['stopped'] },
+  { value: 'changing', label: 'Changing', statuses: changing },
+  { value: 'failed', label: 'Failed or unknown', statuses: ['failed', 'unknown'] },
+];
 
 /** Older than this, a rate says nothing about now. */
 const staleMs = 5 * 60_000;
 
 /** `/client/`: all servers of all tenants that the person reaches. */
 export function serversPage(options: ServersPageOptions): Html {
-  const { servers, visitor } = options;
+  const { servers, visitor, counts, url } = options;
+  const columns = columnsFor(options);
   return portalFrame(
-    { visitor, title: 'Servers', current: 'servers', breadcrumb: [{ label: 'Servers' }] },
-    refreshing({ id: 'servers', url: '/client/', everySeconds: 15 }, [
+    {
+      visitor,
+      title: 'Servers',
+      current: 'servers',
+      breadcrumb: [{ label: 'Servers' }],
+      searched: options.query.q,
+    },
+    refreshing({ id: 'servers', url, everySeconds: 15 }, [
       pageHeader({
         title: 'Servers',
-        state: stateOf(servers),
+        state: stateOf(counts),
         actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
       }),
+      countOf(counts) > 0 && filterTabs(options),
       table({
         caption: 'Servers',
-        columns: columnsFor(options),
+        columns,
         rows: servers,
+        url,
+        sort: readSort(options.query, columns, { by: 'created', direction: 'asc' }),
         rowTone: (server) => (statusTone(server) === 'bad' ? 'bad' : undefined),
-        empty: {
-          title: 'No servers yet',
-          text: 'Your servers will stand here. Deploy one here, or by one call of the API.',
-          action: { label: 'Deploy a server', href: '/client/servers/new' },
-        },
+        pages: pagesOf(options),
+        empty: emptyOf(options),
       }),
     ]),
   );
+}
+
+const countOf = (counts: ServersPageOptions['counts'], statuses?: readonly ServerStatus[]) =>
+  [...counts].reduce((sum, [status, count]) => (statuses?.includes(status) === false ? sum : sum + count), 0);
+
+function filterTabs({ query, counts, url }: ServersPageOptions): Html {
+  const href = (status: string | undefined) => withQuery(url, { status, after: undefined });
+  return tabs('Servers by status', [
+    { label: 'All', href: href(undefined), current: query.status === undefined, count: countOf(counts) },
+    ...statusChoices.map((choice) => ({
+      label: choice.label,
+      href: href(choice.value),
+      current: query.status === choice.value,
+      count: countOf(counts, choice.statuses),
+    })),
+  ]);
+}
+
+function pagesOf({ servers, total, nextHref, query, url }: ServersPageOptions) {
+  const isFirst = query.after === undefined;
+  if (nextHref === undefined && isFirst) return undefined;
+  return {
+    label: `${formatCount(servers.length)} of ${formatCount(total)}`,
+    nextHref,
+    previousHref: isFirst ? undefined : withQuery(url, { after: undefined }),
+  };
+}
+
+function emptyOf({ counts, query }: ServersPageOptions) {
+  if (countOf(counts) > 0)
+    return {
+      title: query.q === undefined ? 'No server is like that' : `Nothing is called “${query.q}”`,
+      text: 'Names, host names and addresses are searched.',
+      action: { label: 'Show all servers', href: '/client/' },
+    };
+  return {
+    title: 'No servers yet',
+    text: 'Your servers will stand here. Deploy one here, or by one call of the API.',
+    action: { label: 'Deploy a server', href: '/client/servers/new' },
+  };
 }
 
 function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Server>[] {
@@ -65,7 +151,12 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
     return rate === null ? null : formatBitRate(rate);
   };
   const columns: Column<Server>[] = [
-    { key: 'name', header: 'Name', cell: (server) => link(`/client/servers/${server.id}`, server.name) },
+    {
+      key: 'name',
+      header: 'Name',
+      sortable: true,
+      cell: (server) => link(`/client/servers/${server.id}`, server.name),
+    },
     { key: 'status', header: 'Status', cell: statusBadge },
     { key: 'in', header: 'In', kind: 'figure', cell: (server) => rateOf(server, 'inboundBps') },
     { key: 'out', header: 'Out', kind: 'figure', cell: (server) => rateOf(server, 'outboundBps') },
@@ -81,6 +172,12 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
     { key: 'image', header: 'Image', cell: (server) => server.imageName },
     { key: 'location', header: 'Location', cell: (server) => server.locationName },
+    {
+      key: 'created',
+      header: 'Created',
+      sortable: true,
+      cell: (server) => age(server.createdAt.getTime(), nowMs),
+    },
   ];
   // Whose workspace it is matters only to people who have several.
   if (tenants.length > 1)
@@ -89,17 +186,20 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
 }
 
 function addressesOf(server: Server): Html {
-  if (server.addresses.length === 0) return html`<span class="hint">none yet</span>`;
+  if (server.addresses.length === 0)
+    return html`<span class="hint">${statusOf(server) === 'queued' ? 'none yet' : 'none'}</span>`;
   return html`${server.addresses.map((each, index) => [index > 0 && ' ', code(each.address)])}`;
 }
 
-function stateOf(servers: readonly Server[]): { tone: Tone; text: string } {
-  if (servers.length === 0) return { tone: 'neutral', text: 'You have no servers.' };
-  const count = (tone: Tone) => servers.filter((server) => statusTone(server) === tone).length;
-  const running = servers.filter((server) => statusOf(server) === 'running').length;
-  const total = `${running} of ${servers.length} running`;
-  const failed = servers.filter((server) => statusOf(server) === 'failed').length;
-  if (failed > 0) return { tone: 'bad', text: `${failed} could not be provisioned, ${total}.` };
-  if (count('info') > 0) return { tone: 'info', text: `${count('info')} on the way, ${total}.` };
-  return { tone: running === servers.length ? 'good' : 'neutral', text: `${total}.` };
+function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: string } {
+  const total = countOf(counts);
+  if (total === 0) return { tone: 'neutral', text: 'You have no servers.' };
+  const running = counts.get('running') ?? 0;
+  const told = `${formatCount(running)} of ${formatCount(total)} running`;
+  const failed = counts.get('failed') ?? 0;
+  const underway = countOf(counts, changing);
+  if (failed > 0)
+    return { tone: 'bad', text: `${failed} could not be provisioned, ${told}. Our operators look into it.` };
+  if (underway > 0) return { tone: 'info', text: `${underway} on the way, ${told}.` };
+  return { tone: running === total ? 'good' : 'neutral', text: `${told}.` };
 }

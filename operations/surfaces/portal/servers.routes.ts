@@ -4,12 +4,12 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
-import type { PowerCommand, Servers } from '#operations/servers/index.ts';
+import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage } from '#service-kit/pages/index.ts';
+import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { findServerOf, noSuchPage } from './guard-server.ts';
 import { overviewPage } from './overview.page.ts';
-import { serversPage } from './servers.page.ts';
+import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
 export interface ServerPagesDeps {
   accounts: Accounts;
@@ -18,13 +18,54 @@ export interface ServerPagesDeps {
   clock: Clock;
 }
 
-const serversMax = 500;
+const pageSize = 100;
+const ListQuery = Type.Object({
+  q: Type.Optional(Type.String({ maxLength: 100 })),
+  status: Type.Optional(Type.String({ maxLength: 20 })),
+  sort: Type.Optional(Type.String({ maxLength: 20 })),
+  direction: Type.Optional(Type.String({ maxLength: 4 })),
+  after: Type.Optional(Type.String({ maxLength: 100 })),
+});
 const Id = Type.Object({ id: Type.String() });
+const WordsForm = Type.Object({
+  name: Type.String({ maxLength: 1_000 }),
+  hostname: Type.String({ maxLength: 1_000 }),
+  labels: Type.String({ maxLength: 16_384 }),
+});
 const PowerForm = Type.Object({
   action: Type.Union(
     (['start', 'shutdown', 'stop', 'reboot', 'reset'] as const).map((command) => Type.Literal(command)),
   ),
 });
+
+/** The query without what is empty or says nothing we know. */
+function plainQuery(given: Record<string, string | undefined>): ServersQuery {
+  const known = statusChoices.some((choice) => choice.value === given.status);
+  const q = given.q?.trim();
+  const { sort, direction, after } = given;
+  const query = {
+    q: q === '' ? undefined : q,
+    status: known ? given.status : undefined,
+    sort,
+    direction,
+    after,
+  };
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
+}
+
+function filterOf(query: ServersQuery): ServerFilter {
+  const isDescending = query.direction === 'desc';
+  const byName = isDescending ? '-name' : 'name';
+  const after = /^([1-9]\d{0,15})\.(.*)$/s.exec(query.after ?? '');
+  const statuses = statusChoices.find((choice) => choice.value === query.status)?.statuses;
+  return {
+    order: query.sort === 'name' ? byName : isDescending ? 'newest' : 'oldest',
+    limit: pageSize,
+    ...(query.q === undefined ? {} : { search: query.q }),
+    ...(statuses === undefined ? {} : { statuses }),
+    ...(after === null ? {} : { after: { id: Number(after[1]), name: after[2]! } }),
+  };
+}
 
 /** What the toast says after a redirect; the name in the URL chooses, its text never comes from there. */
 const outcomes: Record<string, string> = {
@@ -34,21 +75,35 @@ const outcomes: Record<string, string> = {
   reboot: 'Rebooting.',
   reset: 'Resetting.',
   destroy: 'The server is being destroyed.',
+  words: 'Saved.',
 };
 
 export function registerServers(app: App, deps: ServerPagesDeps): void {
-  app.get('/', async (request, reply) => {
+  app.get('/', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const visitor = request.visitor!;
-    const [servers, tenants] = await Promise.all([
-      deps.servers.listServers(visitor.actor, null, { order: 'oldest', limit: serversMax }),
+    const query = plainQuery(request.query);
+    const filter = filterOf(query);
+    const { after: _, ...whole } = filter;
+    const [found, total, counts, tenants] = await Promise.all([
+      deps.servers.listServers(visitor.actor, null, { ...filter, limit: pageSize + 1 }),
+      deps.servers.countServers(visitor.actor, null, whole),
+      deps.servers.countByStatus(visitor.actor, null),
       deps.accounts.findTenants(visitor.actor.tenantIds),
     ]);
+    const servers = found.slice(0, pageSize);
     const traffic = await deps.protectTraffic.readLatest(
       visitor.actor,
       servers.map((server) => server.id),
     );
+    const url = withQuery('/client/', query);
+    const last = servers.at(-1);
+    const nextHref =
+      found.length > pageSize && last ? withQuery(url, { after: `${last.id}.${last.name}` }) : undefined;
     const nowMs = deps.clock.nowMs();
-    return sendPage(reply, serversPage({ visitor, servers, tenants, traffic, nowMs }));
+    return sendPage(
+      reply,
+      serversPage({ visitor, servers, tenants, counts, query, url, total, nextHref, traffic, nowMs }),
+    );
   });
 
   app.get(
@@ -76,6 +131,28 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     return sendPage(reply, overviewPage({ visitor, server, actions, nowMs: deps.clock.nowMs(), toast }), 409);
   });
 
+  app.post('/servers/:id/words', { schema: { params: Id, body: WordsForm } }, async (request, reply) => {
+    const { visitor, server } = await findServerOf(deps.servers, request);
+    const { name, hostname, labels: text } = request.body;
+    const labels = readLabels(text, server.labels);
+    const faults = new Map<string, string>();
+    if (labels === null) faults.set('labels', 'Write one label a line, such as env=prod.');
+    else {
+      const input = { name: name.trim(), hostname: hostname.trim(), labels };
+      try {
+        await deps.servers.describeServer(visitor.actor, null, server.id, input);
+        return reply.redirect(`/client/servers/${server.id}?done=words`, 303);
+      } catch (error) {
+        if (!(error instanceof CodedError) || error.code !== 'servers.invalid') throw error;
+        for (const fault of error.details.fields as FieldFault[])
+          faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
+      }
+    }
+    const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
+    const words = { name, hostname, labels: text, faults };
+    return sendPage(reply, overviewPage({ visitor, server, actions, nowMs: deps.clock.nowMs(), words }), 422);
+  });
+
   app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
     const { visitor, server } = await findServerOf(deps.servers, request);
     const isMeant = isConfirmed(request.body, server.name);
@@ -87,6 +164,23 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     const page = { visitor, server, actions, nowMs: deps.clock.nowMs(), confirmError: fault };
     return sendPage(reply, overviewPage(page), isMeant ? 409 : 422);
   });
+}
+
+/** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */
+function readLabels(
+  text: string,
+  before: Readonly<Record<string, string>>,
+): Record<string, string | null> | null {
+  const labels: Record<string, string | null> = Object.fromEntries(
+    Object.keys(before).map((key) => [key, null]),
+  );
+  for (const line of text.split('\n').map((one) => one.trim())) {
+    if (line === '') continue;
+    const at = line.indexOf('=');
+    if (at === 0) return null;
+    labels[at < 0 ? line : line.slice(0, at).trim()] = at < 0 ? '' : line.slice(at + 1).trim();
+  }
+  return labels;
 }
 
 /** Runs a change; the sentence of its refusal, or null. A server that is gone by now is the usual 404. */

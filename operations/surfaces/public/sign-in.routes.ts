@@ -7,7 +7,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts, Person } from '#operations/accounts/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 
@@ -37,23 +37,26 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
 
   app.post('/sign-in', { schema: { ...hidden, body: SignInForm } }, async (request, reply) => {
     const { email, password, next } = request.body;
+    const source = sourceBucket(request.ip);
     if (otherSiteFault(request) !== null) {
       const error = 'The request came from another site. Sign in here.';
       return showForm(reply, 403, { email, next, error });
     }
-    if (!(await deps.sessions.maySignIn(email, request.ip))) {
+    if (!(await deps.sessions.maySignIn(email, source, request.headers.cookie))) {
       const error = 'Too many failed attempts. Wait ten minutes, then try again.';
       return showForm(reply, 429, { email, next, error });
     }
     const person = await deps.accounts.signIn(email, password);
     if (person === null) {
-      await deps.sessions.noteFailure(email, request.ip);
+      await deps.sessions.noteFailure(email, source, request.headers.cookie);
       const error = 'E-mail address and password do not fit together. Check both and try again.';
       return showForm(reply, 401, { email, next, error });
     }
     // Whatever session this browser had ends here: nobody inherits another person's.
     await deps.sessions.end(request.headers.cookie);
-    reply.header('set-cookie', await deps.sessions.start(person.id));
+    const device = await deps.sessions.knowDevice(email, request.headers.cookie);
+    const session = await deps.sessions.start(person.id);
+    reply.header('set-cookie', device === null ? session : [session, device]);
     return reply.redirect(landingOf(person, next), 303);
   });
 

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { type GuestDefinition, isPermanentRefusal } from '#operations/hypervisors/index.ts';
+import { createLibvirtWorld, whyNoLibvirt } from '../testing/libvirt-world.ts';
+import { seedFiles } from './cloud-seed.ts';
+import { domainXml } from './domain-xml.ts';
+import { createLibvirtDriver } from './driver.ts';
+import { readDomstats } from './read-domstats.ts';
+import { createVirsh } from './run-virsh.ts';
+
+const guest: GuestDefinition = {
+  name: 'vm-7',
+  mac: '52:54:00:00:00:07',
+  addresses: [
+    { address: '203.0.113.17', prefixLength: 24, gateway: '203.0.113.1' },
+    { address: '2001:db8:113::17', prefixLength: 64, gateway: '2001:db8:113::1' },
+  ],
+  privateInterfaces: [],
+  hostname: 'web',
+  imageSlug: 'tiny',
+  vcpus: 1,
+  memoryMb: 64,
+  diskGb: 1,
+  rootPassword: 'never in clear',
+  sshKeys: ['ssh-ed25519 AAAA me@home'],
+  userData: null,
+};
+const node = { name: 'node-1', driver: 'libvirt', storagePool: 'guests', bridge: 'br0' };
+
+test('a guest of QEMU in software is made, seen, counted, switched and destroyed, each call as often as one likes', {
+  skip: whyNoLibvirt(),
+  timeout: 240_000,
+}, async () => {
+  await using world = await createLibvirtWorld();
+  const driver = createLibvirtDriver({ ...node, uri: world.uri });
+  const steps: number[] = [];
+  const make = () => driver.ensureGuest(guest, async (percent) => void steps.push(percent));
+  assert.equal(await driver.readPower('vm-7'), null);
+  assert.equal(await make(), 'booting', 'a guest that has sent nothing is not addressable');
+  assert.deepEqual(steps, [40, 60, 80]);
+  assert.equal(await driver.readPower('vm-7'), 'on');
+  // Its firmware asks the network for something to boot: that is the sign of life.
+  while ((await make()) !== 'ready') await new Promise((wake) => setTimeout(wake, 500));
+  const [seen] = await driver.observeGuests();
+  assert.deepEqual([seen?.name, seen?.power, seen?.interfaces.length], ['vm-7', 'on', 1]);
+  assert.ok(seen!.interfaces[0]!.sentBytes > 0 && seen!.interfaces[0]!.receivedBytes >= 0);
+  assert.deepEqual((await readdir(world.poolFolder)).sort(), ['tiny.qcow2', 'vm-7-seed.iso', 'vm-7.qcow2']);
+
+  await driver.signalShutdown('vm-7');
+  assert.equal(await driver.readPower('vm-7'), 'on', 'firmware does not halt when it is asked to');
+  await driver.restart('vm-7', 'acpi');
+  await driver.restart('vm-7', 'reset');
+  for (const power of ['off', 'off', 'on', 'on'] as const) {
+    await driver.setPower('vm-7', power);
+    assert.equal(await driver.readPower('vm-7'), power);
+  }
+  await driver.setPower('vm-7', 'off');
+  await driver.signalShutdown('vm-7');
+  assert.equal((await driver.observeGuests())[0]?.power, 'off');
+  await driver.restart('vm-7', 'acpi');
+  assert.equal(await driver.readPower('vm-7'), 'on', 'a guest that was off is on after a restart');
+
+  await assert.rejects(
+    driver.ensureGuest({ ...guest, name: 'vm-8', imageSlug: 'no-such-image' }, async () => {}),
+    (error) => /no-such-image/.test(String(error)),
+  );
+  for (const name of ['vm-7', 'vm-7', 'vm-8', 'vm-9']) await driver.ensureGone(name);
+  assert.deepEqual(await driver.observeGuests(), []);
+  assert.deepEqual(await readdir(world.poolFolder), ['tiny.qcow2']);
+});
+
+test('libvirt itself finds the definition valid, and an unknown or unreachable node is told apart', {
+  skip: existsSync('/usr/bin/virsh') ? false : 'needs virsh',
+}, async () => {
+  const virsh = createVirsh('test:///default');
+  const folder = await mkdtemp(join(tmpdir(), 'svc-define-'));
+  const file = join(folder, 'domain.xml');
+  const plan = {
+    name: 'vm-7',
+    mac: guest.mac!,
+    vcpus: 2,
+    memoryMb: 2_048,
+    storagePool: 'guests',
+    disk: 'vm-7.qcow2',
+    seed: 'vm-7-seed.iso',
+    bridge: 'br0',
+    type: 'kvm' as const,
+  };
+  await writeFile(file, domainXml(plan).replace("type='kvm'", "type='test'"));
+  await virsh(['define', file, '--validate']);
+  await writeFile(file, domainXml(plan).replace('<vcpu>', '<vcpus>').replace('</vcpu>', '</vcpus>'));
+  await assert.rejects(virsh(['define', file, '--validate']), isPermanentRefusal);
+  await rm(folder, { recursive: true });
+  const driver = createLibvirtDriver({ ...node, uri: 'test:///default' });
+  assert.deepEqual(await driver.observeGuests(), [], 'other people’s domains are left alone');
+  assert.equal(await driver.readPower('vm-7'), null);
+  const away = createLibvirtDriver({ ...node, uri: 'qemu+unix:///system?socket=/nonexistent' });
+  await assert.rejects(away.observeGuests(), (error) => hasCode(error, 'hypervisor.unreachable'));
+});
+
+test('what can not serve as a name never reaches virsh, and nothing of a customer reaches the definition', async () => {
+  const commands: (readonly string[])[] = [];
+  const virsh = async (command: readonly string[]) => {
+    commands.push(command);
+    return '';
+  };
+  const driver = createLibvirtDriver({ ...node, uri: 'qemu:///system' }, virsh);
+  for (const name of ['vm-0', 'vm-1;reboot', '--all', 'vm-1 vm-2', "vm-1'", '../vm-1', 'test', '']) {
+    await assert.rejects(driver.setPower(name, 'off'), isPermanentRefusal, name);
+    await assert.rejects(driver.ensureGone(name), isPermanentRefusal, name);
+  }
+  assert.deepEqual(commands, []);
+  for (const wrong of [
+    { uri: null },
+    { uri: 'qemu:///system --readonly' },
+    { uri: '-c' },
+    { storagePool: '--pool' },
+    { storagePool: null },
+    { bridge: 'a bridge of more than' },
+    { bridge: 'br0"/>' },
+  ])
+    assert.throws(
+      () => createLibvirtDriver({ ...node, uri: 'qemu:///system', ...wrong }),
+      isPermanentRefusal,
+    );
+  for (const wrong of [
+    { name: "vm-1'/>" },
+    { mac: '52:54' },
+    { bridge: '<br0>' },
+    { disk: 'vm-1.img' },
+    { memoryMb: 1.5 },
+    { vcpus: -1 },
+  ])
+    assert.throws(
+      () =>
+        domainXml({
+          name: 'vm-1',
+          mac: guest.mac!,
+          vcpus: 1,
+          memoryMb: 64,
+          storagePool: 'guests',
+          disk: 'vm-1.qcow2',
+          seed: 'vm-1-seed.iso',
+          bridge: 'br0',
+          type: 'qemu',
+          ...wrong,
+        }),
+      isPermanentRefusal,
+      JSON.stringify(wrong),
+    );
+});
+
+test('the seed carries the password as a hash, the customer’s user data as it is, and every address with its gateway', () => {
+  const userData = '#!/bin/sh\necho "<hello> & \\"bye\\""\n';
+  const files = seedFiles({ ...guest, userData, hostname: 'a"b: c' }, '$6$salt$hash');
+  assert.ok(!Object.values(files).join().includes('never in clear'));
+  assert.equal(files['user-data'], userData);
+  assert.equal(JSON.parse(files['meta-data']!)['local-hostname'], 'a"b: c');
+  const vendor = JSON.parse(files['vendor-data']!.replace('#cloud-config\n', ''));
+  assert.equal(vendor.chpasswd.users[0].password, '$6$salt$hash');
+  assert.deepEqual(vendor.users[0].ssh_authorized_keys, guest.sshKeys);
+  const { public0 } = JSON.parse(files['network-config']!).ethernets;
+  assert.deepEqual(public0.addresses, ['203.0.113.17/24', '2001:db8:113::17/64']);
+  assert.deepEqual(public0.routes, [
+    { to: '0.0.0.0/0', via: '203.0.113.1' },
+    { to: '::/0', via: '2001:db8:113::1' },
+  ]);
+});
+
+test('states and counters are read out of what virsh says', () => {
+  const text = `Domain: 'vm-7'
+  state.state=1
+  state.reason=1
+  net.count=2
+  net.0.name=svc7
+  net.0.rx.bytes=806
+  net.0.tx.bytes=1676
+  net.1.name=svcp7
+
+Domain: 'somebody-else'
+  state.state=1
+
+Domain: 'vm-8'
+  state.state=5
+  net.count=0
+`;
+  assert.deepEqual(readDomstats(text), [
+    {
+      name: 'vm-7',
+      power: 'on',
+      interfaces: [{ device: 'svc7', isPublic: true, receivedBytes: 806, sentBytes: 1_676 }],
+    },
+    { name: 'vm-8', power: 'off', interfaces: [] },
+  ]);
+});

@@ -1,0 +1,124 @@
+/**
+ * A libvirtd of its own for tests, with QEMU in software: in namespaces, with its folders on tmpfs, so that it meets no
+ * other libvirtd of the machine and leaves nothing behind. Needs root.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Why there can be none here, or false. */
+export function whyNoLibvirt(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root';
+  const programs = [
+    '/usr/sbin/libvirtd',
+    '/usr/bin/virsh',
+    '/usr/bin/qemu-system-x86_64',
+    '/usr/bin/genisoimage',
+  ];
+  const missing = programs.filter((file) => !existsSync(file));
+  return missing.length > 0 ? `needs ${missing.join(', ')}` : false;
+}
+
+export interface LibvirtWorld extends AsyncDisposable {
+  uri: string;
+  storagePool: string;
+  bridge: string;
+  /** The pool's folder. */
+  poolFolder: string;
+  virsh(...args: string[]): string;
+}
+
+/** Starts it, with a pool that holds the image `tiny.qcow2` (an empty disk) and a bridge that leads nowhere. */
+export async function createLibvirtWorld(): Promise<LibvirtWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-libvirt-'));
+  const poolFolder = join(folder, 'pool');
+  await mkdir(poolFolder);
+  await mkdir(join(folder, 'run'));
+  execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', join(poolFolder, 'tiny.qcow2'), '16M']);
+  await writeFile(
+    join(folder, 'libvirtd.conf'),
+    `unix_sock_dir = "${folder}/run"\nauth_unix_rw = "none"\nlog_outputs = "4:file:${folder}/log"\n`,
+  );
+  await writeFile(join(folder, 'start.sh'), startScript(folder));
+  const child = spawn(
+    'unshare',
+    ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', join(folder, 'start.sh')],
+    // Not a pipe: nobody would read it while `virsh` is waited for.
+    { stdio: 'ignore' },
+  );
+  const uri = `qemu+unix:///system?socket=${folder}/run/libvirt-sock`;
+  const virsh = (...args: string[]) =>
+    execFileSync('virsh', ['-q', '-c', uri, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  const world: LibvirtWorld = {
+    uri,
+    storagePool: 'guests',
+    bridge: 'br0',
+    poolFolder,
+    virsh,
+    async [Symbol.asyncDispose]() {
+      await end(child);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  try {
+    await untilItAnswers(() => virsh('list'), child);
+    virsh('pool-create-as', 'guests', 'dir', '--target', poolFolder);
+    // The first time it is asked it tries out every emulator, which takes a busy machine a while.
+    virsh('capabilities');
+    return world;
+  } catch (error) {
+    const said = await readFile(join(folder, 'log'), 'utf8').catch(() => '');
+    await world[Symbol.asyncDispose]();
+    throw new Error(`libvirtd did not start: ${said.slice(-2_000)}`, { cause: error });
+  }
+}
+
+function startScript(folder: string): string {
+  const folders = '/run/libvirt /var/lib/libvirt /var/log/libvirt /etc/libvirt /var/cache/libvirt';
+  return `set -e
+mount --make-rprivate /
+for folder in ${folders}; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
+cat > /etc/libvirt/qemu.conf <<END
+user = "root"
+group = "root"
+security_driver = "none"
+stdio_handler = "file"
+cgroup_controllers = [ ]
+remember_owner = 0
+namespaces = [ ]
+END
+# In software, as the emulators of a machine that can not virtualise: what a nested /dev/kvm does is anybody's guess.
+if [ -e /dev/kvm ]; then mount --bind /dev/null /dev/kvm; fi
+ip link set lo up
+ip link add br0 type bridge
+ip link set br0 up
+# Not by exec: the first process of a PID namespace has to bury what the emulators leave, which a shell does.
+libvirtd -f ${folder}/libvirtd.conf --pid-file ${folder}/libvirtd.pid
+`;
+}
+
+async function untilItAnswers(ask: () => unknown, child: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    try {
+      ask();
+      return;
+    } catch (error) {
+      if (Date.now() > deadline || child.exitCode !== null) throw error;
+      await new Promise((wake) => setTimeout(wake, 100));
+    }
+  }
+}
+
+function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  // The first process of the PID namespace dies with it, and everything in the namespace with that.
+  child.kill('SIGKILL');
+  return ended;
+}

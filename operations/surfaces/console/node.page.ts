@@ -1,0 +1,182 @@
+import type { Cluster } from '#operations/catalog/index.ts';
+import type { Node } from '#operations/clusters/index.ts';
+import {
+  actionButton,
+  type Content,
+  definitionList,
+  field,
+  form,
+  formatCount,
+  type Html,
+  link,
+  moment,
+  notice,
+  pageHeader,
+  section,
+  shareBar,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { nodeBadge } from './clusters.page.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+
+/** The texts of the node form. */
+export interface NodeForm {
+  name: string;
+  uri: string;
+  storage_pool: string;
+  bridge: string;
+  vcpus: string;
+  memory_gib: string;
+  disk_gb: string;
+}
+
+export interface NodePageOptions {
+  staff: Staff;
+  cluster: Cluster;
+  /** null: a new one. */
+  node: Node | null;
+  form: NodeForm;
+  nowMs: number;
+  toast?: { tone: Tone; text: Content };
+  /** What was wrong, by field. */
+  faults?: ReadonlyMap<string, string>;
+}
+
+export const emptyForm: NodeForm = {
+  name: '',
+  uri: '',
+  storage_pool: '',
+  bridge: '',
+  vcpus: '',
+  memory_gib: '',
+  disk_gb: '',
+};
+
+export function formOf(node: Node): NodeForm {
+  return {
+    name: node.name,
+    uri: node.uri ?? '',
+    storage_pool: node.storagePool ?? '',
+    bridge: node.bridge ?? '',
+    vcpus: String(node.capacity.vcpus),
+    memory_gib: String(node.capacity.memoryMb / 1024),
+    disk_gb: String(node.capacity.diskGb),
+  };
+}
+
+/** `/console/clusters/nodes/{id}`, and the page of a node that is to be. */
+export function nodePage(options: NodePageOptions): Html {
+  const { staff, cluster, node, nowMs } = options;
+  const title = node?.name ?? `A node for ${cluster.name}`;
+  return consoleFrame(
+    {
+      staff,
+      title,
+      current: 'clusters',
+      breadcrumb: [{ label: 'Clusters', href: '/console/clusters/' }, { label: title }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title,
+        state: node === null ? undefined : stateOf(node),
+        actions: node !== null && staff.canChange && switches(staff, node),
+      }),
+      node !== null &&
+        node.lastError !== null &&
+        notice({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
+      node !== null && section({ title: 'Room' }, room(node, nowMs)),
+      staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
+    ],
+  );
+}
+
+function stateOf(node: Node): { tone: Tone; text: string } {
+  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'guest' : 'guests'}`;
+  if (node.lastError !== null) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
+  return node.isOpen
+    ? { tone: 'good', text: `Takes new guests, has ${guests}.` }
+    : { tone: 'warn', text: `Closed: takes no new guests, has ${guests}.` };
+}
+
+function switches(staff: Staff, node: Node): Content {
+  const action = `/console/clusters/nodes/${node.id}`;
+  const { csrfToken } = staff;
+  return [
+    node.isOpen
+      ? actionButton({ action: `${action}/close`, csrfToken, label: 'Close' })
+      : actionButton({ action: `${action}/open`, csrfToken, label: 'Open' }),
+    node.guestCount === 0 &&
+      actionButton({ action: `${action}/remove`, csrfToken, label: 'Remove', kind: 'danger' }),
+  ];
+}
+
+function room(node: Node, nowMs: number): Html {
+  const line = (used: number, capacity: number, unit: string) => [
+    shareBar(used / capacity),
+    ` ${formatCount(used)} of ${formatCount(capacity)} ${unit}`,
+  ];
+  return definitionList([
+    { term: 'State', value: nodeBadge(node, nowMs) },
+    {
+      term: 'Memory',
+      value: line(Math.ceil(node.used.memoryMb / 1024), Math.floor(node.capacity.memoryMb / 1024), 'GiB'),
+    },
+    { term: 'vCPUs', value: line(node.used.vcpus, node.capacity.vcpus, '') },
+    { term: 'Disk', value: line(node.used.diskGb, node.capacity.diskGb, 'GB') },
+    { term: 'Seen', value: node.seenAt === null ? 'never' : moment(node.seenAt.getTime(), nowMs) },
+  ]);
+}
+
+function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions): Html {
+  const isLibvirt = cluster.driver === 'libvirt';
+  const text = (name: keyof NodeForm, label: string, hint: string, placeholder = '') =>
+    field({
+      name,
+      label,
+      hint,
+      isCode: true,
+      required: isLibvirt || name === 'name',
+      maxLength: 200,
+      placeholder,
+      value: given[name],
+      error: faults?.get(name),
+    });
+  const size = (name: keyof NodeForm, label: string) =>
+    field({
+      kind: 'number',
+      name,
+      label,
+      required: true,
+      min: 1,
+      value: given[name],
+      error: faults?.get(name),
+    });
+  const action =
+    node === null ? `/console/clusters/${cluster.id}/nodes` : `/console/clusters/nodes/${node.id}`;
+  return form(
+    {
+      action,
+      csrfToken: staff.csrfToken,
+      submit: node === null ? 'Add node' : 'Save',
+      cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
+    },
+    [
+      node === null && text('name', 'Name', 'As it is called in your network.', 'node-1'),
+      isLibvirt && [
+        text('uri', 'Connection', 'How virsh reaches it.', 'qemu+ssh://svc@node-1/system'),
+        text(
+          'storage_pool',
+          'Storage pool',
+          'Holds the images, such as debian-13.qcow2, and the guests’ disks.',
+          'guests',
+        ),
+        text('bridge', 'Bridge', 'That guests are plugged into.', 'br0'),
+      ],
+      size('vcpus', 'vCPUs that may be given away'),
+      size('memory_gib', 'Memory that may be given away, GiB'),
+      size('disk_gb', 'Disk that may be given away, GB'),
+    ],
+  );
+}

@@ -1,0 +1,193 @@
+import type { Tenant } from '#operations/accounts/index.ts';
+import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import {
+  actionButton,
+  badge,
+  type Content,
+  code,
+  codeBlock,
+  confirm,
+  definitionList,
+  drawer,
+  formatMoney,
+  type Html,
+  html,
+  link,
+  moment,
+  notice,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+import { toneOf } from './servers.page.ts';
+
+export interface ServerPageOptions {
+  staff: Staff;
+  server: Server;
+  tenant: Tenant | undefined;
+  actions: readonly ServerAction[];
+  failureDetail: string | null;
+  nowMs: number;
+  toast?: { tone: Tone; text: Content };
+  confirmError?: string;
+}
+
+/** `/console/servers/{id}`: where it is, what was done, and what an operator can do about it. */
+export function serverPage(options: ServerPageOptions): Html {
+  const { staff, server, nowMs } = options;
+  return consoleFrame(
+    {
+      staff,
+      title: server.name,
+      current: 'servers',
+      breadcrumb: [{ label: 'Servers', href: '/console/servers/' }, { label: server.name }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title: server.name,
+        state: {
+          tone: toneOf(server),
+          text: [statusOf(server), ' since ', moment(server.statusChangedAt.getTime(), nowMs), '.'],
+        },
+        actions: powerButtons(options),
+      }),
+      failure(options),
+      section({ title: 'Facts' }, facts(options)),
+      section({ title: 'What was done' }, actionsTable(options)),
+    ],
+  );
+}
+
+function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
+  return definitionList([
+    { term: 'Id', value: code(String(server.id), true) },
+    { term: 'Guest', value: code(`vm-${server.id}`, true) },
+    {
+      term: 'Tenant',
+      value: link(`/console/servers/?tenant=${server.tenantId}`, tenant?.name ?? String(server.tenantId)),
+    },
+    { term: 'Cluster', value: link('/console/clusters/', server.clusterName) },
+    { term: 'Node', value: server.node === null ? 'none yet' : code(server.node) },
+    {
+      term: 'Addresses',
+      value:
+        server.addresses.length > 0
+          ? server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`)
+          : 'no public one',
+    },
+    {
+      term: 'Plan',
+      value: `${server.planName}: ${server.vcpus} vCPU, ${server.memoryMb / 1024} GiB memory, ${server.diskGb} GB disk`,
+    },
+    { term: 'Image', value: server.imageName },
+    {
+      term: 'Price',
+      value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
+    },
+    { term: 'Order', value: code(String(server.orderId)) },
+    { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
+  ]);
+}
+
+function powerButtons({ staff, server }: ServerPageOptions): Content {
+  if (!staff.canChange || server.provisioningState !== 'ready' || server.currentAction !== null) return '';
+  const action = `/console/servers/${server.id}/actions`;
+  const { csrfToken } = staff;
+  if (server.powerState !== 'running')
+    return actionButton({ action, csrfToken, label: 'Start', fields: { action: 'start' } });
+  return [
+    actionButton({ action, csrfToken, label: 'Shut down', fields: { action: 'shutdown' } }),
+    drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
+      html`<p>The customer’s guest is not asked: what it has not written to its disk is lost.</p>`,
+      actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),
+    ]),
+  ];
+}
+
+/** The failure and the three ways out of it. */
+function failure({ staff, server, failureDetail, confirmError }: ServerPageOptions): Content {
+  if (statusOf(server) !== 'failed') return '';
+  const path = `/console/servers/${server.id}`;
+  const { csrfToken } = staff;
+  return [
+    notice({
+      tone: 'bad',
+      title: 'Provisioning failed',
+      text: 'Its owner can neither use nor destroy it until an operator retries or resolves it. Nothing is charged for it.',
+    }),
+    failureDetail !== null && codeBlock({ code: failureDetail, label: 'What the hypervisor said' }),
+    staff.canChange &&
+      section({ title: 'Resolve', id: 'resolve' }, [
+        definitionList([
+          {
+            term: 'The cause is gone',
+            value: actionButton({
+              action: `${path}/retry`,
+              csrfToken,
+              label: 'Provision again',
+              kind: 'primary',
+            }),
+          },
+          {
+            term: 'The guest was repaired by hand and runs',
+            value: actionButton({
+              action: `${path}/resolve`,
+              csrfToken,
+              label: 'Hand it over',
+              fields: { resolution: 'repaired' },
+            }),
+          },
+        ]),
+        confirm({
+          action: `${path}/resolve`,
+          csrfToken,
+          name: server.name,
+          consequence:
+            'It can’t be made: whatever stands of it is removed and its addresses are given back. What was paid for it stays the customer’s credit.',
+          submit: 'Remove it',
+          fields: { resolution: 'remove' },
+          error: confirmError,
+        }),
+      ]),
+  ];
+}
+
+const tones: Record<ServerAction['status'], Tone> = {
+  queued: 'info',
+  running: 'info',
+  success: 'good',
+  error: 'bad',
+};
+
+function actionsTable({ actions, nowMs }: ServerPageOptions): Html {
+  return table<ServerAction>({
+    caption: 'What was done',
+    columns: [
+      { key: 'id', header: 'Action', cell: (action) => `${action.command} #${action.id}` },
+      { key: 'status', header: 'Status', cell: (action) => badge(tones[action.status], action.status) },
+      {
+        key: 'result',
+        header: 'What came of it',
+        kind: 'prose',
+        cell: (action) => action.error?.message ?? action.outcome ?? '',
+      },
+      {
+        key: 'by',
+        header: 'Asked by',
+        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'a person'),
+      },
+      { key: 'asked', header: 'Asked', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
+      {
+        key: 'finished',
+        header: 'Finished',
+        cell: (action) => (action.finishedAt ? moment(Date.parse(action.finishedAt), nowMs) : 'not yet'),
+      },
+    ],
+    rows: actions,
+    empty: { title: 'Nothing yet', text: 'Everything that is asked of this server will be listed here.' },
+  });
+}

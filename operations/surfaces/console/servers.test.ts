@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { CodedError } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+let operator: string;
+let support: string;
+let isBroken = false;
+
+before(async () => {
+  world = await createWorld({
+    hypervisor: (usual) => ({
+      ...usual,
+      async ensureGuest(guest, step) {
+        if (isBroken) throw new CodedError('hypervisor.refused', 'node-7 <says> no');
+        return usual.ensureGuest(guest, step);
+      },
+    }),
+  });
+  for (const staffRole of ['operator', 'support'] as const) {
+    const email = `${staffRole}@staff.test`;
+    await world.accounts.createPerson(systemActor, { email, name: staffRole, password, staffRole });
+  }
+  operator = await world.signIn('operator@staff.test');
+  support = await world.signIn('support@staff.test');
+});
+after(() => world[Symbol.asyncDispose]());
+
+const get = async (path: string, cookie: string) => {
+  const headers = { accept: 'text/html', cookie };
+  const answer = await fetch(`${world.url}${path}`, { headers, redirect: 'manual' });
+  return { status: answer.status, text: await answer.text() };
+};
+
+async function post(path: string, cookie: string, fields: Record<string, string> = {}) {
+  const page = (await get('/console/', cookie)).text;
+  const csrf_token = /name="csrf_token" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  const answer = await fetch(`${world.url}${path}`, {
+    method: 'POST',
+    headers: { accept: 'text/html', cookie },
+    body: new URLSearchParams({ ...fields, csrf_token }),
+    redirect: 'manual',
+  });
+  return { status: answer.status, to: answer.headers.get('location'), text: await answer.text() };
+}
+
+test('API-3.4: what failed waits in a queue, with what the hypervisor said, until an operator retries or resolves it', async () => {
+  const { tenant } = await world.createCustomer('Queue');
+  isBroken = true;
+  const failed: number[] = [];
+  for (const name of ['fails-1', 'fails-2']) failed.push((await world.deploy(tenant, name)).serverId);
+  isBroken = false;
+  const [first, second] = failed as [number, number];
+  const queue = await get('/console/servers/?status=failed', operator);
+  assert.match(queue.text, /2 failed to provision and wait for an operator/);
+  assert.match(queue.text, /node-7 &lt;says&gt; no/, 'escaped');
+  const page = await get(`/console/servers/${first}`, operator);
+  assert.match(page.text, /Provision again/);
+  const read = await get(`/console/servers/${first}`, support);
+  assert.match(read.text, /node-7/);
+  assert.doesNotMatch(read.text, /Provision again|Hand it over|Remove it/, 'support only reads');
+  assert.equal((await post(`/console/servers/${first}/retry`, support)).status, 403);
+  assert.equal(
+    (await post(`/console/servers/${first}/resolve`, support, { resolution: 'repaired' })).status,
+    403,
+  );
+
+  const early = await post(`/console/servers/${first}/resolve`, operator, { resolution: 'repaired' });
+  assert.deepEqual([early.status, /no running guest/.test(early.text)], [409, true]);
+  assert.equal((await post(`/console/servers/${first}/retry`, operator)).status, 303);
+  await world.jobs.drain();
+  assert.match((await get(`/console/servers/${first}`, operator)).text, /running since/);
+
+  const remove = (confirm_name: string) =>
+    post(`/console/servers/${second}/resolve`, operator, { resolution: 'remove', confirm_name });
+  assert.equal((await remove('fails-1')).status, 422);
+  assert.equal((await remove('fails-2')).status, 303);
+  await world.jobs.drain();
+  assert.equal((await get(`/console/servers/${second}`, operator)).status, 404);
+  assert.match((await get('/console/servers/?status=failed', operator)).text, /Nothing has failed/);
+});
+
+test('API-1.2: an operator’s power command is the same action that customers see, and support has none', async () => {
+  const { tenant } = await world.createCustomer('Power');
+  const { serverId } = await world.deploy(tenant, 'powered');
+  const path = `/console/servers/${serverId}`;
+  assert.equal((await post(`${path}/actions`, support, { action: 'stop' })).status, 403);
+  assert.equal((await post(`${path}/actions`, operator, { action: 'stop' })).status, 303);
+  assert.equal((await post(`${path}/actions`, operator, { action: 'start' })).status, 409, 'busy');
+  await world.jobs.drain();
+  assert.match((await get(path, operator)).text, /stopped since/);
+  const [action] = await world.servers.listActions(systemActor, tenant.id, serverId, 1);
+  assert.deepEqual([action?.command, action?.status], ['stop', 'success']);
+});
+
+test('servers are found by name, address and id, and page after page', async () => {
+  const { tenant } = await world.createCustomer('Found');
+  const { serverId, allocations } = await world.deploy(tenant, 'needle');
+  for (const q of ['needle', 'NEED', String(serverId), allocations[0]!.address])
+    assert.match((await get(`/console/servers/?q=${encodeURIComponent(q)}`, support)).text, /needle/, q);
+  assert.doesNotMatch((await get('/console/servers/?q=%25eedl_', support)).text, />needle</);
+  assert.match((await get(`/console/servers/?tenant=${tenant.id}`, support)).text, /Servers of Found/);
+});
+
+test('operators make clusters and nodes, give their room, close and remove them; support looks on', async () => {
+  const [location] = await world.catalog.listLocations();
+  const make = (cookie: string, name: string) =>
+    post('/console/clusters/', cookie, { name, location: String(location!.id), driver: 'libvirt' });
+  assert.equal((await make(support, 'fra-2')).status, 403);
+  assert.equal((await make(operator, 'Not a name')).status, 422);
+  assert.equal((await make(operator, 'fra-2')).status, 303);
+  assert.equal((await make(operator, 'fra-2')).status, 422, 'the name is taken');
+  const cluster = (await world.catalog.listClusters()).find((one) => one.name === 'fra-2')!;
+  const sizes = { vcpus: '32', memory_gib: '128', disk_gb: '2000' };
+  const place = {
+    name: 'node-1',
+    uri: 'qemu+ssh://svc@node-1/system',
+    storage_pool: 'guests',
+    bridge: 'br0',
+  };
+  const add = (more: object) =>
+    post(`/console/clusters/${cluster.id}/nodes`, operator, { ...place, ...sizes, ...more });
+  assert.match((await add({ vcpus: '0' })).text, /whole number above zero/);
+  assert.equal((await add({ memory_gib: 'much' })).status, 422);
+  assert.equal((await add({})).status, 303);
+  assert.equal((await add({})).status, 422, 'the name is taken');
+  const page = await get('/console/clusters/', support);
+  assert.match(page.text, /node-1/);
+  assert.doesNotMatch(page.text, /Make cluster|Add a node/);
+  const node = (await world.clusters.listNodes(systemActor, cluster.id))[0]!;
+  assert.deepEqual(node.capacity, { vcpus: 32, memoryMb: 131_072, diskGb: 2_000 });
+  const path = `/console/clusters/nodes/${node.id}`;
+  assert.equal((await post(path, operator, { ...place, ...sizes, memory_gib: '64' })).status, 303);
+  assert.equal((await post(`${path}/close`, operator)).status, 303);
+  const closed = (await world.clusters.findNode(systemActor, node.id))!;
+  assert.deepEqual([closed.isOpen, closed.capacity.memoryMb], [false, 65_536]);
+  assert.match((await get(path, support)).text, /Closed: takes no new guests/);
+  assert.equal((await post(`${path}/remove`, support)).status, 403);
+  assert.equal((await post(`${path}/remove`, operator)).status, 303);
+  assert.equal((await get(path, operator)).status, 404);
+  const used = (await world.clusters.listNodes(systemActor, world.clusterId))[0]!;
+  assert.equal((await post(`/console/clusters/nodes/${used.id}/remove`, operator)).status, 409);
+  for (const wrong of ['/console/clusters/nodes/999', '/console/clusters/999/nodes/new'])
+    assert.equal((await get(wrong, operator)).status, 404);
+});

@@ -1,0 +1,107 @@
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { plantSql } from '#operations/testing/planted-sql.ts';
+
+export interface StatementCost {
+  /** How the statement begins, for people. */
+  statement: string;
+  /** Pages of 8 KiB that it looked at. */
+  pages: number;
+  /** Tables of more than 500 rows that it read from end to end. */
+  scanned: string[];
+}
+
+/**
+ * What the statements of one authenticated, metered `GET /servers/{id}` read in a database with so many keys, each with a
+ * person, an organization, a workspace and a month of its own.
+ */
+export async function costOfCall(keys: number): Promise<StatementCost[]> {
+  await using world = await createWorld();
+  const customer = await world.createCustomer('Cost');
+  const token = await world.createKey(customer);
+  const { serverId } = await world.deploy(customer.tenant, 'costly');
+  await crowd(world, keys);
+  const call = async () => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${world.url}/api/v2/servers/${serverId}`, { headers });
+    if (answer.status !== 200) throw new Error(`the call was a ${answer.status}`);
+    await answer.text();
+  };
+  await call();
+  const seen: { text: string; values: readonly unknown[] }[] = [];
+  {
+    using _ = plantSql((text, values) => {
+      seen.push({ text, values });
+      return text;
+    });
+    await call();
+  }
+  const { rows: large } = await world.database.pool.query<{ name: string }>(
+    "select relname as name from pg_class where relkind = 'r' and reltuples > 500",
+  );
+  const isLarge = (table: string) => large.some(({ name }) => name === table);
+  const costs: StatementCost[] = [];
+  for (const { text, values } of seen) {
+    const { rows } = await world.database.pool.query({
+      text: `explain (analyze, buffers, format json) ${text}`,
+      values: [...values],
+    });
+    const [plan] = rows[0]['QUERY PLAN'] as [{ Plan: PlanNode }];
+    costs.push({
+      statement: text.trim().split('\n')[0]!.slice(0, 60),
+      pages: plan.Plan['Shared Hit Blocks'] + plan.Plan['Shared Read Blocks'],
+      scanned: scannedTables(plan.Plan).filter(isLarge),
+    });
+  }
+  return costs;
+}
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+  Plans?: PlanNode[];
+}
+
+function scannedTables(node: PlanNode): string[] {
+  const own = node['Node Type'] === 'Seq Scan' ? [node['Relation Name']!] : [];
+  return [...own, ...(node.Plans ?? []).flatMap(scannedTables)];
+}
+
+/** Other customers, as many as there are keys. */
+async function crowd(world: World, keys: number): Promise<void> {
+  const run = (text: string) => world.database.pool.query(text, [keys]);
+  await run(`insert into people (email, name, password_hash) select 'p' || i || '@crowd.test', 'P', 'x'
+    from generate_series(1, $1::int) i`);
+  await run(`insert into organizations (name) select 'Crowd ' || i from generate_series(1, $1::int) i`);
+  await run(`insert into memberships (organization_id, person_id, role)
+    select o.id, p.id, 'owner' from (select id, name from organizations where name like 'Crowd %' limit $1) o
+    join people p on p.email = 'p' || substr(o.name, 7) || '@crowd.test'`);
+  await run(`insert into tenants (organization_id, name, slug, is_payer)
+    select id, name, 'crowd-' || substr(name, 7), true from organizations where name like 'Crowd %' limit $1`);
+  await run(`insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access)
+    select substr(md5(m.person_id::text), 1, 16), decode(md5(m.person_id::text) || md5(m.person_id::text), 'hex'),
+      'key', 'full', m.organization_id, m.person_id, 'selected'
+    from memberships m join organizations o on o.id = m.organization_id where o.name like 'Crowd %' limit $1`);
+  await run(`insert into api_key_tenants (key_id, tenant_id) select k.key_id, t.id
+    from api_keys k join tenants t on t.organization_id = k.organization_id where t.slug like 'crowd-%' limit $1`);
+  await run(`insert into billing_profiles (tenant_id, legal_name, email, country)
+    select id, name, slug || '@crowd.test', 'DE' from tenants where slug like 'crowd-%' limit $1`);
+  await run(`insert into credit_balances (tenant_id, balance_quanta)
+    select id, 7 from tenants where slug like 'crowd-%' limit $1`);
+  await run(`insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, paid_at)
+    select t.id, o.plan_id, o.state, o.billing_cycle, 0, 'x', o.paid_at
+    from tenants t, (select * from server_orders limit 1) o where t.slug like 'crowd-%' limit $1`);
+  await run(`insert into servers (tenant_id, order_id, plan_id, image_id, cluster_id, name, hostname, labels, ssh_keys,
+      hourly_quanta, monthly_cap_quanta, provisioning_state, power_state)
+    select o.tenant_id, o.id, s.plan_id, s.image_id, s.cluster_id, 'crowd', 'crowd', '{}', '[]', 1, 1, 'ready', 'running'
+    from server_orders o, (select * from servers limit 1) s where o.root_password = 'x' limit $1`);
+  await run(`insert into usage_months (tenant_id, month, count)
+    select id, date_trunc('month', svc_now())::date, 7 from tenants where slug like 'crowd-%' limit $1`);
+  await run(`insert into usage_days (tenant_id, day, count)
+    select id, svc_now()::date, 7 from tenants where slug like 'crowd-%' limit $1`);
+  await run(`insert into usage_key_months (tenant_id, month, key_id, count)
+    select t.id, date_trunc('month', svc_now())::date, k.key_id, 7
+    from api_keys k join tenants t on t.organization_id = k.organization_id where t.slug like 'crowd-%' limit $1`);
+  await world.database.pool.query('vacuum analyze');
+}

@@ -1,0 +1,416 @@
+/** `/client/settings/`: the organization, who belongs to it, who is invoiced, and one's own password and sessions. */
+import type { BillingProfile, Invitation, Membership, Tenant } from '#operations/accounts/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  type Content,
+  codeBlock,
+  definitionList,
+  field,
+  form,
+  formatCount,
+  formatTime,
+  type Html,
+  hiddenField,
+  notice,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import type { SessionSummary } from '#service-kit/sessions/index.ts';
+import { portalFrame } from './frame.ts';
+import type { Visitor } from './guard.ts';
+
+/** One organization as its page shows it. */
+export interface OrganizationView {
+  id: number;
+  name: string;
+  isOwner: boolean;
+  members: readonly Membership[];
+  /** Empty for members, who don't see them. */
+  invitations: readonly Invitation[];
+  workspaces: readonly { tenant: Tenant; profile: BillingProfile | null }[];
+}
+
+export interface SettingsPageOptions {
+  visitor: Visitor;
+  organizations: readonly OrganizationView[];
+  sessions: readonly SessionSummary[];
+  nowMs: number;
+  /** A link that this very request made: the only page that shows it. */
+  invitationLink?: { email: string; url: string } | undefined;
+  toast?: { tone: Tone; text: string } | undefined;
+  error?: string | undefined;
+}
+
+export function settingsPage(options: SettingsPageOptions): Html {
+  const { visitor, organizations, invitationLink } = options;
+  return portalFrame(
+    {
+      visitor,
+      title: 'Settings',
+      current: 'settings',
+      breadcrumb: [{ label: 'Settings' }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({ title: 'Settings', state: stateOf(organizations) }),
+      options.error && notice({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
+      invitationLink && newInvitation(invitationLink),
+      organizations.map((organization) => organizationSections(options, organization)),
+      passwordSection(visitor),
+      sessionsSection(options),
+    ],
+  );
+}
+
+function stateOf(organizations: readonly OrganizationView[]): { tone: Tone; text: string } {
+  if (organizations.length === 0)
+    return { tone: 'warn', text: 'You belong to no organization: ask an owner to invite you.' };
+  const missing = organizations
+    .flatMap((organization) => organization.workspaces)
+    .filter(({ profile }) => profile === null);
+  if (missing.length > 0)
+    return {
+      tone: 'warn',
+      text: `${missing.map(({ tenant }) => tenant.name).join(', ')} has no billing profile, so its API is locked.`,
+    };
+  const [first] = organizations;
+  const people = first!.members.length === 1 ? 'one person' : `${formatCount(first!.members.length)} people`;
+  return organizations.length === 1
+    ? {
+        tone: 'good',
+        text: `${first!.name}: ${people}, you are ${first!.isOwner ? 'its owner' : 'a member'}.`,
+      }
+    : { tone: 'good', text: `You belong to ${organizations.length} organizations.` };
+}
+
+function newInvitation({ email, url }: { email: string; url: string }): Content {
+  return [
+    notice({
+      tone: 'warn',
+      title: 'Copy the link now and send it',
+      text: `It lets ${email} join for seven days, once. It is shown on this page only.`,
+    }),
+    codeBlock({ code: url, label: `Invitation for ${email}` }),
+  ];
+}
+
+function organizationSections(options: SettingsPageOptions, organization: OrganizationView): Content {
+  const { visitor } = options;
+  const { isOwner, id } = organization;
+  return [
+    section(
+      { title: organization.name, id: `organization-${id}` },
+      isOwner
+        ? form(
+            {
+              action: '/client/settings/organization',
+              csrfToken: visitor.csrfToken,
+              submit: 'Rename',
+              submitKind: 'button',
+              layout: 'inline',
+            },
+            [
+              hiddenField('organization', id),
+              field({
+                id: `name-${id}`,
+                name: 'name',
+                label: 'Name of the organization',
+                value: organization.name,
+                required: true,
+                maxLength: 120,
+              }),
+            ],
+          )
+        : notice({
+            tone: 'info',
+            title: 'You are a member',
+            text: 'The owner invites people, changes names and the billing profile, and creates keys.',
+          }),
+    ),
+    membersSection(options, organization),
+    workspacesSection(options, organization),
+    isOwner && organization.workspaces.map(({ tenant, profile }) => profileSection(visitor, tenant, profile)),
+  ];
+}
+
+function membersSection({ visitor }: SettingsPageOptions, organization: OrganizationView): Html {
+  const { id, isOwner, invitations } = organization;
+  const remove = (member: Membership) =>
+    isOwner && member.role !== 'owner'
+      ? actionButton({
+          action: '/client/settings/members/remove',
+          csrfToken: visitor.csrfToken,
+          label: 'Remove',
+          kind: 'danger',
+          fields: { organization: id, person: member.personId },
+        })
+      : '';
+  return section(
+    {
+      title: 'Members',
+      id: `members-${id}`,
+      description: 'Members see and run everything of the organization. Only the owner creates API keys.',
+    },
+    [
+      table<Membership>({
+        caption: 'Members',
+        columns: [
+          { key: 'name', header: 'Name', cell: (member) => member.personName },
+          { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
+          {
+            key: 'role',
+            header: 'Role',
+            cell: (member) => badge(member.role === 'owner' ? 'info' : 'neutral', member.role),
+          },
+          { key: 'remove', header: '', kind: 'actions', cell: remove },
+        ],
+        rows: organization.members,
+        empty: { title: 'Nobody', text: 'Members will stand here.' },
+      }),
+      isOwner && invitations.length > 0 && invitationsTable(visitor, organization),
+      isOwner &&
+        form(
+          {
+            action: '/client/settings/invitations',
+            csrfToken: visitor.csrfToken,
+            submit: 'Make an invitation link',
+            submitKind: 'button',
+            layout: 'inline',
+          },
+          [
+            hiddenField('organization', id),
+            field({
+              kind: 'email',
+              id: `email-${id}`,
+              name: 'email',
+              label: 'Invite by e-mail address',
+              hint: 'You get a link to send; it works once, for seven days.',
+              required: true,
+              maxLength: 254,
+            }),
+          ],
+        ),
+    ],
+  );
+}
+
+function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationView): Html {
+  return table<Invitation>({
+    caption: 'Open invitations',
+    captionVisible: true,
+    columns: [
+      { key: 'email', header: 'Invited', cell: (invitation) => invitation.email },
+      {
+        key: 'until',
+        header: 'Works until',
+        cell: (invitation) => formatTime(invitation.expiresAt.getTime()),
+      },
+      {
+        key: 'revoke',
+        header: '',
+        kind: 'actions',
+        cell: (invitation) =>
+          actionButton({
+            action: '/client/settings/invitations/revoke',
+            csrfToken: visitor.csrfToken,
+            label: 'Revoke',
+            kind: 'danger',
+            fields: { organization: id, invitation: invitation.id },
+          }),
+      },
+    ],
+    rows: invitations,
+    empty: { title: 'None', text: 'Open invitations will stand here.' },
+  });
+}
+
+const statusTones: Record<Tenant['status'], Tone> = { ACTIVE: 'good', SUSPENDED: 'bad', CLOSED: 'neutral' };
+
+function workspacesSection({ visitor }: SettingsPageOptions, organization: OrganizationView): Html {
+  return section(
+    {
+      title: 'Workspaces',
+      id: `workspaces-${organization.id}`,
+      description:
+        'Each has servers, networks, credit and a ledger of its own. Keys act on the first one unless told otherwise.',
+    },
+    [
+      table<OrganizationView['workspaces'][number]>({
+        caption: 'Workspaces',
+        columns: [
+          { key: 'name', header: 'Workspace', cell: ({ tenant }) => tenant.name },
+          { key: 'slug', header: 'Name in the API', kind: 'code', cell: ({ tenant }) => tenant.slug },
+          { key: 'id', header: 'Id', kind: 'figure', cell: ({ tenant }) => String(tenant.id) },
+          {
+            key: 'status',
+            header: 'Status',
+            cell: ({ tenant }) => badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+          },
+          {
+            key: 'invoiced',
+            header: 'Invoiced to',
+            cell: ({ profile }) => profile?.legalName ?? badge('warn', 'nobody'),
+          },
+        ],
+        rows: organization.workspaces,
+        empty: { title: 'No workspace', text: 'Workspaces will stand here.' },
+      }),
+      organization.isOwner &&
+        form(
+          {
+            action: '/client/settings/workspaces',
+            csrfToken: visitor.csrfToken,
+            submit: 'Add a workspace',
+            submitKind: 'button',
+            layout: 'inline',
+          },
+          [
+            hiddenField('organization', organization.id),
+            field({
+              id: `workspace-${organization.id}`,
+              name: 'name',
+              label: 'Name of a new workspace',
+              required: true,
+              maxLength: 120,
+            }),
+          ],
+        ),
+    ],
+  );
+}
+
+function profileSection(visitor: Visitor, tenant: Tenant, profile: BillingProfile | null): Html {
+  const id = (name: string) => `${name}-${tenant.id}`;
+  return section(
+    {
+      title: `Billing profile of ${tenant.name}`,
+      id: tenant.isPayer ? 'profile' : `profile-${tenant.id}`,
+      description: 'Who is invoiced. Without it the workspace’s API is locked.',
+    },
+    form(
+      {
+        action: '/client/settings/profile',
+        csrfToken: visitor.csrfToken,
+        submit: 'Save',
+        submitKind: 'button',
+      },
+      [
+        hiddenField('tenant', tenant.id),
+        field({
+          id: id('tenant-name'),
+          name: 'tenant_name',
+          label: 'Name of the workspace',
+          value: tenant.name,
+          required: true,
+          maxLength: 120,
+        }),
+        field({
+          id: id('legal'),
+          name: 'legal_name',
+          label: 'Legal name',
+          value: profile?.legalName ?? '',
+          required: true,
+          maxLength: 120,
+          autocomplete: 'organization',
+        }),
+        field({
+          kind: 'email',
+          id: id('billing-email'),
+          name: 'email',
+          label: 'E-mail for invoices',
+          value: profile?.email ?? '',
+          required: true,
+          maxLength: 254,
+        }),
+        field({
+          id: id('country'),
+          name: 'country',
+          label: 'Country',
+          hint: 'Two letters, such as DE.',
+          value: profile?.country ?? '',
+          required: true,
+          maxLength: 2,
+          pattern: '[A-Za-z]{2}',
+        }),
+      ],
+    ),
+  );
+}
+
+function passwordSection(visitor: Visitor): Html {
+  return section(
+    {
+      title: 'Your password',
+      id: 'password',
+      description: 'Changing it ends your sessions in other browsers.',
+    },
+    form(
+      {
+        action: '/client/settings/password',
+        csrfToken: visitor.csrfToken,
+        submit: 'Change password',
+        submitKind: 'button',
+      },
+      [
+        field({
+          kind: 'password',
+          name: 'current',
+          label: 'Current password',
+          required: true,
+          autocomplete: 'current-password',
+        }),
+        field({
+          kind: 'password',
+          name: 'next',
+          label: 'New password',
+          hint: 'At least ten characters.',
+          required: true,
+          autocomplete: 'new-password',
+        }),
+      ],
+    ),
+  );
+}
+
+function sessionsSection({ visitor, sessions, nowMs }: SettingsPageOptions): Html {
+  const others = sessions.filter((session) => !session.isCurrent).length;
+  return section(
+    {
+      title: 'Your sessions',
+      id: 'sessions',
+      actions:
+        others > 0 &&
+        actionButton({
+          action: '/client/settings/sessions/end',
+          csrfToken: visitor.csrfToken,
+          label: others === 1 ? 'End the other session' : `End the ${others} other sessions`,
+          kind: 'danger',
+        }),
+    },
+    [
+      definitionList([{ term: 'Signed in as', value: `${visitor.person.name}, ${visitor.person.email}` }]),
+      table<SessionSummary>({
+        caption: 'Sessions',
+        columns: [
+          {
+            key: 'which',
+            header: 'Session',
+            cell: (session) => (session.isCurrent ? badge('good', 'this one') : 'another browser'),
+          },
+          {
+            key: 'started',
+            header: 'Signed in',
+            cell: (session) => formatTime(session.startedAt.getTime()),
+          },
+          { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
+        ],
+        rows: sessions,
+        empty: { title: 'None', text: 'Your sessions will stand here.' },
+      }),
+    ],
+  );
+}

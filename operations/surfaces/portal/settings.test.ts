@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+
+let world: World;
+const failuresMax = 12;
+before(async () => {
+  world = await createWorld({ signInFailuresMax: failuresMax });
+});
+after(() => world[Symbol.asyncDispose]());
+
+const html = { accept: 'text/html' };
+const get = (path: string, cookie = '') =>
+  fetch(`${world.url}${path}`, { headers: { ...html, cookie }, redirect: 'manual' });
+const send = (path: string, fields: Record<string, string>, cookie = '') =>
+  fetch(`${world.url}${path}`, {
+    method: 'POST',
+    headers: { ...html, cookie },
+    body: new URLSearchParams(fields),
+    redirect: 'manual',
+  });
+
+async function visit(email: string, given = password) {
+  const cookie = await world.signIn(email, given);
+  const page = async (path: string) => (await get(path, cookie)).text();
+  const token = /name="csrf_token" value="([^"]+)"/.exec(await page('/client/settings/'))?.[1] ?? '';
+  return {
+    cookie,
+    page,
+    get: (path: string) => get(path, cookie),
+    post: (path: string, fields: Record<string, string> = {}) =>
+      send(path, { csrf_token: token, ...fields }, cookie),
+  };
+}
+
+async function invite(owner: Awaited<ReturnType<typeof visit>>, organizationId: number, email: string) {
+  const answer = await owner.post('/client/settings/invitations', {
+    organization: String(organizationId),
+    email,
+  });
+  assert.equal(answer.status, 200);
+  return new URL(/<code>(http[^<]+\/join\/[A-Za-z0-9_-]{43})<\/code>/.exec(await answer.text())![1]!)
+    .pathname;
+}
+
+test('an owner invites somebody by a link that is shown once, works once and for seven days', async () => {
+  const { email, tenant } = await world.createCustomer('Inviting');
+  const owner = await visit(email);
+  const path = await invite(owner, tenant.organizationId, 'New.Person@inviting.test');
+  assert.doesNotMatch(await owner.page('/client/settings/'), /\/join\//, 'shown once');
+  assert.match(await (await get(path)).text(), /You were invited as new\.person@inviting\.test/);
+  assert.equal((await send(path, { name: 'New Person', password: 'short' })).status, 422);
+  const joined = await send(path, { name: 'New Person', password: 'a long new password' });
+  assert.equal(joined.headers.get('location'), '/client/');
+  const cookie = joined.headers.get('set-cookie')!.split(';')[0]!;
+  assert.match(await (await get('/client/settings/', cookie)).text(), /You are a member/);
+  assert.equal((await get(path)).status, 404, 'works once');
+  assert.equal((await send(path, { name: 'Again', password: 'a long new password' })).status, 404);
+
+  const late = await invite(owner, tenant.organizationId, 'late@inviting.test');
+  await moveDatabaseClock(world.database, '7 days 1 minute');
+  assert.equal((await get(late)).status, 404, 'seven days');
+  await moveDatabaseClock(world.database, '0');
+  const first = await invite(owner, tenant.organizationId, 'twice@inviting.test');
+  const second = await invite(owner, tenant.organizationId, 'twice@inviting.test');
+  assert.deepEqual([(await get(first)).status, (await get(second)).status], [404, 200], 'the newest works');
+  const id = /name="invitation" value="(\d+)"/.exec(
+    (await owner.page('/client/settings/')).split('twice@inviting.test')[1]!,
+  )![1]!;
+  const revoke = { organization: String(tenant.organizationId), invitation: id };
+  await owner.post('/client/settings/invitations/revoke', revoke);
+  assert.equal((await get(second)).status, 404, 'taken back');
+  const { rows } = await world.database.pool.query('select invitations::text as row from invitations');
+  assert.ok(!JSON.stringify(rows).includes(second.slice(6)), 'no link stands in the database');
+});
+
+test('somebody with an account joins another organization with their password, and by nobody else’s', async () => {
+  const inviting = await world.createCustomer('Second home');
+  const known = await world.createCustomer('First home');
+  const path = await invite(await visit(inviting.email), inviting.tenant.organizationId, known.email);
+  assert.equal((await send(path, { password: 'not their password' })).status, 422);
+  assert.equal((await send(path, { password })).status, 303);
+  const actor = await world.accounts.customerActorOf(known.owner.id);
+  assert.deepEqual([...actor!.tenantIds].sort(), [known.tenant.id, inviting.tenant.id].sort());
+});
+
+test('a removed member’s open session and keys reach nothing of the organization from the next request on', async () => {
+  const { email, tenant, owner } = await world.createCustomer('Removing');
+  const member = await world.accounts.createPerson(systemActor, {
+    email: 'leaving@removing.test',
+    name: 'Leaving',
+    password,
+  });
+  await world.accounts.addMember(systemActor, tenant.organizationId, member.id);
+  const { serverId } = await world.deploy(tenant, 'kept');
+  const leaving = await visit(member.email);
+  assert.equal((await leaving.get(`/client/servers/${serverId}`)).status, 200);
+  const boss = await visit(email);
+  const organization = String(tenant.organizationId);
+  const removeOwner = { organization, person: String(owner.id) };
+  assert.equal((await boss.post('/client/settings/members/remove', removeOwner)).status, 404);
+  await boss.post('/client/settings/members/remove', { organization, person: String(member.id) });
+  assert.equal((await leaving.get(`/client/servers/${serverId}`)).status, 404);
+  assert.equal((await leaving.get(`/client/billing/?tenant=${tenant.id}`)).status, 404);
+});
+
+test('members may not do what is the owner’s, and owners nothing to other organizations', async () => {
+  const { tenant } = await world.createCustomer('Guarded');
+  const stranger = await visit((await world.createCustomer('Stranger')).email);
+  const person = await world.accounts.createPerson(systemActor, {
+    email: 'member@guarded.test',
+    name: 'Member',
+    password,
+  });
+  await world.accounts.addMember(systemActor, tenant.organizationId, person.id);
+  const member = await visit(person.email);
+  const organization = String(tenant.organizationId);
+  for (const who of [member, stranger]) {
+    for (const [path, fields] of [
+      ['organization', { organization, name: 'Taken' }],
+      ['workspaces', { organization, name: 'Taken' }],
+      ['invitations', { organization, email: 'x@x.test' }],
+      ['invitations/revoke', { organization, invitation: '1' }],
+      ['members/remove', { organization, person: String(person.id) }],
+    ] as const)
+      assert.equal((await who.post(`/client/settings/${path}`, fields)).status, 403, path);
+  }
+  const profile = {
+    tenant: String(tenant.id),
+    tenant_name: 'x',
+    legal_name: 'x',
+    email: 'x@x.test',
+    country: 'DE',
+  };
+  assert.equal((await member.post('/client/settings/profile', profile)).status, 403);
+  assert.equal((await stranger.post('/client/settings/profile', profile)).status, 404);
+  assert.equal((await world.accounts.findTenant(tenant.id))!.organizationName, 'Guarded');
+});
+
+test('an owner renames, adds a workspace and gives it a billing profile', async () => {
+  const { email, tenant } = await world.createCustomer('Growing');
+  const owner = await visit(email);
+  const organization = String(tenant.organizationId);
+  await owner.post('/client/settings/organization', { organization, name: 'Grown' });
+  await owner.post('/client/settings/workspaces', { organization, name: 'Staging' });
+  const tenants = await world.accounts.tenantsOfOrganization(tenant.organizationId);
+  assert.deepEqual(
+    tenants.map((each) => [each.name, each.organizationName, each.hasBillingProfile]),
+    [
+      ['Growing', 'Grown', true],
+      ['Staging', 'Grown', false],
+    ],
+  );
+  const page = await (await visit(email)).page('/client/settings/');
+  assert.match(page, /Staging has no billing profile, so its API is locked/);
+  const staging = String(tenants[1]!.id);
+  const profile = { tenant: staging, tenant_name: 'Stage', legal_name: 'Grown Ltd', email, country: 'de' };
+  assert.equal((await (await visit(email)).post('/client/settings/profile', profile)).status, 303);
+  assert.equal((await world.accounts.billingProfileOf(tenants[1]!.id))!.country, 'DE');
+});
+
+test('a changed password needs the old one and ends the person’s other sessions', async () => {
+  const { email } = await world.createCustomer('Password');
+  const other = await visit(email);
+  const here = await visit(email);
+  const change = (current: string, next: string) => here.post('/client/settings/password', { current, next });
+  assert.equal((await change('wrong password', 'another long one')).status, 422);
+  assert.equal((await change(password, 'short')).status, 422);
+  assert.equal((await other.get('/client/')).status, 200);
+  assert.equal((await change(password, 'another long one')).status, 303);
+  assert.equal((await other.get('/client/')).status, 303, 'signed out');
+  assert.equal((await here.get('/client/')).status, 200, 'this browser stays');
+  assert.equal((await send('/sign-in', { email, password })).status, 401);
+  assert.equal((await send('/sign-in', { email, password: 'another long one' })).status, 303);
+});
+
+test('strangers’ failures do not lock out the owner of the right password in a browser that knows them', async () => {
+  const { email } = await world.createCustomer('Besieged');
+  const signedIn = await send('/sign-in', { email, password });
+  const device = signedIn.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';')[0]!)
+    .find((cookie) => cookie.includes('_device='))!;
+  // Failures of the e-mail address from elsewhere: the source's own count is another's.
+  for (let i = 0; i < failuresMax; i += 1) await world.sessions.noteFailure(email, `198.51.100.${i}`);
+  assert.equal((await send('/sign-in', { email, password })).status, 429, 'an unknown browser waits');
+  assert.equal((await send('/sign-in', { email, password }, device)).status, 303, 'the owner’s does not');
+  const other = await world.createCustomer('Other besieged');
+  for (let i = 0; i < failuresMax; i += 1)
+    await world.sessions.noteFailure(other.email, `198.51.100.${100 + i}`);
+  assert.equal(
+    (await send('/sign-in', { email: other.email, password }, device)).status,
+    429,
+    'a device is known for its own person alone',
+  );
+  for (let i = 0; i < failuresMax; i += 1) await world.sessions.noteFailure(email, `203.0.113.${i}`, device);
+  assert.equal((await send('/sign-in', { email, password }, device)).status, 429, 'its own failures count');
+});

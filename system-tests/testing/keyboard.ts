@@ -1,0 +1,92 @@
+/** Somebody who uses the pages by keyboard alone: they tab to what they want, type, and press Enter. */
+import assert from 'node:assert/strict';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { chromiumFlags } from './browser.ts';
+
+export interface KeyboardUser extends AsyncDisposable {
+  readonly page: Page;
+  /** What the browser complained about: its console, script errors, refusals of the policy. */
+  readonly complaints: string[];
+  /** Types an address, as into the browser's own line. */
+  open(url: string): Promise<void>;
+  /** Presses keys one after the other: `press('g', 's')`. */
+  press(...keys: string[]): Promise<void>;
+  /** Tabs until the focus stands on what has this name; fails when one comes round without having met it. */
+  tabTo(name: RegExp): Promise<void>;
+  /** Tabs there, and presses Enter on it; waits for the page that this leads to. */
+  enter(name: RegExp): Promise<void>;
+  /** Tabs to a field and types into it, in place of what stood there. */
+  fill(label: RegExp, text: string): Promise<void>;
+  /** The page's text. */
+  text(): Promise<string>;
+  /** Looks at the page, pressing F5 in between, until it shows this. */
+  waitFor(shown: RegExp, patienceMs?: number): Promise<void>;
+  /** Clicks and touches of a pointer so far. */
+  pointerEvents(): Promise<number>;
+}
+
+/** The name of the focused element, as a screen reader would say it. */
+const focusedName = `(() => {
+  const e = document.activeElement;
+  if (!e || e === document.body) return '';
+  return (e.getAttribute('aria-label') || e.labels?.[0]?.innerText || e.innerText || e.value || '').trim();
+})()`;
+const countPointers = `for (const type of ['pointerdown', 'mousedown', 'touchstart'])
+  addEventListener(type, () => sessionStorage.setItem('pointers', Number(sessionStorage.getItem('pointers')) + 1), true);
+addEventListener('securitypolicyviolation', (e) => console.error('policy refused ' + e.blockedURI));`;
+const stopsMax = 400;
+
+export async function startKeyboardUser(): Promise<KeyboardUser> {
+  const browser: Browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: chromiumFlags,
+  });
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  page.setDefaultTimeout(60_000);
+  await page.addInitScript(countPointers);
+  const complaints: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  const press = async (...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  const tabTo = async (name: RegExp) => {
+    for (let stops = 0; stops < stopsMax; stops += 1) {
+      await page.keyboard.press('Tab');
+      if (name.test(await page.evaluate<string>(focusedName))) return;
+    }
+    assert.fail(`no Tab leads to ${name} on ${page.url()}`);
+  };
+  const text = () => page.locator('body').innerText();
+  return {
+    page,
+    complaints,
+    async open(url) {
+      await page.goto(url, { waitUntil: 'load' });
+    },
+    press,
+    tabTo,
+    async enter(name) {
+      await tabTo(name);
+      await Promise.all([page.waitForEvent('framenavigated'), page.keyboard.press('Enter')]);
+      await page.waitForLoadState('load');
+    },
+    async fill(label, value) {
+      await tabTo(label);
+      await press('ControlOrMeta+a');
+      await page.keyboard.type(value);
+    },
+    text,
+    async waitFor(shown, patienceMs = 60_000) {
+      const deadline = performance.now() + patienceMs;
+      while (!shown.test(await text())) {
+        assert.ok(performance.now() < deadline, `${page.url()} never showed ${shown}:\n${await text()}`);
+        await new Promise((wake) => setTimeout(wake, 500));
+        // What F5 does; the protocol has no key for the browser's own commands.
+        await page.reload({ waitUntil: 'load' });
+      }
+    },
+    pointerEvents: () => page.evaluate<number>("Number(sessionStorage.getItem('pointers'))"),
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+}

@@ -18,7 +18,7 @@ import { emptyTotals } from './totals.ts';
 const hostKeyWords = 5;
 const hostSums = 3;
 /** Local addresses of a window; a scan of unused ones finds no more room. */
-const hostsMax = 65_536;
+const hostsMax = 16_384;
 
 export interface WindowCounters {
   totals: CaptureTotals;

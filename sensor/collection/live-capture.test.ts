@@ -185,6 +185,16 @@ rootTest(
   },
 );
 
+rootTest('on the loopback interface, where a packet leaves and arrives, it counts once', (t) => {
+  for (const method of ['ring', 'tcpdump']) {
+    const { minutes } = probeBetween<unknown>(t, 'toItself', { name: 'lo', method });
+    const datagrams = minutes.flatMap((minute) => minute.usage).filter((row) => row.serverPort === 9999);
+    const packets = datagrams.reduce((sum, row) => sum + row.packets, 0);
+    const bytes = datagrams.reduce((sum, row) => sum + row.clientBytes, 0);
+    assert.deepEqual([packets, bytes], [50, 50 * 128], method);
+  }
+});
+
 rootTest('CAP_NET_RAW alone is enough, for a user who is not root', (t) => {
   const user = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all,+net_raw'];
   const wrap = [

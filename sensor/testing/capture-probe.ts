@@ -4,6 +4,7 @@
  * usage: capture-probe.ts MODE OPTIONS-AS-JSON
  */
 import { execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -20,6 +21,8 @@ interface ProbeOptions {
   method?: 'auto' | 'ring' | 'tcpdump';
   megabytes?: number;
   ringMiB?: number;
+  /** `va` unless given. */
+  name?: string;
 }
 
 interface Collected {
@@ -37,12 +40,12 @@ async function whileCapturing(
   const collected: Collected = { minutes: [], gaps: [], windows: [], log: [] };
   const captures: CaptureSpec[] = [
     {
-      name: 'va',
+      name: options.name ?? 'va',
       role: 'bridge',
       members: options.members ?? 1,
       source: {
         kind: 'live',
-        interfaceName: 'va',
+        interfaceName: options.name ?? 'va',
         ringMiB: options.ringMiB ?? 32,
         method: options.method ?? 'auto',
       },
@@ -213,6 +216,16 @@ async function comeAndGo(states: () => unknown): Promise<unknown> {
   return seen;
 }
 
+/** Datagrams from this namespace to itself: each leaves and arrives on the loopback interface. */
+async function toItself(): Promise<unknown> {
+  const socket = createSocket('udp4');
+  for (let i = 0; i < 50; i += 1) {
+    await new Promise((resolve) => socket.send(Buffer.alloc(100), 9999, '127.0.0.1', resolve));
+  }
+  socket.close();
+  return {};
+}
+
 /** Captures until a line comes in; how much processor time and memory that took. */
 async function untilTold(): Promise<unknown> {
   const before = cpuMs();
@@ -253,6 +266,10 @@ const modes: Record<string, () => unknown> = {
     whileCapturing(options, async () => ({ ...(await frames(options)), ...(await transfer(options)) })),
   transfer: () => whileCapturing(options, () => transfer(options)),
   'until-told': measure,
+  toItself() {
+    execFileSync('ip', ['link', 'set', 'lo', 'up']);
+    return whileCapturing(options, toItself);
+  },
   listen: () => whileCapturing(options, listen),
   comeAndGo: () => whileCapturing(options, comeAndGo),
 };

@@ -17,6 +17,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
@@ -28,6 +29,7 @@ import { registerReconciliation } from './reconciliation.routes.ts';
 import { registerServers } from './servers.routes.ts';
 import { registerStaff } from './staff.routes.ts';
 import { registerUsage } from './usage.routes.ts';
+import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
@@ -41,6 +43,7 @@ export interface ConsoleDeps {
   clusters: Clusters;
   metering: Metering;
   servers: Servers;
+  webhooks: Webhooks;
   sessions: Sessions;
   clock: Clock;
 }
@@ -68,6 +71,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerProjects(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
+      registerWebhooks(routes, deps);
     },
     { prefix: '/console' },
   );

@@ -145,3 +145,25 @@ test('API-8.c: a source that fails too often is throttled, and a valid key from 
   assert.equal((await knock('GET', '/api/v2/servers', { key })).status, 200);
   assert.equal((await knock('GET', '/api/v2/servers')).status, 401, 'no credential is no failure');
 });
+
+test('API-5.6: a session beside a key changes nothing; the key alone says who acts, and is noted as who asked', async () => {
+  const customer = await world.createCustomer('Keyed');
+  const other = await world.createCustomer('Browsing');
+  const { serverId } = await world.deploy(customer.tenant, 'keyed');
+  const { serverId: foreignId } = await world.deploy(other.tenant, 'browsed');
+  const key = await world.createKey(customer);
+  const headers = { cookie: await world.signIn(other.email) };
+  assert.equal((await call('GET', `/api/v2/servers/${foreignId}`, { key, headers })).status, 404);
+  const answer = await call('POST', `/api/v2/servers/${serverId}/actions`, {
+    key,
+    headers,
+    body: { action: 'reboot' },
+  });
+  assert.deepEqual([answer.status, answer.body.requested_by_key], [202, key.split('_')[1]]);
+  const wrong = { ...headers, authorization: `Bearer ${mintCredential('svc').token}` };
+  assert.equal(
+    (await call('GET', '/api/v2/servers', { headers: wrong })).status,
+    401,
+    'no session helps a bad key',
+  );
+});

@@ -50,7 +50,7 @@ test('API-5.2, API-7: 27 kinds of missing or bad credentials get one answer from
   assert.ok(compared >= 27 * 15);
 });
 
-test('API-5.3: a read key is refused by exactly the unsafe operations, and no header or field turns one method into another', async () => {
+test('API-5.3, API-2.1.d: a read key is refused by exactly the unsafe operations, and no header or field turns one method into another', async () => {
   const customer = await world.createCustomer('Scoped');
   const key = await world.createKey(customer, 'read');
   const bearer = ['authorization', `Bearer ${key}`] as const;

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+import { readOperationsSettings } from '../../config.ts';
 import { type Call, createApiClient } from './testing/client.ts';
 
 let world: World;
@@ -98,4 +99,26 @@ test('API-4.0: usage is that of the selected workspace', async () => {
   assert.equal(foreign.status, 404);
   const { body } = await call('GET', `/api/v2/usage?tenant=${customer.tenant.slug}`, { key });
   assert.deepEqual([body.tenant_id, body.count], [customer.tenant.id, 2]);
+});
+
+test('API-8.9: free requests and the price of the others are settings, and the quota says so', async () => {
+  const settings = readOperationsSettings({
+    API_INCLUDED_REQUESTS_PER_MONTH: '7',
+    API_OVERAGE_UNIT_REQUESTS: '1000',
+    API_OVERAGE_RATE_PER_UNIT: '2.50',
+  });
+  assert.deepEqual(
+    [settings.includedPerMonth, settings.overageUnitRequests, settings.overageRateQuanta],
+    [7, 1_000, 25_000],
+  );
+  const usual = readOperationsSettings({});
+  assert.deepEqual(
+    [usual.includedPerMonth, usual.overageUnitRequests, usual.overageRateQuanta],
+    [5_000, 100_000, 10_000],
+  );
+  await using small = await createWorld({ includedPerMonth: settings.includedPerMonth });
+  const key = await small.createKey(await small.createCustomer('Set'));
+  const answer = await createApiClient(small.url)('GET', '/api/v2/usage', { key });
+  assert.equal(answer.headers.get('x-api-quota-limit'), '7');
+  assert.equal(answer.body.included_count, 7);
 });

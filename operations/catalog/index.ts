@@ -7,7 +7,14 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 export type { Cluster, Image, Location, Plan } from './store.ts';
-export { ensureCluster, ensureImage, ensureLocation, ensurePlan, listClusters } from './store.ts';
+export {
+  ensureCluster,
+  ensureImage,
+  ensureLocation,
+  ensurePlan,
+  listAllLocations,
+  listClusters,
+} from './store.ts';
 
 export interface Catalog {
   listPlans(): Promise<store.Plan[]>;

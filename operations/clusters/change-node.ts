@@ -1,7 +1,7 @@
 /** What operators change about clusters and nodes. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
-import { ensureCluster, listClusters } from '#operations/catalog/index.ts';
+import { ensureCluster, listAllLocations, listClusters } from '#operations/catalog/index.ts';
 import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Room } from './node.ts';
@@ -25,6 +25,8 @@ export async function createCluster(
     throw invalid('name', 'Lower-case letters, digits, dots and dashes, such as nyc1-b.');
   if (!(driverNames as readonly string[]).includes(cluster.driver))
     throw invalid('driver', `Choose one of ${driverNames.join(', ')}.`);
+  if (!(await listAllLocations(deps.db())).some((one) => one.id === cluster.locationId))
+    throw invalid('location', 'There is no such location.');
   const clusters = await listClusters(deps.db());
   if (clusters.some((one) => one.name === cluster.name)) throw nameTaken();
   return ensureCluster(deps.db(), cluster);

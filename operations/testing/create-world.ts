@@ -20,7 +20,7 @@ import {
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
 import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
-import { createIdempotency } from '#operations/idempotency/index.ts';
+import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
@@ -52,6 +52,8 @@ export interface WorldOptions {
   /** Stands in for the hypervisor that takes no time. */
   hypervisor?: (usual: HypervisorDriver) => HypervisorDriver;
   deploysPerHour?: number;
+  /** Stands in for what makes calls repeatable. */
+  idempotency?: (usual: Idempotency) => Idempotency;
   networksMax?: number;
   bandwidthSource?: 'hypervisor' | 'telemetry';
   /** Stands in for the test gateway. */
@@ -141,7 +143,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const clock = options.clockStartMs === undefined ? systemClock : createTestClock(options.clockStartMs);
   const notifications = createNotifications({ pool, channel: 'svc_operations' });
   const surfaces = {
-    idempotency: createIdempotency({ db }),
+    idempotency: (options.idempotency ?? ((usual) => usual))(createIdempotency({ db })),
     notifications,
     accounts,
     adminProjects,

@@ -17,7 +17,8 @@ export interface BookingOptions {
   listing: Listing | null;
   /** Note from which MACs addresses send (bridges). */
   keepsOwners: boolean;
-  usageRowsMax: number;
+  /** Rows of which noise takes no new one. */
+  noiseRowsMax: number;
   /** Packets whose detail found no room. */
   onTruncated(packets: number): void;
 }
@@ -34,7 +35,7 @@ export class Booking {
    * whole connection, so there they stay, and what was booked is remembered unless this `isLast`.
    */
   book(base: number, isLast: boolean): void {
-    const { flows, listing, ledger, keepsOwners, usageRowsMax, onTruncated } = this.#options;
+    const { flows, listing, ledger, keepsOwners, noiseRowsMax, onTruncated } = this.#options;
     const { words, sums } = flows;
     const flags = words[base + Field.flags]!;
     const sum = (base + Field.bytes) >> 1;
@@ -50,17 +51,28 @@ export class Booking {
       return;
     }
     const version = (words[base + Field.meta]! >> 8) & 0xff;
-    listing?.addConversation(version, words, base, up, upPackets, down, downPackets);
+    // A packet or two that nobody answered and nothing names get a part of the rows, or a flood would take those of the rest.
+    const isNoise = packets <= 2 && (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
+    listing?.addConversation(version, words, base, up, upPackets, down, downPackets, isNoise);
     const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
     const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
-    const hasHosts = this.bookHosts(version, words, base, lowerIsLocal, higherIsLocal, up, down, packets);
+    const hasHosts = this.bookHosts(
+      version,
+      words,
+      base,
+      lowerIsLocal,
+      higherIsLocal,
+      up,
+      down,
+      packets,
+      isNoise,
+    );
     if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
-    // What nobody answered and nothing names gets at most half of the rows, or a flood would take those of the rest.
-    const isNoise = (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
-    const mayHaveRow = !isNoise || ledger.usageCount * 2 < usageRowsMax;
+    const mayHaveRow = !isNoise || ledger.usageCount < noiseRowsMax;
     if (mayHaveRow) this.#fillShare(base, up, down, packets);
     const hasRow = mayHaveRow && ledger.addUsage();
-    if (!hasRow || !hasHosts) onTruncated(packets);
+    // A file's noise is counted where it is left out of the list of flows.
+    if ((!hasRow || !hasHosts) && !(listing && isNoise)) onTruncated(packets);
     if (listing) return;
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
@@ -92,16 +104,19 @@ export class Booking {
     up: number,
     down: number,
     packets: number,
+    isNoise: boolean,
   ): boolean {
     const { ledger } = this.#options;
     if (isSameAddress(words, base)) {
       return (
-        ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets) || !lowerIsLocal
+        ledger.addHost(lowerIsLocal, version, words, base, up + down, up + down, packets, isNoise) ||
+        !lowerIsLocal
       );
     }
-    const lower = ledger.addHost(lowerIsLocal, version, words, base, down, up, packets) || !lowerIsLocal;
+    const lower =
+      ledger.addHost(lowerIsLocal, version, words, base, down, up, packets, isNoise) || !lowerIsLocal;
     const higher =
-      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets) || !higherIsLocal;
+      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets, isNoise) || !higherIsLocal;
     return lower && higher;
   }
 

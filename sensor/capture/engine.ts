@@ -32,6 +32,8 @@ export interface EngineSizes {
   answersMax: number;
   remoteHostsMax: number;
   usageRowsMax: number;
+  /** Rows, addresses and conversations of which noise takes no new one. */
+  noiseRowsMax: number;
 }
 
 export class Engine {
@@ -71,7 +73,7 @@ export class Engine {
     this.#tunnels = tunnels;
     this.#local = compileLocalScope(options.local);
     this.#keepsOwners = options.role === 'bridge';
-    this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax);
+    this.ledger = new Ledger(names, key[0], sizes.remoteHostsMax, sizes.usageRowsMax, sizes.noiseRowsMax);
     this.flows = new FlowTable({
       flowsMax: sizes.flowsMax,
       key,
@@ -83,7 +85,7 @@ export class Engine {
       ledger: this.ledger,
       listing,
       keepsOwners: this.#keepsOwners,
-      usageRowsMax: sizes.usageRowsMax,
+      noiseRowsMax: sizes.noiseRowsMax,
       onTruncated: (packets) => this.#onTruncated(packets),
     });
     this.#fragments = new Fragments((packet, bytes, packets) => this.#countHeld(packet, bytes, packets));
@@ -176,10 +178,10 @@ export class Engine {
 
   /** Lists every open flow (files only). */
   listOpenFlows(): void {
-    const { words, sums, highWater } = this.flows;
+    const { words, highWater } = this.flows;
     for (let base = 0; base < highWater; base += flowWords) {
       if ((words[base + Field.flags]! & Flag.alive) === 0) continue;
-      this.#listing?.addFlow(words, sums, base, this.flows.serials[base / flowWords]!);
+      this.#list(base);
     }
   }
 
@@ -322,8 +324,8 @@ export class Engine {
     words[7] = p.target3;
     const sourceIsLocal = this.#isLocal(p.version, words, 0);
     const targetIsLocal = this.#isLocal(p.version, words, 4);
-    this.#booking.bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets);
-    this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0);
+    this.#booking.bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets, true);
+    this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0, true);
     this.totals.detailTruncated += packets;
   }
 
@@ -337,8 +339,14 @@ export class Engine {
   #onRemove(base: number): void {
     this.#booking.book(base, true);
     this.#naming.forget(base);
+    this.#list(base);
+  }
+
+  /** Lists a flow that is over (files only). */
+  #list(base: number): void {
     const { words, sums, serials } = this.flows;
-    this.#listing?.addFlow(words, sums, base, serials[base / flowWords]!);
+    const isListed = this.#listing?.addFlow(words, sums, base, serials[base / flowWords]!) ?? true;
+    if (!isListed) this.#onTruncated(words[base + Field.packets]! + words[base + Field.packets + 1]!);
   }
 
   #onTruncated(packets: number): void {

@@ -61,7 +61,16 @@ export class Ledger {
   readonly #usage: KeyedTable;
   readonly #names: NameTable;
 
-  constructor(names: NameTable, seed: number, remoteHostsMax: number, usageRowsMax: number) {
+  readonly #noiseRowsMax: number;
+
+  constructor(
+    names: NameTable,
+    seed: number,
+    remoteHostsMax: number,
+    usageRowsMax: number,
+    noiseRowsMax: number,
+  ) {
+    this.#noiseRowsMax = noiseRowsMax;
     this.#names = names;
     const host = { keyWords: hostKeyWords, wordCount: hostWords, sumCount: 3 };
     this.#localHosts = new KeyedTable({ ...host, recordsMax: 1 << 20 }, seed);
@@ -70,7 +79,10 @@ export class Ledger {
     this.#usage = new KeyedTable({ ...usage, recordsMax: usageRowsMax }, seed);
   }
 
-  /** Adds to an address; the words come from `source` at `at`. False when there was no room. */
+  /**
+   * Adds to an address; the words come from `source` at `at`. False when there was no room; noise gets none for remote
+   * addresses that nothing else brought, once there are many.
+   */
   addHost(
     isLocal: boolean,
     version: number,
@@ -79,8 +91,10 @@ export class Ledger {
     rxBytes: number,
     txBytes: number,
     packets: number,
+    isNoise: boolean,
   ): boolean {
-    const record = this.#hostRecord(isLocal, version, source, at);
+    const mayAdd = isLocal || !isNoise || this.#remoteHosts.count < this.#noiseRowsMax;
+    const record = this.#hostRecord(isLocal, version, source, at, mayAdd);
     if (record < 0) return false;
     const { sums } = this.#hosts(isLocal);
     sums[record * 3]! += rxBytes;
@@ -99,7 +113,7 @@ export class Ledger {
     macLow: number,
     isConflict: boolean,
   ): void {
-    const record = this.#hostRecord(isLocal, version, source, at);
+    const record = this.#hostRecord(isLocal, version, source, at, true);
     if (record < 0) return;
     const { words } = this.#hosts(isLocal);
     const base = record * hostWords;
@@ -251,7 +265,7 @@ export class Ledger {
     return isLocal ? this.#localHosts : this.#remoteHosts;
   }
 
-  #hostRecord(isLocal: boolean, version: number, source: Int32Array, at: number): number {
+  #hostRecord(isLocal: boolean, version: number, source: Int32Array, at: number, mayAdd: boolean): number {
     const table = this.#hosts(isLocal);
     const key = table.key;
     key[0] = source[at]!;
@@ -259,7 +273,7 @@ export class Ledger {
     key[2] = source[at + 2]!;
     key[3] = source[at + 3]!;
     key[4] = version;
-    return table.locate();
+    return mayAdd ? table.locate() : table.find();
   }
 
   /** MACs that sent for a routable remote address: they belong to routers, not to the owner of what they forward. */

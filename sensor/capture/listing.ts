@@ -77,6 +77,9 @@ interface SeenName {
   name: number;
 }
 
+/** Flows and conversations of one packet that are listed; more are a flood, and only counted. */
+const noiseMax = 16_384;
+
 const portProtocols = new Set([6, 17, 132]);
 
 export class Listing {
@@ -126,10 +129,13 @@ export class Listing {
     return booked;
   }
 
-  /** Lists a flow that is over, with its counters since its start. */
-  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): void {
+  /** Lists a flow that is over, with its counters since its start. False when it is one of too many single packets. */
+  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): boolean {
     const names = this.#seen.get(base) ?? [];
     this.#seen.delete(base);
+    const isNoise =
+      words[base + Field.name] === 0 && words[base + Field.packets]! + words[base + Field.packets + 1]! === 1;
+    if (isNoise && this.flows.length >= noiseMax) return false;
     if (names.length === 0) {
       const name = words[base + Field.name]! - 1;
       names.push({ evidence: name < 0 ? 0 : evidenceOf(words, base), name });
@@ -138,6 +144,7 @@ export class Listing {
       this.#order.push(serial);
       this.flows.push(this.#listFlow(words, sums, base, entry));
     }
+    return true;
   }
 
   /** Puts the flows into the order in which they began. */
@@ -156,6 +163,7 @@ export class Listing {
     packetsUp: number,
     bytesDown: number,
     packetsDown: number,
+    isNoise: boolean,
   ): void {
     const key = this.#conversations.key;
     const isOrdered = !isUnsignedAbove(words, lower, lower + 4);
@@ -164,7 +172,8 @@ export class Listing {
       key[4 + word] = words[(isOrdered ? lower + 4 : lower) + word]!;
     }
     key[8] = version;
-    const record = this.#conversations.locate();
+    const mayAdd = !isNoise || this.#conversations.count < noiseMax;
+    const record = mayAdd ? this.#conversations.locate() : this.#conversations.find();
     if (record < 0) return;
     const { sums } = this.#conversations;
     const isSame = isOrdered && !isUnsignedAbove(words, lower + 4, lower);

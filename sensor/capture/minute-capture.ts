@@ -22,6 +22,8 @@ const sizes = {
   remoteHostsMax: 4096,
   // More than are reported, so that the largest can be chosen.
   usageRowsMax: 8192,
+  /** Half of what is reported: noise leaves the rest to what is known. */
+  noiseRowsMax: 2048,
 };
 /** Flows of one capture (NET-8.6). */
 const flowsOfCapture = 32_768;
@@ -209,6 +211,7 @@ function shareOf(whole: typeof sizes, share: number): typeof sizes {
     answersMax: sets(whole.answersMax),
     remoteHostsMax: part(whole.remoteHostsMax),
     usageRowsMax: part(whole.usageRowsMax),
+    noiseRowsMax: part(whole.noiseRowsMax),
   };
 }
 

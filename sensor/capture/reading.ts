@@ -44,13 +44,15 @@ export interface Reading {
   finish(): ReadingResult;
 }
 
-const flowsMax = 4_194_304;
+/** Flows that are open at once; beyond that the least worth keeping are listed early. */
+const flowsMax = 131_072;
 
 /** Starts reading a file. */
 export function createReading(options: ReadingOptions): Reading {
   const key = randomKey();
   const bound = 1 << Math.ceil(Math.log2(Math.min(flowsMax, Math.max(64, options.packetsMax))));
-  const names = new NameTable(Math.min(bound, 1 << 19), key[0] ^ 0x5bd1e995, options.registrableDomain);
+  const namesMax = Math.min(1 << 19, 1 << Math.ceil(Math.log2(Math.max(64, options.packetsMax))));
+  const names = new NameTable(namesMax, key[0] ^ 0x5bd1e995, options.registrableDomain);
   const tunnels = new TunnelPaths();
   const listing = new Listing(names, key[0], tunnels);
   const captureOptions: CaptureOptions = {
@@ -68,6 +70,7 @@ export function createReading(options: ReadingOptions): Reading {
     answersMax: Math.max(1024, Math.min(bound, 1 << 18)),
     remoteHostsMax: 1 << 22,
     usageRowsMax: 1 << 20,
+    noiseRowsMax: 1 << 14,
   };
   const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
   return {
@@ -80,6 +83,8 @@ export function createReading(options: ReadingOptions): Reading {
       engine.flushAll();
       engine.listOpenFlows();
       listing.sortFlows();
+      // A packet may have found no room in several tables: it is still one.
+      engine.totals.detailTruncated = Math.min(engine.totals.detailTruncated, engine.totals.ipPackets);
       return {
         totals: engine.totals,
         flows: listing.flows,

@@ -12,7 +12,7 @@ import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { addRange, hasMinute, lastBefore } from './minute-ranges.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
-import { currentSpoolFile, makeDurableFile, writeStateCopy } from './spool-file.ts';
+import { currentSpoolFile, makeDurableFile, readStateCopy, writeStateCopy } from './spool-file.ts';
 import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat, toStored } from './spool-state.ts';
 import type { PendingUpload, Receipt, Spool } from './spooled-upload.ts';
@@ -63,6 +63,9 @@ export function createSpool(options: SpoolOptions): Spool {
     const opened = openSpoolStore(path, options.bytesMax);
     try {
       if (opened.isEmpty()) {
+        // A spool that was begun has left its state beside it: this one was emptied or removed.
+        if (readStateCopy(directory))
+          throw new CodedError('spool.damaged', `The spool in ${directory} is empty.`);
         const spoolId = randomUUID();
         opened.create({ format: spoolFormat, spoolId, nextSequence: 1, covered: [], lastReceipt: null });
       }

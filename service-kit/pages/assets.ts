@@ -31,6 +31,7 @@ const styles = [
   'text',
   'navigation',
   'charts',
+  'diagrams',
   'alone',
   'reference',
   'phone',

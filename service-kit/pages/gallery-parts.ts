@@ -9,6 +9,7 @@ import { link } from './link.ts';
 import { drawer, refreshing } from './navigation.ts';
 import { section } from './page-header.ts';
 import type { Range } from './range.ts';
+import { segment } from './segment.ts';
 import { type Column, readSort, shareBar, table } from './table.ts';
 import { age, code, codeBlock, copyButton, definitionList, moment } from './text.ts';
 
@@ -37,6 +38,18 @@ export function galleryCharts(nowMs: number, range: Range): Html {
           size: 'small',
         }),
       ),
+      segment({
+        label: 'backend and the servers on it',
+        title: code('10.20.0.0/24'),
+        note: '249 addresses free, New York 1',
+        members: [
+          { name: link('/dev/gallery', 'web-1'), detail: '10.20.0.2', tone: 'good', state: 'attached' },
+          { name: link('/dev/gallery', 'web-2'), detail: '10.20.0.3', tone: 'info', state: 'attaching' },
+          { name: link('/dev/gallery', 'old-1'), detail: '10.20.0.9', tone: 'bad', state: 'not connected' },
+        ],
+        more: 2,
+        emptyText: 'Attached servers hang here.',
+      }),
       chart({
         id: 'nothing',
         title: 'Packets',

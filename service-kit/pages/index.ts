@@ -72,6 +72,7 @@ export {
   stats,
 } from './page-header.ts';
 export { RANGE_DAYS_MAX, type Range, type RangeName, rangePicker, readRange } from './range.ts';
+export { type SegmentMember, type SegmentOptions, segment } from './segment.ts';
 export { CONTENT_SECURITY_POLICY, PAGE_HEADERS, sendPage } from './send-page.ts';
 export {
   bareDocument,

@@ -107,6 +107,7 @@ const components: Record<string, () => pages.Html> = {
   refreshing: () => pages.refreshing({ id: naughty, url: href, everySeconds: 20 }, naughty),
   section: () =>
     pages.section({ title: naughty, description: naughty, actions: naughty, id: naughty }, naughty),
+  segment: () => pages.segment({ label: 'x', title: 'x', members: [], emptyText: 'x' }),
   shareBar: () => pages.shareBar(0.5),
   shell: () => pages.shell(frame, naughty),
   signInPage: () => pages.signInPage({ area: naughty, email: naughty, error: naughty, next: naughty }),

@@ -95,3 +95,22 @@ test('saving a project keeps the permissions that its form does not show', async
   const refused = await post(`/console/projects/${project.id}`, operator, { name: ' ' });
   assert.equal(refused.status, 422);
 });
+
+test('staff see whether webhooks are sent in time', async () => {
+  for (const cookie of [operator, support]) {
+    const page = await (await get('/console/webhooks/', cookie)).text();
+    assert.match(page, /Everything is sent in time/);
+  }
+  const { tenant, owner } = await world.createCustomer('Late');
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  await world.webhooks.createEndpoint(actor, {
+    organizationId: tenant.organizationId,
+    tenantId: null,
+    url: 'https://example.com/',
+    description: '',
+    eventTypes: ['server.created'],
+  });
+  await world.deploy(tenant, 'late');
+  await world.database.pool.query("update events set occurred_at = now() - interval '10 minutes'");
+  assert.match(await (await get('/console/webhooks/', support)).text(), /Deliveries are 10 min late/);
+});

@@ -4,7 +4,7 @@ import type { Staff } from './guard.ts';
 export interface FrameOptions {
   staff: Staff;
   title: string;
-  current: 'customers' | 'servers' | 'clusters' | 'projects' | 'usage' | 'docs';
+  current: 'customers' | 'servers' | 'clusters' | 'projects' | 'usage' | 'docs' | 'webhooks';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was searched for, on the page that shows it. */
@@ -41,6 +41,12 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
               href: '/console/billing/usage/api/',
               key: 'm',
               current: current === 'usage',
+            },
+            {
+              label: 'Webhooks',
+              href: '/console/webhooks/',
+              key: 'w',
+              current: current === 'webhooks',
             },
             {
               label: 'API reference',

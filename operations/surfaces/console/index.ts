@@ -14,6 +14,7 @@ import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
@@ -23,6 +24,7 @@ import { guardConsole } from './guard.ts';
 import { registerProjects } from './projects.routes.ts';
 import { registerServers } from './servers.routes.ts';
 import { registerUsage } from './usage.routes.ts';
+import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
@@ -33,6 +35,7 @@ export interface ConsoleDeps {
   clusters: Clusters;
   metering: Metering;
   servers: Servers;
+  webhooks: Webhooks;
   sessions: Sessions;
   clock: Clock;
 }
@@ -58,6 +61,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerProjects(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);
+      registerWebhooks(routes, deps);
     },
     { prefix: '/console' },
   );

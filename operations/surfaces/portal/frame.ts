@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'developer' | 'docs' | 'billing' | 'settings';
+  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -25,6 +25,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
         {
           items: [
             { label: 'Servers', href: '/client/', key: 's', current: options.current === 'servers' },
+            {
+              label: 'Networks',
+              href: '/client/networks/',
+              key: 'n',
+              current: options.current === 'networks',
+            },
             {
               label: 'API keys',
               href: '/client/developer/',

@@ -24,12 +24,21 @@ export function statusBadge(server: Server): Html {
   return badge(statusTone(server), statusOf(server));
 }
 
+const tabLabels = {
+  overview: 'Overview',
+  networks: 'Networks',
+  firewall: 'Firewall',
+  bandwidth: 'Bandwidth',
+  protect: 'Protect',
+} as const;
+export type ServerTab = keyof typeof tabLabels;
+
 /** A page about one server, with its tabs. */
 export function serverFrame(
   options: {
     visitor: Visitor;
     server: Server;
-    tab: 'overview' | 'protect';
+    tab: ServerTab;
     toast?: { tone: Tone; text: Content } | undefined;
   },
   header: Content,
@@ -41,21 +50,25 @@ export function serverFrame(
   return portalFrame(
     {
       visitor,
-      title: isOverview ? server.name : `${server.name}, Protect`,
+      title: isOverview ? server.name : `${server.name}, ${tabLabels[tab]}`,
       current: 'servers',
       breadcrumb: [
         { label: 'Servers', href: '/client/' },
         isOverview ? { label: server.name } : { label: server.name, href: path },
-        ...(isOverview ? [] : [{ label: 'Protect' }]),
+        ...(isOverview ? [] : [{ label: tabLabels[tab] }]),
       ],
       toast: options.toast,
     },
     [
       header,
-      tabs(`Pages of ${server.name}`, [
-        { label: 'Overview', href: path, current: isOverview },
-        { label: 'Protect', href: `${path}/protect`, current: tab === 'protect' },
-      ]),
+      tabs(
+        `Pages of ${server.name}`,
+        Object.entries(tabLabels).map(([name, label]) => ({
+          label,
+          href: name === 'overview' ? path : `${path}/${name}`,
+          current: name === tab,
+        })),
+      ),
       content,
     ],
   );

@@ -95,7 +95,8 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (event.key === '/') {
-    const search = document.querySelector('[data-search]');
+    // A page that has a filter of its own is searched by that one.
+    const search = document.querySelector('[data-filter]') ?? document.querySelector('[data-search]');
     if (search) {
       event.preventDefault();
       search.focus();

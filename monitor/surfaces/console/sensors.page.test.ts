@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { encodeLive } from '#contracts/sensor-api/live-codec.ts';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool, testMinute } from '#monitor/testing/index.ts';
+import { startMonitorServer } from '#monitor/testing/server.ts';
+
+test('the sensors page shows what each capture sees right now and what its host consists of', async () => {
+  await using server = await startMonitorServer();
+  const { monitor, siteId } = server;
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const names = { host_name: 'node-1', node: 'node-1', sensor_version: '0.1.0' };
+  const sensor = (await monitor.sensors.authenticate(
+    (await monitor.sensors.enrol({ token, ...names }))!.credential,
+  ))!;
+  const unkind = '<script>alert(1)</script>';
+  const plain = { mac: '', kind: '', isUp: true, mtu: 1500, master: '', parent: '', vlan: 0, addresses: [] };
+  const inventory = {
+    observedAtMs: testMinute * 1000,
+    interfaces: [
+      {
+        ...plain,
+        name: 'br0',
+        index: 3,
+        kind: 'bridge',
+        mac: '02:00:00:00:00:03',
+        addresses: ['192.0.2.1/24'],
+      },
+      { ...plain, name: 'tap1', index: 4, master: 'br0', isUp: false },
+      { ...plain, name: unkind, index: 5, parent: 'br0', vlan: 77 },
+    ],
+    neighbours: [],
+    interfacesLeftOut: 0,
+    neighboursLeftOut: 0,
+  };
+  const upload = { ...createSpool().upload([captureMinute()]), inventory };
+  await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
+  await monitor.inbox.drain();
+  const { totals } = captureMinute({ totals: { ipBytes: 12_500_000 } });
+  const startedAtMs = Math.floor(Date.now() / 10_000) * 10_000 - 10_000;
+  const seen = { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 10_000, hostsLeftOut: 0 } as const;
+  const windows = [{ ...seen, totals, hosts: [] }];
+  const body = encodeLive({ runId: randomUUID(), sensorVersion: '0.1.0', windows });
+  await monitor.live.receive(sensor, compressUpload(body), 'zstd');
+  const { text } = await (await server.signIn('viewer')).get(`/sites/${siteId}/sensors`);
+  for (const part of ['Right now', '10.0 Mbit/s', 'Interfaces of node-1', '192.0.2.1/24', 'br0, VLAN 77']) {
+    assert.ok(text.includes(part) || text.includes(part.replace('10.0', '10')), `${part} is not on the page`);
+  }
+  assert.ok(!text.includes(unkind));
+});

@@ -12,6 +12,7 @@ export const Tenant = Type.Object(
     billing_account_id: Id,
     currency: Type.String(),
     server_count: Type.Integer(),
+    network_count: Type.Integer({ description: 'Private networks.' }),
     api_access: Type.Object({
       allowed: Type.Boolean(),
       code: Nullable(Type.String()),

@@ -7,7 +7,7 @@
 import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Actor, CustomerActor } from '#operations/accounts/index.ts';
+import { type Actor, type CustomerActor, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createLookup } from './batch-lookup.ts';
 import { activeKeysMax, type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
@@ -32,6 +32,8 @@ export interface ApiKeys {
   issueKey(actor: Actor, input: IssueKeyInput): Promise<IssueKeyResult>;
   /** The person's own keys and those of the organizations they own, active ones first, then newest. Never a token. */
   listKeys(actor: CustomerActor): Promise<store.KeySummary[]>;
+  /** All keys of an organization, for staff. */
+  listKeysOf(actor: Actor, organizationId: number): Promise<store.KeySummary[]>;
   /** How many of a person's keys act now, and how many may. */
   countActive(personId: number): Promise<{ max: number; used: number }>;
   /**
@@ -70,6 +72,11 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
     issueKey: (actor, input) => issueKey(deps.db(), actor, input),
     rotateKey: (actor, keyId) => rotateKey(deps.db(), actor, keyId),
     listKeys: (actor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
+    async listKeysOf(actor, organizationId) {
+      requireStaff(actor);
+      // Nobody has the person's id 0, so these are the organization's alone.
+      return store.listKeys(deps.db(), 0, [organizationId]);
+    },
     countActive: async (personId) => ({
       max: activeKeysMax,
       used: await store.countActive(deps.db(), personId),

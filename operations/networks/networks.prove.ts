@@ -45,7 +45,7 @@ export async function prove(options: {
       servers.push({ id: (await world.deploy(tenant, each)).serverId, tenantId: tenant.id });
   let steps = 0;
   const runs = fc.asyncProperty(
-    fc.commands(networkSteps(accounts.length), { maxCommands: 60 }),
+    fc.commands(networkSteps(accounts.length), { maxCommands: 60, size: 'max' }),
     async (commands) => {
       const real: Real = {
         world,

@@ -35,7 +35,7 @@ export function segment(options: SegmentOptions): Html {
   const rest =
     members.length === 0
       ? html`<li class="segment-free">${options.emptyText}</li>`
-      : options.more && html`<li class="segment-free">and ${options.more} more</li>`;
+      : (options.more ?? 0) > 0 && html`<li class="segment-free">and ${options.more} more</li>`;
   return html`<figure class="segment" aria-label="${options.label}"><div class="segment-bar"><span>${options.title}</span>${
     options.note && html`<span class="hint">${options.note}</span>`
   }</div><ul class="segment-members">${members}${rest}</ul></figure>`;

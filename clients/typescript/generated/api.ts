@@ -597,6 +597,8 @@ export type Tenant = {
   billing_account_id: number;
   currency: string;
   server_count: number;
+  /** Private networks. */
+  network_count: number;
   api_access: {
     allowed: boolean;
     code: string | null;

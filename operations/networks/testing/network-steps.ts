@@ -178,11 +178,16 @@ export function networkSteps(tenants: number): fc.Arbitrary<Step>[] {
   const at = fc.nat(20);
   const tenant = fc.nat(tenants - 1);
   const server = fc.nat(serversOfTenant - 1);
+  const address = fc.option(fc.constantFrom(...addresses), { nil: null, freq: 1 });
+  const attaching = fc
+    .tuple(at, tenant, server, address)
+    .map(([network, who, which, last]) => attach(network, who, which, last));
   return [
     fc.tuple(tenant, fc.nat(blocks - 1)).map(([who, block]) => create(who, block)),
-    fc
-      .tuple(at, tenant, server, fc.option(fc.constantFrom(...addresses), { nil: null }))
-      .map(([network, who, which, last]) => attach(network, who, which, last)),
+    // Attaching is what fills networks, so it comes up more often than anything else.
+    attaching,
+    attaching,
+    attaching,
     fc
       .tuple(at, fc.nat(tenants * serversOfTenant - 1), fc.boolean())
       .map(([network, which, isFollowed]) => detach(network, which, isFollowed)),

@@ -4,7 +4,16 @@ import type { Staff } from './guard.ts';
 export interface FrameOptions {
   staff: Staff;
   title: string;
-  current: 'customers' | 'servers' | 'clusters' | 'projects' | 'usage' | 'docs' | 'webhooks';
+  current:
+    | 'customers'
+    | 'reconciliation'
+    | 'staff'
+    | 'servers'
+    | 'clusters'
+    | 'projects'
+    | 'usage'
+    | 'docs'
+    | 'webhooks';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was searched for, on the page that shows it. */
@@ -25,6 +34,13 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
             { label: 'Customers', href: '/console/', key: 'c', current: current === 'customers' },
             { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
             { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
+            {
+              label: 'Reconciliation',
+              href: '/console/reconciliation/',
+              key: 'r',
+              current: current === 'reconciliation',
+            },
+            { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
           ],
         },
         {

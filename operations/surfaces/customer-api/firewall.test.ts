@@ -184,8 +184,9 @@ test('API-4.9: a change that the hypervisor has not got yet is pending, one that
     await world.jobs.drain();
   }
   assert.equal((await read()).status, 'failed');
-  isBroken = false;
   await world.firewalls.changeFirewall(actor, serverId, 1, { kind: 'switch', isEnabled: true });
+  assert.equal((await read()).status, 'pending');
+  isBroken = false;
   await world.jobs.drain();
   assert.deepEqual([(await read()).status, (await read()).enabled], ['applied', true]);
 });

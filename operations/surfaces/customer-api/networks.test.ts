@@ -81,6 +81,7 @@ test('API-4.7: a network is created, listed, read, changed and deleted, in both 
   const list = (query: string) => call('GET', `/api/v2/networks?${query}`, { key });
   const names = (answer: Answer) => answer.body.networks.map((one: { name: string }) => one.name);
   assert.deepEqual((await list('')).body.limits, { max: 4, used: 2 });
+  assert.equal((await call('GET', '/api/v2/tenants', { key })).body.tenants[0].network_count, 2);
   assert.deepEqual(names(await list('label=env%3Dtest,!team')), ['db']);
   assert.deepEqual(names(await list('label=!env')), ['other']);
   assert.deepEqual(names(await list('name=other')), ['other']);

@@ -126,7 +126,7 @@ export function showForecast(forecast: ServerForecast, currency: string): schema
 export function showTenant(
   tenant: ReachableTenant,
   facts: AccessFacts | undefined,
-  serverCount: number,
+  counts: { servers: number; networks: number },
   isDefault: boolean,
 ): schemas.Tenant {
   const refusal = facts === undefined ? null : judgeAccess(facts);
@@ -139,7 +139,8 @@ export function showTenant(
     is_default: isDefault,
     billing_account_id: tenant.id,
     currency: tenant.currency,
-    server_count: serverCount,
+    server_count: counts.servers,
+    network_count: counts.networks,
     api_access: {
       allowed: refusal === null,
       code: refusal?.code ?? null,

@@ -10,6 +10,7 @@ import {
   form,
   formatCount,
   type Html,
+  html,
   link,
   moment,
   notice,
@@ -150,7 +151,7 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
         id: 'attach',
         description: `Every running server of yours in ${network.locationName} is on this network.`,
       },
-      link('/client/servers/new', 'Deploy a server', { kind: 'button' }),
+      html`<p>${link('/client/servers/new', 'Deploy a server', { kind: 'button' })}</p>`,
     );
   return section(
     {

@@ -111,7 +111,7 @@ function attachSection(options: ServerNetworksOptions): Content {
         id: 'attach',
         description: 'There is no other network in this location.',
       },
-      link(networksPath, 'Create a network', { kind: 'button' }),
+      html`<p>${link(networksPath, 'Create a network', { kind: 'button' })}</p>`,
     );
   return section(
     { title: 'Attach to a network', id: 'attach' },

@@ -1,0 +1,328 @@
+/** `/console/customers/{id}`: one customer's account, whole, and what an operator may do to it. */
+import type { BillingProfile, Membership, Tenant } from '#operations/accounts/index.ts';
+import type { KeySummary } from '#operations/api-keys/index.ts';
+import {
+  type AccessFacts,
+  type DaySpending,
+  describeRefusal,
+  judgeAccess,
+  judgeDeployment,
+  type LedgerEntry,
+} from '#operations/billing/index.ts';
+import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
+import { type Server, statusOf } from '#operations/servers/index.ts';
+import {
+  actionButton,
+  age,
+  badge,
+  type Content,
+  chart,
+  code,
+  confirm,
+  definitionList,
+  field,
+  form,
+  formatCount,
+  formatMoney,
+  formatTime,
+  type Html,
+  html,
+  link,
+  notice,
+  pageHeader,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+
+export interface CustomerPageOptions {
+  staff: Staff;
+  tenant: Tenant;
+  access: AccessFacts;
+  profile: BillingProfile | null;
+  entries: readonly LedgerEntry[];
+  days: readonly DaySpending[];
+  charges: readonly Charge[];
+  cards: readonly SavedCard[];
+  members: readonly Membership[];
+  servers: readonly Server[];
+  keys: readonly KeySummary[];
+  nowMs: number;
+  toast?: { tone: Tone; text: string } | undefined;
+  error?: string | undefined;
+  closeError?: string | undefined;
+}
+
+export const chargeTones: Record<ChargeState, Tone> = {
+  intended: 'info',
+  prepared: 'info',
+  succeeded: 'good',
+  declined: 'neutral',
+  unconfirmed: 'warn',
+  voided: 'neutral',
+  refunded: 'neutral',
+};
+
+export function customerPage(options: CustomerPageOptions): Html {
+  const { staff, tenant, error } = options;
+  return consoleFrame(
+    {
+      staff,
+      title: tenant.name,
+      current: 'customers',
+      breadcrumb: [{ label: 'Customers', href: '/console/' }, { label: tenant.name }],
+      toast: options.toast,
+    },
+    [
+      pageHeader({
+        title: tenant.name,
+        state: stateOf(options),
+        actions: link(`/console/servers/?tenant=${tenant.id}`, 'Its servers', { kind: 'button' }),
+      }),
+      error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+      figures(options),
+      facts(options),
+      spendingChart(options.days),
+      staff.canChange && actions(options),
+      serversTable(options),
+      ledgerTable(options),
+      chargesTable(options),
+      membersTable(options),
+      keysTable(options),
+      staff.canChange && tenant.status !== 'CLOSED' && closing(options),
+    ],
+  );
+}
+
+function stateOf({ tenant, access }: CustomerPageOptions): { tone: Tone; text: string } {
+  const refusal = judgeAccess(access);
+  if (refusal !== null)
+    return {
+      tone: tenant.status === 'CLOSED' ? 'neutral' : 'warn',
+      text: `The API answers ${refusal.status} ${refusal.reason}: ${describeRefusal(refusal)}`,
+    };
+  const deployment = judgeDeployment(access);
+  return deployment === null
+    ? { tone: 'good', text: 'Active: the API is open, another server can be ordered.' }
+    : { tone: 'info', text: `Active: the API is open; another server is refused with ${deployment.reason}.` };
+}
+
+function figures({ tenant, access, servers, cards, keys }: CustomerPageOptions): Html {
+  const armed = cards.find((card) => card.isDefault && !card.isExpired);
+  return stats(
+    stat({
+      label: 'Credit',
+      value: formatMoney(access.balanceQuanta, tenant.currency),
+      tone: access.balanceQuanta < 0 ? 'bad' : 'neutral',
+      source: 'now, sum of the ledger',
+    }),
+    stat({ label: 'Card', value: armed ? `${armed.brand} ···· ${armed.last4}` : 'none armed' }),
+    stat({ label: 'Servers', value: formatCount(servers.length) }),
+    stat({ label: 'Active keys', value: formatCount(keys.filter((key) => key.isActive).length) }),
+  );
+}
+
+function facts({ tenant, profile }: CustomerPageOptions): Html {
+  return definitionList([
+    { term: 'Organization', value: `${tenant.organizationName} (${tenant.organizationId})` },
+    { term: 'Name in the API', value: code(tenant.slug) },
+    {
+      term: 'Invoiced to',
+      value: profile ? `${profile.legalName}, ${profile.email}, ${profile.country}` : badge('warn', 'nobody'),
+    },
+    { term: 'Since', value: formatTime(tenant.createdAt.getTime()) },
+  ]);
+}
+
+function spendingChart(days: readonly DaySpending[]): Html {
+  const isQuiet = days.every((day) => day.serverQuanta + day.otherQuanta === 0);
+  return chart({
+    id: 'spending',
+    title: 'Charged each day, last 30 days',
+    unit: 'money',
+    size: 'small',
+    source: 'ledger, days in UTC',
+    emptyText: 'Nothing was charged in the last 30 days.',
+    data: {
+      timesMs: days.map((day) => day.day.getTime()),
+      stepMs: 86_400_000,
+      series: isQuiet
+        ? []
+        : [
+            { label: 'Servers', values: days.map((day) => day.serverQuanta) },
+            { label: 'Everything else', values: days.map((day) => day.otherQuanta) },
+          ],
+    },
+  });
+}
+
+function actions({ staff, tenant }: CustomerPageOptions): Html {
+  const base = `/console/customers/${tenant.id}`;
+  const { csrfToken } = staff;
+  return section({ title: 'Account', id: 'account' }, [
+    form(
+      { action: `${base}/credit`, csrfToken, submit: 'Book credit', submitKind: 'button', layout: 'inline' },
+      [
+        field({
+          name: 'amount',
+          label: `Amount in ${tenant.currency}`,
+          required: true,
+          placeholder: '25.00',
+        }),
+        field({
+          name: 'reference',
+          label: 'Reference',
+          hint: 'Names the payment; the same one is never booked twice.',
+          required: true,
+          maxLength: 100,
+        }),
+      ],
+    ),
+    tenant.status !== 'CLOSED' &&
+      actionButton({
+        action: `${base}/status`,
+        csrfToken,
+        label: tenant.status === 'ACTIVE' ? 'Suspend the account' : 'Activate the account',
+        kind: tenant.status === 'ACTIVE' ? 'danger' : 'button',
+        fields: { status: tenant.status === 'ACTIVE' ? 'SUSPENDED' : 'ACTIVE' },
+      }),
+  ]);
+}
+
+function serversTable({ servers, nowMs }: CustomerPageOptions): Html {
+  return section(
+    { title: 'Servers' },
+    table<Server>({
+      caption: 'Servers',
+      columns: [
+        {
+          key: 'name',
+          header: 'Server',
+          cell: (server) => link(`/console/servers/${server.id}`, server.name),
+        },
+        { key: 'status', header: 'Status', cell: (server) => statusOf(server) },
+        { key: 'plan', header: 'Plan', cell: (server) => server.planName },
+        { key: 'age', header: 'Made', cell: (server) => age(server.createdAt.getTime(), nowMs) },
+      ],
+      rows: servers,
+      empty: { title: 'No servers', text: 'Servers of this account will stand here.' },
+    }),
+  );
+}
+
+function ledgerTable({ entries, tenant }: CustomerPageOptions): Html {
+  return section(
+    { title: 'Ledger', description: 'The newest 50 entries.' },
+    table<LedgerEntry>({
+      caption: 'Ledger',
+      columns: [
+        { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
+        { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },
+        { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
+        {
+          key: 'amount',
+          header: 'Amount',
+          unit: tenant.currency,
+          kind: 'figure',
+          cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
+        },
+      ],
+      rows: entries,
+      empty: { title: 'No entries', text: 'Payments and charges will stand here.' },
+    }),
+  );
+}
+
+function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
+  if (charges.length === 0) return '';
+  return section(
+    { title: 'Card charges', description: 'Payment attempts, the newest first.' },
+    table<Charge>({
+      caption: 'Card charges',
+      columns: [
+        { key: 'id', header: 'Attempt', kind: 'figure', cell: (charge) => String(charge.id) },
+        { key: 'at', header: 'When', cell: (charge) => formatTime(charge.createdAt.getTime()) },
+        {
+          key: 'for',
+          header: 'For',
+          cell: (charge) => (charge.orderId === null ? 'credit' : `order ${charge.orderId}`),
+        },
+        { key: 'state', header: 'State', cell: (charge) => badge(chargeTones[charge.state], charge.state) },
+        {
+          key: 'why',
+          header: 'Why',
+          kind: 'prose',
+          cell: (charge) => charge.declineReason ?? charge.lastError ?? '',
+        },
+        {
+          key: 'amount',
+          header: 'Amount',
+          kind: 'figure',
+          cell: (charge) => formatMoney(charge.amountQuanta, tenant.currency),
+        },
+      ],
+      rows: charges,
+      empty: { title: 'None', text: 'Charges of saved cards will stand here.' },
+    }),
+  );
+}
+
+function membersTable({ members }: CustomerPageOptions): Html {
+  return section(
+    { title: 'Members' },
+    table<Membership>({
+      caption: 'Members',
+      columns: [
+        { key: 'name', header: 'Name', cell: (member) => member.personName },
+        { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
+        { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
+      ],
+      rows: members,
+      empty: { title: 'Nobody', text: 'Members of the organization will stand here.' },
+    }),
+  );
+}
+
+function keysTable({ keys, nowMs }: CustomerPageOptions): Html {
+  return section(
+    { title: 'API keys of the organization' },
+    table<KeySummary>({
+      caption: 'API keys',
+      columns: [
+        { key: 'name', header: 'Name', cell: (key) => key.name },
+        { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'ended'),
+        },
+        { key: 'scope', header: 'Scope', cell: (key) => key.scope },
+        { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
+      ],
+      rows: keys,
+      empty: { title: 'No keys', text: 'Keys that the owner creates will stand here.' },
+    }),
+  );
+}
+
+function closing({ staff, tenant, servers, closeError }: CustomerPageOptions): Html {
+  const left =
+    servers.length === 0
+      ? 'It has no servers.'
+      : `It still has ${formatCount(servers.length)} ${servers.length === 1 ? 'server' : 'servers'}, which go on and go on costing.`;
+  return section(
+    { title: 'Close the account' },
+    confirm({
+      action: `/console/customers/${tenant.id}/close`,
+      csrfToken: staff.csrfToken,
+      name: tenant.name,
+      consequence: html`A closed account stays closed, and its API with it. ${left}`,
+      submit: 'Close the account',
+      error: closeError,
+    }),
+  );
+}

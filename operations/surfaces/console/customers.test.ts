@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+  for (const role of ['operator', 'support'] as const)
+    await world.accounts.createPerson(systemActor, {
+      email: `${role}@svc.test`,
+      name: role,
+      password,
+      staffRole: role,
+    });
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function visit(email: string) {
+  const cookie = await world.signIn(email);
+  const get = (path: string) =>
+    fetch(`${world.url}${path}`, { headers: { accept: 'text/html', cookie }, redirect: 'manual' });
+  const page = async (path: string) => (await get(path)).text();
+  const token = /name="csrf_token" value="([^"]+)"/.exec(await page('/console/'))![1]!;
+  const post = (path: string, fields: Record<string, string>) =>
+    fetch(`${world.url}${path}`, {
+      method: 'POST',
+      headers: { accept: 'text/html', cookie },
+      body: new URLSearchParams({ csrf_token: token, ...fields }),
+      redirect: 'manual',
+    });
+  return { get, page, post };
+}
+
+test('an operator finds a customer, books credit once, suspends, activates and closes; the API follows', async () => {
+  const customer = await world.createCustomer('Console customer');
+  const { tenant } = customer;
+  await world.createCustomer('Somebody else');
+  const operator = await visit('operator@svc.test');
+  const list = await operator.page('/console/?text=console+cust');
+  assert.match(list, new RegExp(`/console/customers/${tenant.id}"`));
+  assert.doesNotMatch(list, /Somebody else/);
+  const at = `/console/customers/${tenant.id}`;
+  const credit = { amount: '12.34', reference: 'transfer 7' };
+  assert.match((await operator.post(`${at}/credit`, credit)).headers.get('location')!, /done=credit/);
+  assert.match((await operator.post(`${at}/credit`, credit)).headers.get('location')!, /done=known/);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_123_400);
+  assert.equal((await operator.post(`${at}/credit`, { ...credit, amount: '-1' })).status, 422);
+  const reason = async () => (await world.billing.accessOf([tenant.id])).get(tenant.id)!.status;
+  await operator.post(`${at}/status`, { status: 'SUSPENDED' });
+  assert.equal(await reason(), 'SUSPENDED');
+  assert.match(await operator.page(at), /The API answers 403 account_suspended/);
+  await operator.post(`${at}/status`, { status: 'ACTIVE' });
+  assert.equal(await reason(), 'ACTIVE');
+  assert.equal((await operator.post(`${at}/close`, { confirm_name: 'something else' })).status, 422);
+  assert.equal(await reason(), 'ACTIVE', 'not without the name');
+  await operator.post(`${at}/close`, { confirm_name: tenant.name });
+  assert.equal(await reason(), 'CLOSED');
+  assert.equal((await operator.post(`${at}/status`, { status: 'ACTIVE' })).status, 422, 'stays closed');
+});
+
+test('support reads every page of customers, charges and staff, sees no form, and changes nothing', async () => {
+  const { tenant } = await world.createCustomer('Read only');
+  const support = await visit('support@svc.test');
+  const at = `/console/customers/${tenant.id}`;
+  for (const path of ['/console/', at, '/console/reconciliation/', '/console/staff/']) {
+    const page = await support.page(path);
+    assert.match(page, /support, read-only/);
+    const forms = page.match(/<form[^>]*method="post"[^>]*action="([^"]+)"/g) ?? [];
+    assert.deepEqual(
+      forms.filter((form) => !form.includes('/sign-out')),
+      [],
+      path,
+    );
+  }
+  for (const [path, fields] of [
+    [`${at}/credit`, { amount: '1', reference: 'x' }],
+    [`${at}/status`, { status: 'SUSPENDED' }],
+    [`${at}/close`, { confirm_name: tenant.name }],
+    ['/console/reconciliation/retry', { charge: '1' }],
+    ['/console/staff/', { email: 'x@x.test', name: 'x', password, role: 'operator' }],
+    ['/console/staff/active', { person: '1', active: 'no' }],
+  ] as const)
+    assert.ok([403, 404].includes((await support.post(path, fields)).status), path);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000);
+  assert.equal((await world.accounts.findTenant(tenant.id))!.status, 'ACTIVE');
+  assert.equal((await world.accounts.listStaff(systemActor)).length, 2);
+});
+
+test('a charge that waits is named with its customer, and an operator lets the gateway be asked now', async () => {
+  const { tenant } = await world.createCustomer('Waiting customer');
+  await world.saveCard(tenant, '4000000000000119');
+  const outcome = await world.payments.addCredit(systemActor, tenant.id, {
+    amountQuanta: 100_000,
+    formId: crypto.randomUUID(),
+  });
+  assert.equal(outcome.kind, 'unconfirmed');
+  const operator = await visit('operator@svc.test');
+  const page = await operator.page('/console/reconciliation/');
+  assert.match(page, /1 charge waits/);
+  assert.match(page, /Waiting customer/);
+  assert.equal(await world.payments.reconcile(), 0, 'not due yet');
+  const charge = /name="charge" value="(\d+)"/.exec(page)![1]!;
+  assert.equal((await operator.post('/console/reconciliation/retry', { charge })).status, 303);
+  assert.equal(await world.payments.reconcile(), 1);
+  assert.match(await operator.page('/console/reconciliation/'), /No charge waits/);
+  assert.equal((await operator.post('/console/reconciliation/retry', { charge })).status, 404);
+});
+
+test('an operator adds and deactivates staff, but not themselves', async () => {
+  const operator = await visit('operator@svc.test');
+  const fields = { email: 'new@svc.test', name: 'New', password, role: 'support' };
+  assert.equal((await operator.post('/console/staff/', fields)).status, 303);
+  assert.equal((await operator.post('/console/staff/', fields)).status, 422, 'the address is taken');
+  const staff = await world.accounts.listStaff(systemActor);
+  const made = staff.find((person) => person.email === 'new@svc.test')!;
+  const me = staff.find((person) => person.email === 'operator@svc.test')!;
+  await operator.post('/console/staff/active', { person: String(made.id), active: 'no' });
+  assert.equal((await world.accounts.findPerson(made.id))!.isActive, false);
+  assert.equal(
+    (await operator.post('/console/staff/active', { person: String(me.id), active: 'no' })).status,
+    422,
+  );
+  const { owner } = await world.createCustomer('No staff');
+  const customer = { person: String(owner.id), active: 'no' };
+  assert.equal(
+    (await operator.post('/console/staff/active', customer)).status,
+    404,
+    'customers are not staff',
+  );
+});

@@ -122,12 +122,13 @@ describe('a lab world', needsRoot, () => {
     const { port } = server.address() as AddressInfo;
     const lab = await startLab(t, { forwards: [port] });
     await lab.put(guest);
-    const fetchText = (at: number) => [
+    const fetchText = (at: number, withinMs = 700) => [
       process.execPath,
       '-e',
-      `fetch('http://${lab.facts.host_address}:${at}/', {signal: AbortSignal.timeout(700)}).then((r) => r.text()).catch(() => 'refused').then((text) => process.stdout.write(text, () => process.exit()))`,
+      `fetch('http://${lab.facts.host_address}:${at}/', {signal: AbortSignal.timeout(${withinMs})}).then((r) => r.text()).catch(() => 'refused').then((text) => process.stdout.write(text, () => process.exit()))`,
     ];
-    assert.equal(await lab.execInHypervisor(fetchText(port)), 'monitor');
+    // A busy machine is no closed door.
+    assert.equal(await lab.execInHypervisor(fetchText(port, 10_000)), 'monitor');
     assert.equal(await lab.execInHypervisor(fetchText(port === 1 ? 2 : port - 1)), 'refused');
     assert.equal(await lab.execInGuest(guest.name, fetchText(port)), 'refused');
   });

@@ -16,6 +16,7 @@ const workspaces = {
       billing_account_id: 12,
       currency: 'USD',
       server_count: 1,
+      network_count: 0,
       api_access: { allowed: true, code: null, reason: null },
       created_at: '2025-11-03T09:00:00Z',
     },

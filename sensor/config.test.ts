@@ -48,3 +48,10 @@ test('settings that can not be meant are refused with the words to mend them', (
     );
   }
 });
+
+test('NET-2.2.3: the outer names of encrypted hellos are a list, and what is no name is refused', () => {
+  const read = (text: string) =>
+    readSensorConfig({ SVC_SENSOR_CAPTURES: 'uplink:eth0', SVC_SENSOR_ECH_OUTER_NAMES: text });
+  assert.deepEqual(read('Outer.Example., b.example').captures[0]!.outerNames, ['outer.example', 'b.example']);
+  assert.throws(() => read('not a name'), /list of names like cloudflare-ech\.com/);
+});

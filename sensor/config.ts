@@ -23,6 +23,25 @@ const capturesSetting: Setting<NamedCapture[] | null> = {
   parse: (text) => (text === undefined ? null : parseCaptures(text)),
 };
 
+const outerNamesSetting: Setting<string[] | null> = {
+  name: 'SVC_SENSOR_ECH_OUTER_NAMES',
+  sentence:
+    'Server names that providers put on the outside of encrypted hellos, separated by commas: they name no application. Unset means the well-known ones.',
+  defaultText: 'unset',
+  parse: (text) => (text === undefined ? null : parseNames(text)),
+};
+
+/** Lower case, without final dot. Throws an `Error` whose message completes "SVC_SENSOR_ECH_OUTER_NAMES …". */
+function parseNames(text: string): string[] {
+  return text.split(',').map((entry) => {
+    const name = entry.trim().toLowerCase().replace(/\.$/, '');
+    if (!/^[a-z0-9_-]+(\.[a-z0-9_-]+)+$/.test(name)) {
+      throw new Error(`must be a list of names like cloudflare-ech.com; "${entry.trim()}" is none`);
+    }
+    return name;
+  });
+}
+
 export const sensorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
   monitorUrl: httpUrlSetting('SVC_MONITOR_URL', 'http://127.0.0.1:8090', "The monitor's URL."),
@@ -31,6 +50,7 @@ export const sensorSettings = {
     'The folder of the credential and the spool; unset means the folder sensor in the data directory.',
   ),
   captures: capturesSetting,
+  outerNames: outerNamesSetting,
   replayFile: optionalTextSetting(
     'SVC_SENSOR_REPLAY',
     'A capture file to play again and again, shifted to now, instead of listening.',
@@ -102,12 +122,14 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
   }
   const { fanout, captureMethod: method } = values;
   const ringMiB = Math.max(2, Math.floor(values.ringMiB / fanout));
+  const outerNames = values.outerNames ? { outerNames: values.outerNames } : {};
   const captures: CaptureSpec[] = values.replayFile
     ? [{ name: 'replay', role: 'uplink', source: { kind: 'replay', file: resolve(values.replayFile) } }]
     : (values.captures ?? []).map(({ name, role }) => ({
         name,
         role,
         members: fanout,
+        ...outerNames,
         source: { kind: 'live', interfaceName: name, ringMiB, method },
       }));
   return {

@@ -231,6 +231,61 @@ test('names inside tunnels are listed with the inner addresses, bytes count outs
   }
 });
 
+test('NET-2.2.3: an outer name gives way to the name that the client looked up, by a list that can be set', () => {
+  const question = dnsMessage({ id: 7, name: 'secret.example.org' });
+  const answers = [{ name: 'secret.example.org', ttl: 60, address: web.to }];
+  const answer = dnsMessage({ id: 7, name: 'secret.example.org', answers });
+  const nameWith = (outerNames: string[], host: string) => {
+    const capture = testCapture({ outerNames });
+    offer(capture, ethernet(udp(resolver, question)), 1);
+    offer(capture, ethernet(udp(reverse(resolver), answer)), 1);
+    for (const packet of [tcp(web, Tcp.syn, 999), tcp(web, Tcp.ack, 1000, clientHello({ host }))])
+      offer(capture, ethernet(packet), 2);
+    const rows = capture.closeAll((testMinute + 60) * 1000)[0]!.usage;
+    const row = rows.find((one) => one.serverPort === 443)!;
+    return `${row.evidence} ${row.name}`;
+  };
+  assert.equal(nameWith(['outer.example'], 'outer.example'), 'dns example.org');
+  assert.equal(nameWith(['outer.example'], 'www.example.com'), 'tls_sni example.com');
+  assert.equal(nameWith([], 'outer.example'), 'tls_sni outer.example');
+});
+
+test('what the server looked up does not name who comes to it', () => {
+  const capture = testCapture();
+  const name = 'visitor.example.net';
+  const asking = { from: '192.0.2.1', fromPort: 5353, to: '203.0.113.53', toPort: 53 };
+  offer(capture, ethernet(udp(asking, dnsMessage({ id: 7, name }))), 1);
+  const answers = [{ name, ttl: 60, address: '203.0.113.9' }];
+  offer(capture, ethernet(udp(reverse(asking), dnsMessage({ id: 7, name, answers }))), 1);
+  offer(
+    capture,
+    ethernet(tcp({ from: '203.0.113.9', fromPort: 50_000, to: '192.0.2.1', toPort: 443 }, Tcp.syn, 1)),
+    2,
+  );
+  const rows = capture.closeAll((testMinute + 60) * 1000)[0]!.usage;
+  assert.equal(rows.find((row) => row.serverPort === 443)!.evidence, 'none');
+});
+
+test('an address serves no longer than the CNAME records that lead to it', () => {
+  const serve = (after: number) => {
+    const capture = testCapture();
+    offer(capture, ethernet(udp(resolver, dnsMessage({ id: 7, name: 'www.example.com' }))), 1);
+    const answers = [
+      { name: 'www.example.com', ttl: 10, cname: 'edge.example.net' },
+      { name: 'edge.example.net', ttl: 300, address: web.to },
+    ];
+    offer(
+      capture,
+      ethernet(udp(reverse(resolver), dnsMessage({ id: 7, name: 'www.example.com', answers }))),
+      1,
+    );
+    offer(capture, ethernet(udp(web, ascii('quic'))), 1 + after);
+    const rows = capture.closeAll((testMinute + 60) * 1000)[0]!.usage;
+    return rows.find((row) => row.serverPort === 443)!.evidence;
+  };
+  assert.deepEqual([serve(10), serve(11)], ['dns', 'none']);
+});
+
 test('a live capture names what is inside a tunnel, without bytes, and counts the bytes outside', () => {
   const inner = tcp(web, Tcp.ack, 1000, hello);
   const ends = { from: '198.51.100.1', fromPort: 50_000, to: '198.51.100.2', toPort: 4789 };

@@ -85,6 +85,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
       share: options.share,
       windowMs: options.windowMs,
       windowApplicationsMax: 50,
+      ...(spec.outerNames ? { outerNames: spec.outerNames } : {}),
     };
     const member = createMemberThread({
       input,

@@ -19,6 +19,7 @@ export interface WorkerInput {
   share: number;
   windowMs: number;
   windowApplicationsMax: number;
+  outerNames?: readonly string[];
 }
 
 export type ToWorker =

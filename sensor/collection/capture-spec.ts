@@ -10,6 +10,8 @@ export interface CaptureSpec {
   source: SourceSpec;
   /** Threads that share the interface by fanout, 1 for none. */
   members?: number;
+  /** Names on the outside of encrypted hellos; the well-known ones unless given. */
+  outerNames?: readonly string[];
 }
 
 /** Parses `uplink:eth0,bridge:br0`. Throws an `Error` whose message completes "SVC_SENSOR_CAPTURES …". */

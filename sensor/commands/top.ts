@@ -35,6 +35,9 @@ export async function top(
   options: TopOptions,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
+  if (options.count !== undefined && !(Number.isInteger(options.count) && options.count > 0)) {
+    throw new CodedError('config.invalid', '--count takes a whole number of windows, such as 5.');
+  }
   const config = readSensorConfig(environment);
   let end: (code: number) => void = () => {};
   const ended = new Promise<number>((resolve) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
@@ -131,4 +132,87 @@ test('NET-9.4: an older monitor is sent only what it understands', () => {
   assert.deepEqual(suitMonitor(minute, parsePlan(withoutUsage)!).usage, []);
   const names = suitMonitor(minute, parsePlan(withoutProtocols)!).usage.map((one) => one.name);
   assert.deepEqual(names, ['IP', 'a.example']);
+});
+
+test('NET-9.3: recognised protocols are named for monitors of application_protocol_version 1 and later, and only for those', () => {
+  const gre = {
+    ...sampleMinute(firstMinute, 1),
+    usage: [
+      {
+        client: '192.0.2.1',
+        server: '198.51.100.2',
+        protocol: 47,
+        serverPort: null,
+        direction: 'outbound' as const,
+        name: 'GRE',
+        evidence: 'ip_protocol' as const,
+        clientBytes: 1,
+        serverBytes: 1,
+        packets: 2,
+        clientLastSentMs: 0,
+        serverLastSentMs: 0,
+      },
+    ],
+  };
+  const sentTo = (versions: Record<string, unknown>) =>
+    suitMonitor(gre, parsePlan({ plan_version: 1, ...versions })!).usage.map((row) => row.name);
+  const usage = { application_usage_version: 1 };
+  assert.deepEqual(sentTo({ ...usage, application_protocol_version: 1 }), ['GRE']);
+  assert.deepEqual(sentTo({ application_usage_version: 2, application_protocol_version: 7 }), ['GRE']);
+  for (const none of [undefined, null, 0, '1', true, 1.5])
+    assert.deepEqual(sentTo({ ...usage, application_protocol_version: none }), ['IP']);
+  assert.deepEqual(sentTo({ application_protocol_version: 1 }), []);
+});
+
+test('NET-9.5: nothing that a newer monitor says in its plan updates a sensor or makes it fetch anything', async (t) => {
+  const newer = {
+    ...plan,
+    application_usage_version: 2,
+    sensor_version: '9.9.9',
+    minimum_sensor_version: '9.0.0',
+    update_url: 'http://127.0.0.1:1/svc-sensor.deb',
+    packages: [{ url: '/agent/v1/package', sha256: '00' }],
+  };
+  const f = await follow(t, [
+    { status: 200, body: newer, headers: { link: '</agent/v1/package>; rel=preload' } },
+  ]);
+  await f.until(3);
+  assert.deepEqual(
+    f.monitor.requests.map(({ method, path }) => `${method} ${path}`),
+    ['GET /agent/v1/plan', 'GET /agent/v1/plan', 'GET /agent/v1/plan'],
+  );
+  assert.deepEqual(f.plans.length, 1, 'what it knows of the plan is followed');
+  assert.deepEqual(readdirSync(f.stateDirectory), ['plan.json']);
+});
+
+test('NET-8.5: a plan is fetched one at a time and given 15 seconds', async (t) => {
+  const waiting: PromiseWithResolvers<void>[] = [];
+  const timeouts: number[] = [];
+  const clock = createTestClock(firstMinute * 1000);
+  const follower = createPlanFollower({
+    client: {
+      url: 'http://127.0.0.1:1',
+      async request({ timeoutMs, signal }) {
+        timeouts.push(timeoutMs);
+        const answer = Promise.withResolvers<void>();
+        signal?.addEventListener('abort', () => answer.resolve());
+        waiting.push(answer);
+        await answer.promise;
+        return { status: 304, headers: new Headers(), json: null };
+      },
+    },
+    credential: 'svcsen_1_secret',
+    stateDirectory: temporaryFolder(t),
+    clock,
+    reporter: silentReporter,
+    onPlan: () => {},
+  });
+  await follower.start();
+  t.after(() => follower.stop());
+  await clock.advance(300_000);
+  assert.deepEqual(timeouts, [15_000], 'while one is under way there is no other');
+  waiting[0]!.resolve();
+  while (clock.waiting() === 0) await new Promise((resolve) => setImmediate(resolve));
+  await clock.advance(30_000);
+  assert.deepEqual(timeouts, [15_000, 15_000]);
 });

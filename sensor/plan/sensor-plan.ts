@@ -36,8 +36,8 @@ export function parsePlan(body: unknown): SensorPlan | null {
   return {
     localPrefixes: localPrefixes.slice(0, localPrefixesMax),
     protectedAddresses: protectedAddresses.slice(0, protectedAddressesMax),
-    takesUsage: fields.application_usage_version === 1,
-    takesProtocolNames: fields.application_protocol_version === 1,
+    takesUsage: isAdvertised(fields.application_usage_version),
+    takesProtocolNames: isAdvertised(fields.application_protocol_version),
     takesLive: fields.live_version === 1,
     ignoredEntries: cidrs.length - localPrefixes.length + targets.length - protectedAddresses.length,
   };
@@ -49,6 +49,11 @@ export function suitMonitor(minute: TelemetryMinute, plan: SensorPlan): Telemetr
   if (plan.takesProtocolNames) return minute;
   const usage = minute.usage.map((row) => (row.evidence === 'ip_protocol' ? { ...row, name: 'IP' } : row));
   return { ...minute, usage };
+}
+
+/** Version 1 or a later one, which takes what version 1 takes. */
+function isAdvertised(version: unknown): boolean {
+  return Number.isSafeInteger(version) && (version as number) >= 1;
 }
 
 function textList(value: unknown): string[] {

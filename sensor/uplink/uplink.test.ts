@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Clock } from '#common/clock/index.ts';
-import { createReporter } from '#common/reporter/index.ts';
+import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import {
@@ -265,4 +265,34 @@ test('a new upload is sent at once, and stopping while nothing is sent takes no 
   f.spool.append([sampleMinute(at(0), 1)], []);
   f.uplink.wake();
   await f.monitor.received(1);
+});
+
+test('NET-8.5: an upload waits 45 seconds for its receipt, and none goes beside it', async (t) => {
+  const { spool, clock } = openSpool(temporaryFolder(t));
+  two(spool);
+  const timeouts: number[] = [];
+  const uplink = createUplink({
+    spool,
+    client: {
+      url: 'http://127.0.0.1:1',
+      request({ timeoutMs, signal }) {
+        timeouts.push(timeoutMs);
+        return new Promise((_, reject) =>
+          signal?.addEventListener('abort', () => reject(new Error('stopped'))),
+        );
+      },
+    },
+    credential,
+    clock,
+    reporter: silentReporter,
+  });
+  await uplink.start();
+  uplink.wake();
+  await clock.advance(600_000);
+  assert.deepEqual(timeouts, [45_000]);
+  const stopped = uplink.stop();
+  await clock.advance(2000);
+  await stopped;
+  assert.equal(spool.status().pendingUploads, 2, 'what had no receipt stays');
+  spool.close();
 });

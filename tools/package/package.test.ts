@@ -44,7 +44,7 @@ test('the same sources give the same package, byte for byte', async () => {
   assert.equal(digest(await build(join(folder, 'two'))), digest(deb));
 });
 
-test('the package holds what runs and nothing else: no tests, no other program, all of it owned by root', () => {
+test('NET-9.5: the package holds what runs and nothing else: no tests, no other program, all of it owned by root', () => {
   const { stdout } = runTool('dpkg-deb', '-c', deb);
   const lines = stdout.trim().split('\n');
   const paths = lines.map((line) => line.split(/\s+/).at(-1)!);

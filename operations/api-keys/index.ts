@@ -12,6 +12,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createLookup } from './batch-lookup.ts';
 import { activeKeysMax, type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
 import { revokeKey, revokeKeysNamed } from './revoke-key.ts';
+import { rotateKey } from './rotate-key.ts';
 import * as store from './store.ts';
 import { type Principal, verifyKey } from './verify-key.ts';
 
@@ -35,6 +36,11 @@ export interface ApiKeys {
   listKeysOf(actor: Actor, organizationId: number): Promise<store.KeySummary[]>;
   /** How many of a person's keys act now, and how many may. */
   countActive(personId: number): Promise<{ max: number; used: number }>;
+  /**
+   * A new key in the place of one of the actor's own, which expires a day later. Throws `api_keys.not_found`,
+   * `api_keys.limit`, `accounts.forbidden`.
+   */
+  rotateKey(actor: CustomerActor, keyId: string): Promise<IssueKeyResult>;
   /** False when the actor has no such active key. */
   revokeKey(actor: Actor, keyId: string): Promise<boolean>;
   /** Revokes a person's keys of this name; returns how many. The program only. */
@@ -64,6 +70,7 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
       }
     },
     issueKey: (actor, input) => issueKey(deps.db(), actor, input),
+    rotateKey: (actor, keyId) => rotateKey(deps.db(), actor, keyId),
     listKeys: (actor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
     async listKeysOf(actor, organizationId) {
       requireStaff(actor);

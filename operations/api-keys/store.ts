@@ -46,6 +46,7 @@ export interface KeySummary {
   scope: 'read' | 'full';
   personId: number;
   personName: string;
+  organizationId: number;
   organizationName: string;
   /** null: all tenants of the organization. */
   tenantNames: string[] | null;
@@ -79,7 +80,7 @@ export async function listKeys(
 ): Promise<KeySummary[]> {
   const { rows } = await sql<KeySummary>`
     select k.key_id as "keyId", k.name, k.scope, k.person_id as "personId", p.name as "personName",
-      o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
+      k.organization_id as "organizationId", o.name as "organizationName", k.created_at as "createdAt", k.expires_at as "expiresAt",
       k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt",
       k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
       case when k.tenant_access = 'selected' then coalesce((
@@ -137,6 +138,34 @@ export async function insertKey(
     tx,
   );
   return rows.length === tenantIds.length;
+}
+
+/** A key that may do what another active one of this person may; false when there is no such key. */
+export async function copyKey(
+  tx: Queryable,
+  keyId: string,
+  fresh: { keyId: string; digest: Buffer; personId: number; organizationIds: readonly number[] },
+): Promise<boolean> {
+  const { rows } = await sql`
+    insert into api_keys (key_id, digest, name, scope, organization_id, person_id, tenant_access, expires_at)
+    select ${fresh.keyId}, ${fresh.digest}, name, scope, organization_id, person_id, tenant_access, expires_at
+    from api_keys
+    where key_id = ${keyId} and person_id = ${fresh.personId}
+      and organization_id = any(${[...fresh.organizationIds]}::bigint[])
+      and revoked_at is null and (expires_at is null or expires_at > svc_now())
+    returning 1`.execute(tx);
+  await sql`insert into api_key_tenants (key_id, tenant_id)
+    select ${fresh.keyId}, tenant_id from api_key_tenants where key_id = ${keyId} and ${rows.length === 1}`.execute(
+    tx,
+  );
+  return rows.length === 1;
+}
+
+/** Lets a key expire so many hours from now, or when it would have anyway. */
+export async function expireKey(tx: Queryable, keyId: string, hours: number): Promise<void> {
+  await sql`update api_keys
+    set expires_at = least(expires_at, svc_now() + make_interval(hours => ${hours}::int))
+    where key_id = ${keyId}`.execute(tx);
 }
 
 export async function revokeOwnKey(

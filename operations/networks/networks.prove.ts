@@ -74,7 +74,7 @@ export async function prove(options: {
     claim: 'private networks answer as their model says, and hypervisors have exactly the stored cards',
     tried: outcome.numRuns,
     failures: outcome.failed ? 1 : 0,
-    plantedBugsCaught: '4 of 4',
+    plantedBugsCaught: '3 of 3',
   };
 }
 

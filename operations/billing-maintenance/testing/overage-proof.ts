@@ -146,10 +146,23 @@ async function runSchedule(setting: Setting, schedule: Schedule): Promise<void> 
   if (before.sum !== after.sum) throw new Error(`a second tick charged ${after.sum - before.sum}`);
   const owed = model.owed.reduce((sum, each) => sum + each, 0);
   if (after.sum !== owed) throw new Error(`charged ${after.sum} quanta where ${owed} were owed`);
-  const marks = await pool.query(
-    `select 1 from usage_months where overage_charged_count > greatest(0, count - coalesce(included_count, 0))`,
+  await checkMarks(pool, schedule.price);
+}
+
+/** A mark names the fewest requests that the charges of its month pay for, and never more. */
+async function checkMarks(pool: pg.Pool, price: OveragePrice): Promise<void> {
+  const { rows } = await pool.query<{ mark: number; charged: number; count: number }>(
+    `select overage_charged_count as mark, count,
+       (select coalesce(-sum(amount_quanta), 0)::bigint from ledger_entries e
+         where e.tenant_id = u.tenant_id and e.metadata ->> 'source' = 'api_overage'
+           and e.metadata ->> 'period' = to_char(u.month, 'YYYY-MM')) as charged
+     from usage_months u`,
   );
-  if (marks.rowCount !== 0) throw new Error('a mark is beyond the requests');
+  for (const { mark, charged, count } of rows) {
+    const paid = Math.ceil((charged * price.unitRequests) / price.rateQuanta);
+    if (mark !== paid) throw new Error(`the mark is ${mark} where ${charged} quanta pay for ${paid}`);
+    if (mark > count) throw new Error('a mark is beyond the requests');
+  }
 }
 
 async function apply(setting: Setting, price: OveragePrice, model: Model, step: Step): Promise<void> {

@@ -313,7 +313,9 @@ function closing({ staff, tenant, servers, closeError }: CustomerPageOptions): H
   const left =
     servers.length === 0
       ? 'It has no servers.'
-      : `It still has ${formatCount(servers.length)} ${servers.length === 1 ? 'server' : 'servers'}, which go on and go on costing.`;
+      : servers.length === 1
+        ? 'It still has a server, which goes on running and costing.'
+        : `It still has ${formatCount(servers.length)} servers, which go on running and costing.`;
   return section(
     { title: 'Close the account' },
     confirm({

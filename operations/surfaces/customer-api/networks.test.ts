@@ -8,6 +8,8 @@ let world: World;
 let call: Call;
 /** What the hypervisor does with cards: obeys, or refuses for good. */
 let isBroken = false;
+/** Runs once, while the hypervisor is about to plug a card in. */
+let meanwhile: (() => Promise<void>) | null = null;
 const asked: string[] = [];
 before(async () => {
   world = await createWorld({
@@ -17,6 +19,9 @@ before(async () => {
       async attachInterface(guest, card) {
         asked.push(`attach ${guest} ${card.address}`);
         if (isBroken) throw new CodedError('hypervisor.refused', 'node-7 has no slot left');
+        const work = meanwhile;
+        meanwhile = null;
+        await work?.();
         return usual.attachInterface(guest, card);
       },
       async syncNetwork(networkId, members) {
@@ -337,6 +342,26 @@ test('API-4.7: a card that the hypervisor refuses is in error, and can be tried 
   assert.deepEqual([again.status, again.body.state], [200, 'attaching']);
   await world.jobs.drain();
   assert.equal(await stateOf(), 'attached');
+});
+
+test('API-4.7: a server that is detached while its card is just being plugged in keeps no card', async () => {
+  const { key, tenant } = await customerWithKey('Overtaken');
+  const network = await createNetwork(key);
+  const { serverId } = await world.deploy(tenant, 'member');
+  const path = `/api/v2/servers/${serverId}/networks`;
+  await call('POST', path, { key, body: { network_id: network.id } });
+  meanwhile = async () => {
+    assert.equal((await call('DELETE', `${path}/${network.id}`, { key })).status, 202);
+    await world.jobs.drain();
+  };
+  await world.jobs.drain();
+  assert.deepEqual((await call('GET', path, { key })).body.networks, []);
+  const { rows } = await world.database.pool.query(
+    'select guest from simulated_interfaces where network_id = $1',
+    [network.id],
+  );
+  assert.deepEqual(rows, []);
+  assert.equal((await call('DELETE', `/api/v2/networks/${network.id}`, { key })).status, 204);
 });
 
 test('API-4.3: another account’s, a deleted and a nonexistent network are one 404, on every verb', async () => {

@@ -286,7 +286,6 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
       csrfToken: visitor.csrfToken,
       submit: 'Add test card',
       submitKind: 'button',
-      layout: 'inline',
     },
     [
       hiddenField('tenant', tenant.id),
@@ -399,7 +398,7 @@ function ledgerSection(options: BillingPageOptions): Html {
         period: filter.period || undefined,
       }),
       pages: {
-        label: `${formatCount(entries.length)} entries`,
+        label: entries.length === 1 ? 'One entry' : `${formatCount(entries.length)} entries`,
         ...(filter.beforeId === undefined ? {} : { previousHref: `${here}#ledger` }),
         ...(filter.nextBeforeId === undefined
           ? {}

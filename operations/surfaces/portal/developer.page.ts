@@ -113,7 +113,7 @@ function keysTable({ keys, counts, visitor, nowMs }: DeveloperPageOptions): Html
         key: 'revoke',
         header: '',
         kind: 'actions',
-        cell: (key) => (key.isActive ? revokeDrawer(key, visitor) : ''),
+        cell: (key) => (key.isActive ? [rotateDrawer(key, visitor), revokeDrawer(key, visitor)] : ''),
       },
     ],
     rows: keys,
@@ -122,6 +122,26 @@ function keysTable({ keys, counts, visitor, nowMs }: DeveloperPageOptions): Html
       text: 'A key lets a program call the API: deploy servers, switch them, read their state.',
     },
   });
+}
+
+/** Rotating is the owner's, as creating is; a member's left-over key can only be revoked. */
+function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
+  const isMine = key.personId === visitor.actor.personId;
+  if (!isMine || !visitor.actor.ownedOrganizationIds.includes(key.organizationId)) return '';
+  return drawer({ id: `rotate-${key.keyId}`, open: 'Rotate', title: `Rotate ${key.name}` }, [
+    notice({
+      tone: 'info',
+      title: 'A new key takes its place',
+      text: 'It may do the same. Its token is shown once, on the next page. The old one goes on for 24 hours, so that you can move your programs over.',
+    }),
+    actionButton({
+      action: '/client/developer/rotate',
+      csrfToken: visitor.csrfToken,
+      label: 'Rotate this key',
+      kind: 'primary',
+      fields: { key_id: key.keyId },
+    }),
+  ]);
 }
 
 /** Revoking can't be undone, so it takes a second look; it works without JavaScript. */

@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
@@ -61,6 +61,20 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
     } catch (error) {
       if (error instanceof CodedError && error.code.startsWith('api_keys.'))
         return refuse(422, error.message);
+      throw error;
+    }
+  });
+
+  // Like a created one, the new token is in this answer alone.
+  app.post('/developer/rotate', { schema: { body: RevokeForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    try {
+      const { token } = await deps.apiKeys.rotateKey(visitor.actor, request.body.key_id);
+      return show(deps, visitor, reply, 200, { token });
+    } catch (error) {
+      if (hasCode(error, 'api_keys.not_found')) throw noSuchPage();
+      if (hasCode(error, 'api_keys.limit'))
+        return show(deps, visitor, reply, 422, { error: (error as Error).message });
       throw error;
     }
   });

@@ -101,10 +101,11 @@ function stateOf(endpoint: Endpoint): { tone: Tone; text: string } {
   if (endpoint.disabledAt !== null) return { tone: 'neutral', text: 'Disabled: nothing is sent here.' };
   if (endpoint.failingSince === null) return { tone: 'good', text: 'It takes what we send.' };
   const since = formatTime(endpoint.failingSince.getTime());
-  const times = formatCount(endpoint.consecutiveFailures);
+  const failures = endpoint.consecutiveFailures;
+  const times = failures === 1 ? 'one attempt' : `${formatCount(failures)} attempts in a row`;
   return {
     tone: 'bad',
-    text: `Failing since ${since}: ${times} attempts in a row. We keep trying for three days.`,
+    text: `Failing since ${since}: ${times}. We keep trying for three days.`,
   };
 }
 

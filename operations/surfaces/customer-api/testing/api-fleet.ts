@@ -120,11 +120,32 @@ async function createDurable(undo: AsyncDisposableStack): Promise<Place> {
   const database = createOperationsDatabase(settings, silentReporter, embedded.url);
   await database.start();
   await database.stop();
+  const pidFile = join(dir, 'postgres/data/postmaster.pid');
   const kill = async () => {
-    const [pid] = (await readFile(join(dir, 'postgres/data/postmaster.pid'), 'utf8')).split('\n');
-    process.kill(Number(pid), 'SIGKILL');
+    const before = await waitForServer(pidFile, null);
+    process.kill(before, 'SIGKILL');
+    // Sessions of the dead server may still answer: it is back when another one has taken its place.
+    await waitForServer(pidFile, before);
   };
   return { url: embedded.url, kill };
+}
+
+/** The living server's process, once it is another than this one. */
+async function waitForServer(pidFile: string, before: number | null): Promise<number> {
+  for (let attempt = 0; attempt < 1_200; attempt += 1) {
+    const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0]);
+    if (pid > 0 && pid !== before && isAlive(pid)) return pid;
+    await new Promise((wake) => setTimeout(wake, 25));
+  }
+  throw new Error('the database server did not come back');
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function seed(

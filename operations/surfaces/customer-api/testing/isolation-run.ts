@@ -113,7 +113,10 @@ export async function runPlanted(
   operation: Operation,
   rewrite: (text: string) => string,
 ): Promise<{ changed: number; leaks: number }> {
-  const callers = at.callers.filter(({ name }) => name === 'own full');
+  // Where no workspace can be named, too wide a reach shows in whose workspace is the default: the older one's is.
+  const names =
+    isAboutOne(operation) && operation.version === 'v2' ? ['own full'] : ['own full', 'other organization'];
+  const callers = at.callers.filter(({ name }) => names.includes(name));
   const cells = matrixOf(operation, callers).filter(
     ({ selection, tenantOf }) =>
       ['none', 'query'].includes(selection) && ['sibling', 'other'].includes(tenantOf),
@@ -195,11 +198,17 @@ function forget(at: IsolationWorld, cell: Cell, ids: readonly ThingId[]): void {
   }
 }
 
+/** False for what is about a key and all that it reaches. */
+function isAboutOne(operation: Operation): boolean {
+  return operation.selectsTenant || operation.version === 'v1';
+}
+
 /** What an answer shows of workspaces that it is not about: marks of their things, their names, their ids. */
 function foreignMarks(at: IsolationWorld, cell: Cell, answer: RawAnswer): string[] {
   const { operation, caller } = cell;
-  const isAboutOne = operation.selectsTenant || operation.version === 'v1';
-  const visible = (isAboutOne ? [effectiveTenant(cell, at.owners)] : caller.tenants).map((one) => one?.id);
+  const visible = (isAboutOne(operation) ? [effectiveTenant(cell, at.owners)] : caller.tenants).map(
+    (one) => one?.id,
+  );
   const strangers = [at.owners.own, at.owners.sibling, at.owners.other].filter(
     (one) => !visible.includes(one.id),
   );

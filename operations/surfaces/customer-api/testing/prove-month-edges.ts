@@ -71,7 +71,7 @@ async function countOf(fleet: Fleet, period: string): Promise<number> {
 /** Puts the database's clock a moment before the end of its month; every process gets new sessions. */
 async function standBeforeMonthEnd(fleet: Fleet): Promise<void> {
   const { rows } = await fleet.pool.query<{ offset: string }>(
-    `select (date_trunc('month', svc_now() at time zone 'utc') + interval '1 month' - interval '1500 milliseconds'
+    `select (date_trunc('month', svc_now() at time zone 'utc') + interval '1 month' - interval '4 seconds'
        - (now() at time zone 'utc'))::text as offset`,
   );
   await moveDatabaseClock({ url: fleet.databaseUrl, pool: fleet.pool }, rows[0]!.offset);

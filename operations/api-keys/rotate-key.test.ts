@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld } from '#operations/testing/create-world.ts';
+import { moveDatabaseClock } from '#service-kit/testing/index.ts';
+
+test('API-2.1.6, API-2.1.3: a rotated key has a successor that may do the same, and a day to be replaced in', async () => {
+  await using world = await createWorld();
+  const customer = await world.createCustomer('Rotating');
+  const other = await world.createCustomer('Another');
+  const old = await world.createKey(customer, 'read', [customer.tenant.id]);
+  const keyId = old.split('_')[1]!;
+  const owner = (await world.accounts.customerActorOf(customer.owner.id))!;
+  const stranger = (await world.accounts.customerActorOf(other.owner.id))!;
+  const isMissing = (error: unknown) => hasCode(error, 'api_keys.not_found');
+  await assert.rejects(world.apiKeys.rotateKey(stranger, keyId), isMissing);
+  const { token } = await world.apiKeys.rotateKey(owner, keyId);
+  const [before, after] = [await world.apiKeys.verifyKey(old), await world.apiKeys.verifyKey(token)];
+  assert.deepEqual(
+    { ...after, keyId: '', isUseStale: false },
+    { ...before, keyId: '', isUseStale: false },
+    'scope, grants and organization are the old ones',
+  );
+  // Owner's page: the token stands in the answer to the POST and on no later page.
+  const cookie = await world.signIn(customer.email);
+  const page = async (path: string, fields?: Record<string, string>) => {
+    const options = fields ? { method: 'POST', body: new URLSearchParams(fields) } : {};
+    const answer = await fetch(`${world.url}${path}`, {
+      ...options,
+      headers: { accept: 'text/html', cookie },
+    });
+    return { status: answer.status, text: await answer.text(), cache: answer.headers.get('cache-control') };
+  };
+  const csrf_token = /name="csrf_token" value="([^"]+)"/.exec((await page('/client/developer/')).text)![1]!;
+  const rotated = await page('/client/developer/rotate', { csrf_token, key_id: token.split('_')[1]! });
+  const shown = /svc_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/.exec(rotated.text)![0];
+  assert.deepEqual([rotated.status, rotated.cache], [200, 'no-store']);
+  assert.ok(await world.apiKeys.verifyKey(shown));
+  assert.ok(!(await page('/client/developer/')).text.includes(shown));
+  assert.equal((await page('/client/developer/rotate', { csrf_token, key_id: 'a'.repeat(16) })).status, 404);
+  for (let i = 0; i < 22; i += 1) await world.createKey(customer);
+  await assert.rejects(world.apiKeys.rotateKey(owner, keyId), (error) => hasCode(error, 'api_keys.limit'));
+  await moveDatabaseClock(world.database, '25 hours');
+  assert.equal(await world.apiKeys.verifyKey(old), null);
+  assert.ok(await world.apiKeys.verifyKey(shown));
+  await assert.rejects(world.apiKeys.rotateKey(owner, keyId), isMissing, 'an expired key has no successor');
+  assert.equal(await world.apiKeys.revokeKey(systemActor, shown.split('_')[1]!), true);
+});

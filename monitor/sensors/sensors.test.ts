@@ -98,6 +98,7 @@ test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands
     plan_version: 1,
     application_usage_version: 1,
     application_protocol_version: 1,
+    live_version: 1,
     local_cidrs: ['192.0.2.0/24', '2001:db8::/48'],
     protected_targets: ['192.0.2.10'],
   });

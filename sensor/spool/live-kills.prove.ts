@@ -1,0 +1,211 @@
+/**
+ * Proof by killing a sensor that listens on a real interface: frames of known size are sent over a veth at a steady pace,
+ * and the sensor at its other end is ended with SIGKILL at random moments, again and again.
+ *
+ * The sender's own ledger is the truth of each minute. The sensor's minutes are short: its clock, and the kernel's stamps
+ * with it, run 40 times as fast, so a minute takes 1.5 s. The sender keeps away from the turns of minutes, where a
+ * frame could be counted in either. Needs root.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ethernetFrame, openFrameSender, udp4 } from '#sensor/testing/frame-sender.ts';
+import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
+import type { KilledLiveSensorInput } from '#sensor/testing/killed-live-sensor.ts';
+import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
+import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+
+export const name = 'sensor-live-kills';
+
+const startMinute = 1_764_000_000;
+const speed = 40;
+const minuteMs = 60_000 / speed;
+/** Most kills come within this time after the sensor runs, three minutes of its clock; some come while it starts. */
+const killWithinMs = 3 * minuteMs;
+const startKillShare = 0.1;
+const plantedKills = 12;
+const sendEveryMs = 20;
+/** No frame is sent so close to the turn of a minute. */
+const guardMs = 80;
+const faults = ['numbers_kept_in_memory', 'deleted_before_receipt', 'no_gap_after_a_kill'] as const;
+const childPath = fileURLToPath(new URL('../testing/killed-live-sensor.ts', import.meta.url));
+
+export interface LiveKillOptions {
+  n: number;
+  seed: number;
+  report(line: string): void;
+}
+
+export async function prove({ n, seed, report }: LiveKillOptions) {
+  const { offences, whole, gaps } = await killListening({ n, seed, report }, null);
+  for (const offence of offences) report(offence);
+  let caught = 0;
+  for (const fault of faults) {
+    const found = await killListening({ n: Math.min(n, plantedKills), seed, report: () => {} }, fault);
+    report(`planted ${fault}: ${found.offences[0] ?? 'NOT NOTICED'}`);
+    if (found.offences.length > 0) caught += 1;
+  }
+  return {
+    claim: `listening on a veth, every minute is what was sent or an exact gap, none is doubled (${whole} whole, ${gaps} gaps; a minute takes ${minuteMs / 1000} s)`,
+    tried: n,
+    failures: offences.length,
+    plantedBugsCaught: `${caught} of ${faults.length}`,
+  };
+}
+
+export interface LiveKillResult {
+  offences: string[];
+  whole: number;
+  gaps: number;
+}
+
+/** Kills a listening sensor `n` times, lets it finish, and judges what arrived. */
+export async function killListening(
+  { n, seed, report }: LiveKillOptions,
+  fault: PlantedFault | null,
+): Promise<LiveKillResult> {
+  const random = seededRandom(seed);
+  const folder = mkdtempSync(join(tmpdir(), 'svc-live-kill-'));
+  const monitor = await startProofMonitor(random);
+  const ends = makePair();
+  const epochMs = Date.now();
+  const sender = startSending(ends.there, epochMs);
+  const committed = new Set<number>();
+  const input: KilledLiveSensorInput = {
+    interfaceName: ends.here,
+    directory: join(folder, 'state'),
+    url: monitor.url,
+    epochMs,
+    startMinute,
+    speed,
+    fault,
+    drainAfterMinutes: null,
+  };
+  try {
+    for (let kill = 1; kill <= n; kill += 1) {
+      const { child, runs, gone } = startSensor(input, committed);
+      if (random() >= startKillShare) await Promise.race([runs, gone]);
+      await new Promise((resolve) => setTimeout(resolve, random() * killWithinMs));
+      child.kill('SIGKILL');
+      await gone;
+      if (kill % 25 === 0) report(`${kill} kills, ${committed.size} minutes committed`);
+    }
+    const last = startSensor({ ...input, drainAfterMinutes: 3 }, committed);
+    const code = await last.gone;
+    const truth = sender.stop();
+    const uploads = [...monitor.stored.values()];
+    const minutes = uploads.flatMap((upload) => upload.minutes).filter((one) => one.observedMs === 60_000);
+    // A frame that was sent while the sender stood still may lie on either side of a turn.
+    const unclear = minutes.filter((one) => truth.unclear.has(one.minute)).length;
+    const offences = judgeMinutes(uploads, {
+      startMinute,
+      committed,
+      bytesOfMinute: (minute) =>
+        truth.unclear.has(minute)
+          ? minutes.find((one) => one.minute === minute)!.totals.ipBytes
+          : (truth.bytes.get(minute) ?? 0),
+    });
+    if (code !== 0) offences.push(`the sensor ended with ${code} after ${n} kills`);
+    if (minutes.some((one) => one.totals.kernelDropped > 0)) offences.push('the kernel dropped frames');
+    if (minutes.length > 3 && unclear * 4 > minutes.length)
+      offences.push(`the truth itself is unclear in ${unclear} of ${minutes.length} minutes`);
+    report(`${n} kills, ${minutes.length} whole minutes, ${unclear} of them with an unclear truth`);
+    const gaps = new Set(
+      uploads.flatMap((upload) =>
+        upload.gaps.flatMap((gap) =>
+          Array.from({ length: (gap.toMinute - gap.fromMinute) / 60 + 1 }, (_, i) => gap.fromMinute + i * 60),
+        ),
+      ),
+    );
+    return { offences, whole: minutes.length, gaps: gaps.size };
+  } finally {
+    sender.stop();
+    monitor.stop();
+    spawnSync('ip', ['link', 'del', ends.here]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Two ends of a wire on which nobody else speaks. */
+function makePair(): { here: string; there: string } {
+  const [here, there] = [`svck${process.pid}a`, `svck${process.pid}b`];
+  const ip = (...words: string[]) => {
+    const { status, stderr } = spawnSync('ip', words, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`ip ${words.join(' ')}: ${stderr}`);
+  };
+  ip('link', 'add', here, 'type', 'veth', 'peer', 'name', there);
+  for (const end of [here, there]) {
+    spawnSync('sh', ['-c', `echo 1 > /proc/sys/net/ipv6/conf/${end}/disable_ipv6`]);
+    ip('link', 'set', end, 'arp', 'off', 'up');
+  }
+  return { here, there };
+}
+
+interface SenderTruth {
+  bytes: ReadonlyMap<number, number>;
+  unclear: ReadonlySet<number>;
+}
+
+/** Sends frames of changing size at a steady pace and keeps the ledger. */
+function startSending(interfaceName: string, epochMs: number): { stop(): SenderTruth } {
+  const sender = openFrameSender(interfaceName);
+  const bytes = new Map<number, number>();
+  const unclear = new Set<number>();
+  const frames = Array.from({ length: 16 }, (_, i) => {
+    const datagram = udp4('10.9.0.1', '198.51.100.2', 40 + i * 61);
+    return { frame: ethernetFrame(0x0800, datagram), ipBytes: datagram.length };
+  });
+  const minuteAt = (wallMs: number) => startMinute + Math.floor((wallMs - epochMs) / minuteMs) * 60;
+  let next = 0;
+  const timer = setInterval(() => {
+    const before = Date.now();
+    const into = (before - epochMs) % minuteMs;
+    if (into < guardMs || into > minuteMs - guardMs) return;
+    const { frame, ipBytes } = frames[next % frames.length]!;
+    next += 1;
+    sender.send(frame);
+    const minute = minuteAt(before);
+    bytes.set(minute, (bytes.get(minute) ?? 0) + ipBytes);
+    const after = minuteAt(Date.now());
+    if (after !== minute) unclear.add(minute).add(after);
+  }, sendEveryMs);
+  let isOpen = true;
+  return {
+    stop() {
+      clearInterval(timer);
+      if (isOpen) sender.close();
+      isOpen = false;
+      return { bytes, unclear };
+    },
+  };
+}
+
+interface StartedSensor {
+  child: ChildProcess;
+  runs: Promise<void>;
+  gone: Promise<number | null>;
+}
+
+function startSensor(input: KilledLiveSensorInput, committed: Set<number>): StartedSensor {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', childPath, JSON.stringify(input)],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  let rest = '';
+  const runs = new Promise<void>((resolve) => {
+    child.stdout!.on('data', (piece: Buffer) => {
+      const lines = (rest + piece.toString()).split('\n');
+      rest = lines.pop()!;
+      for (const line of lines) {
+        if (line === 'runs') resolve();
+        else committed.add(Number(line));
+      }
+    });
+  });
+  return { child, runs, gone: new Promise((resolve) => child.once('close', resolve)) };
+}

@@ -1,0 +1,117 @@
+/**
+ * A sensor to be killed that listens on a real interface: the real ring, packet path, collector, spool and uplink, on a
+ * clock that runs many times as fast. The stamps that the kernel gave are moved onto that clock, so a minute takes a second
+ * or two. It says on standard output that it runs, and each minute that it has committed.
+ *
+ * usage: killed-live-sensor.ts JSON    (`KilledLiveSensorInput`)
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createCapture } from '#sensor/capture/index.ts';
+import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { openSource } from '#sensor/packet-source/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
+import { createUplink } from '#sensor/uplink/index.ts';
+import { announcing, type PlantedFault, withFault } from './planted-faults.ts';
+
+export interface KilledLiveSensorInput {
+  interfaceName: string;
+  directory: string;
+  url: string;
+  /** Wall time at which the fast clock showed `startMinute`. */
+  epochMs: number;
+  startMinute: number;
+  speed: number;
+  fault: PlantedFault | null;
+  /** Collect this many minutes, deliver everything and stop; null: go on until killed. */
+  drainAfterMinutes: number | null;
+}
+
+/** Real time that frames may take from the kernel to here; the ring hands over a block that is 40 ms old. */
+const settleMs = 300;
+const pollMs = 20;
+
+async function main(input: KilledLiveSensorInput): Promise<void> {
+  const { speed, directory, fault } = input;
+  const toFast = (wallMs: number) => input.startMinute * 1000 + (wallMs - input.epochMs) * speed;
+  const clock: Clock = {
+    nowMs: () => toFast(Date.now()),
+    monotonicMs: () => performance.now() * speed,
+    wait: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve();
+        const timer = setTimeout(resolve, ms / speed);
+        signal?.addEventListener('abort', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      }),
+  };
+  const bytesMax = 64 * 1024 * 1024;
+  const spool = withFault(
+    createSpool({ directory, bytesMax, sensorVersion: '0.1.0', clock, reporter: silentReporter }),
+    fault,
+  );
+  spool.open();
+  const client = createMonitorClient(input.url);
+  const uplink = createUplink({
+    spool,
+    client,
+    credential: 'svcsen_1_killed',
+    clock,
+    reporter: silentReporter,
+  });
+  const collector = createMinuteCollector({
+    captures: [input.interfaceName],
+    reporter: silentReporter,
+    onCommitted: () => uplink.wake(),
+    spool: announcing(spool, fault),
+  });
+  const { source } = await openSource({
+    kind: 'live',
+    interfaceName: input.interfaceName,
+    ringMiB: 64,
+    method: 'ring',
+  });
+  const capture = createCapture({
+    name: input.interfaceName,
+    role: 'uplink',
+    linkType: source.linkType,
+    registrableDomain: () => null,
+    local: { prefixes: ['10.0.0.0/8'], addresses: [] },
+  });
+  const sinceMs = clock.nowMs();
+  collector.start(sinceMs);
+  capture.listeningSince(sinceMs);
+  collector.listening(input.interfaceName, sinceMs);
+  await uplink.start();
+  process.stdout.write('runs\n');
+  const endMs =
+    input.drainAfterMinutes === null ? Number.POSITIVE_INFINITY : sinceMs + input.drainAfterMinutes * 60_000;
+  const isDone = () => clock.nowMs() > endMs + 60_000 && spool.status().pendingUploads === 0;
+  while (!isDone()) {
+    await source.poll(pollMs, (bytes, offset, captured, wire, seconds, nanoseconds, vlanTci, segments) => {
+      const atMs = toFast(seconds * 1000 + nanoseconds / 1e6);
+      const second = Math.floor(atMs / 1000);
+      const fraction = Math.floor((atMs - second * 1000) * 1e6);
+      capture.observe(bytes, offset, captured, wire, second, fraction, vlanTci, segments);
+    });
+    const dropped = source.takeDropped();
+    if (dropped > 0) capture.addKernelDropped(dropped);
+    const closable = Math.min(clock.nowMs() - settleMs * speed, endMs);
+    for (const report of capture.closeMinutes(closable)) collector.report(toMinute(report), null);
+    collector.tick(Math.min(clock.nowMs() - settleMs * speed, endMs + 5000));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  source.close();
+  await uplink.stop();
+  spool.close();
+}
+
+/** What the monitor is told of a report. */
+function toMinute(report: ReturnType<ReturnType<typeof createCapture>['closeAll']>[number]) {
+  return { ...report, role: 'uplink' as const };
+}
+
+if (import.meta.main) await main(JSON.parse(process.argv[2]!) as KilledLiveSensorInput);

@@ -6,7 +6,8 @@ import { CodedError, describeError } from '#common/errors/index.ts';
 export type Virsh = (command: readonly string[]) => Promise<string>;
 
 const outputBytesMax = 8 * 1024 * 1024;
-const timeoutMs = 25_000;
+/** The first command of a connection starts libvirt's own processes, which a busy node takes long for. */
+const timeoutMs = 60_000;
 
 /** Complaints that the same command will always get again; anything else may be better next time. */
 const finalComplaints =
@@ -69,7 +70,10 @@ export function run(
         ),
       ),
     );
-    child.on('close', (code) => resolve({ code: code ?? 1, out, err }));
+    child.on('close', (code, signal) => {
+      if (signal) err += ` ended by ${signal}: no answer within ${timeoutMs / 1000} s, or too long a one`;
+      resolve({ code: code ?? 1, out, err });
+    });
     child.stdin.end(input ?? '');
   });
 }

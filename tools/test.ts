@@ -3,14 +3,19 @@
  *
  * usage: npm test [-- --checks | FILE …]      --checks: everything but the tests; FILE: these test files only
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
 import { checkBoundaries } from './boundaries/index.ts';
 import { installSystemPackages } from './system-packages.ts';
+import report from './test-reporter.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => `${root}/node_modules/.bin/${name}`;
@@ -86,26 +91,29 @@ function runChecks(): boolean {
   return true;
 }
 
-/** Slow files first, so that they run beside the many quick ones instead of after them. */
-function orderTests(files: string[]): string[] {
-  const weight = (file: string) => (file.startsWith('system-tests/') ? 0 : file.startsWith('lab/') ? 1 : 2);
-  return files.sort((a, b) => weight(a) - weight(b));
-}
-
+/**
+ * Runs the files and returns the exit code. Those that run whole programs through real minutes mostly wait: they go two
+ * at a time beside the many others, which use the processor.
+ */
 async function runTests(files: string[]): Promise<number> {
-  const reporter = `${root}/tools/test-reporter.ts`;
-  const args = [
-    '--disable-warning=ExperimentalWarning',
-    '--test',
-    '--test-concurrency=3',
-    `--test-reporter=${reporter}`,
-    '--test-timeout=300000',
-  ];
-  const child = spawn(process.execPath, [...args, ...files], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  return new Promise((done) => child.once('exit', (code) => done(code ?? 1)));
+  const runsPrograms = (file: string) => file.startsWith('system-tests/') || file.startsWith('lab/');
+  const lanes = [files.filter(runsPrograms), files.filter((file) => !runsPrograms(file))];
+  const events = new PassThrough({ objectMode: true });
+  const ends = lanes
+    .filter((lane) => lane.length > 0)
+    .map(async (lane) => {
+      const stream = run({
+        files: lane.map((file) => resolve(root, file)),
+        concurrency: 2,
+        timeout: 420_000,
+        execArgv: ['--disable-warning=ExperimentalWarning'],
+      });
+      stream.pipe(events, { end: false });
+      await once(stream, 'end');
+    });
+  void Promise.all(ends).finally(() => events.end());
+  for await (const piece of report(events)) process.stdout.write(piece);
+  return Number(process.exitCode ?? 0);
 }
 
 async function main(): Promise<number> {
@@ -118,8 +126,7 @@ async function main(): Promise<number> {
     }
     if (process.argv.includes('--checks')) return 0;
   }
-  const files =
-    named.length > 0 ? named : orderTests(listFiles().filter((file) => file.endsWith('.test.ts')));
+  const files = named.length > 0 ? named : listFiles().filter((file) => file.endsWith('.test.ts'));
   try {
     return await runTests(files);
   } finally {

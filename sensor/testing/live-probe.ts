@@ -136,7 +136,8 @@ async function collect(): Promise<unknown> {
     captures: (['va', 'vb'] as const).map((name) => ({
       name,
       role: name === 'va' ? 'uplink' : 'bridge',
-      source: { kind: 'live', interfaceName: name, ringMiB: 2 },
+      // Room for half a second without a turn, which a busy machine may well bring: a block is used up every 40 ms.
+      source: { kind: 'live', interfaceName: name, ringMiB: 16 },
     })),
     reporter: { ...silentReporter, info: noteListening },
     onCommitted: () => {},

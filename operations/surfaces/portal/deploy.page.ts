@@ -8,6 +8,7 @@ import {
   form,
   formatMoney,
   type Html,
+  hiddenField,
   html,
   link,
   notice,
@@ -37,6 +38,8 @@ export interface DeployPageOptions {
   tenants: readonly Tenant[];
   /** What the cheapest order would come to now; null where nothing can be ordered at all. */
   forecast: ServerForecast | null;
+  /** Names this form, so that it orders once however often it is sent. */
+  formId: string;
   choice?: DeployChoice;
   error?: string;
   faults?: readonly FieldFault[];
@@ -72,6 +75,7 @@ export function deployPage(options: DeployPageOptions): Html {
         error,
       },
       [
+        hiddenField('form_id', options.formId),
         tenants.length > 1 &&
           field({
             kind: 'select',

@@ -1,4 +1,5 @@
 /** `/client/servers/new`: deploys a server by the same operation that the API uses. */
+import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
@@ -23,10 +24,12 @@ const DeployForm = Type.Object({
   location: Type.String(),
   name: Type.Optional(Type.String()),
   ssh_key: Type.Optional(Type.String({ maxLength: 16_384 })),
+  form_id: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
 });
 
 const statuses: Record<string, number> = {
   'servers.invalid': 422,
+  'orders.repeated': 409,
   'orders.not_eligible': 402,
   'orders.payment_failed': 402,
   'orders.deploy_rate': 429,
@@ -51,7 +54,8 @@ export function registerDeploy(app: App, deps: DeployDeps): void {
     }
     try {
       const order = { tenantId, plan, image, location, sshKeys, ...(name === '' ? {} : { name }) };
-      const made = await deps.servers.createServer(visitor.actor, order);
+      const checkout = { formId: request.body.form_id ?? null };
+      const made = await deps.servers.createServer(visitor.actor, order, { checkout });
       const server = await deps.servers.findServer(visitor.actor, tenantId, made.serverId);
       // The password is in this answer alone, so there is no redirect.
       return sendPage(reply, deployedPage({ visitor, server: server!, rootPassword: made.rootPassword }));
@@ -80,7 +84,7 @@ async function show(
   const forecast = await forecastOf(deps, visitor, { plans, images, locations });
   return sendPage(
     reply,
-    deployPage({ visitor, plans, images, locations, tenants, forecast, ...state }),
+    deployPage({ visitor, plans, images, locations, tenants, forecast, formId: randomUUID(), ...state }),
     status,
   );
 }

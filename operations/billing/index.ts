@@ -5,6 +5,7 @@
  * be booked once only, which the database enforces. Amounts are quanta of $0.0001.
  */
 import type pg from 'pg';
+import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AccessFacts } from './access.ts';
@@ -45,7 +46,7 @@ export interface Billing {
   sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
   /** What was charged on each of the last days, the oldest first. */
   sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
-  /** Books money paid in; false when this reference was booked before. Operators only. */
+  /** Books money paid in; false when this reference was booked before. Operators only. Throws `billing.invalid`. */
   addDeposit(
     actor: Actor,
     tenantId: number,
@@ -87,6 +88,8 @@ export function createBilling(deps: BillingDeps): Billing {
     },
     async addDeposit(actor, tenantId, deposit) {
       requireOperator(actor);
+      if (!Number.isSafeInteger(deposit.amountQuanta) || deposit.amountQuanta <= 0)
+        throw new CodedError('billing.invalid', 'A deposit is an amount above zero.');
       return deps
         .db()
         .transaction()

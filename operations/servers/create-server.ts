@@ -52,6 +52,12 @@ export interface CreateServerResult {
 /** Told of the order in the transaction that makes it, so that whoever called can be found again. */
 export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
 
+export interface OrderingOptions {
+  onOrdered?: OnOrdered;
+  /** From the portal: `orders.repeated` is thrown for a form that was sent before, and for the same order within seconds. */
+  checkout?: { formId: string | null };
+}
+
 export interface ServerForecast extends OrderForecast {
   hourlyQuanta: number;
   monthlyCapQuanta: number;
@@ -82,10 +88,10 @@ export async function createServer(
   deps: ServersDeps,
   actor: Actor,
   input: CreateServerInput,
-  onOrdered?: OnOrdered,
+  { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const placed = await deps.orders.placeOrder({ ...order, onOrdered });
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered, checkout });
   deps.wake();
   return placed;
 }

@@ -8,6 +8,7 @@ import {
   form,
   formatMoney,
   type Html,
+  hiddenField,
   html,
   link,
   pageHeader,
@@ -54,6 +55,8 @@ export interface DeployPageOptions {
   networks: readonly Network[];
   /** About the choice, or about what the form begins with; null where nothing can be ordered at all. */
   estimate: Estimate | null;
+  /** Names this form, so that it orders once however often it is sent. */
+  formId: string;
   choice: DeployChoice;
   error?: string;
   faults?: readonly FieldFault[];
@@ -92,6 +95,7 @@ export function deployPage(options: DeployPageOptions): Html {
         error,
       },
       [
+        hiddenField('form_id', options.formId),
         workspaceField(options),
         planTable(options),
         faultOf('plan') !== undefined && html`<p class="field-error">■ ${faultOf('plan')}</p>`,

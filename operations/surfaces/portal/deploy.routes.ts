@@ -1,4 +1,5 @@
 /** `/client/servers/new`: deploys a server by the same operation that the API uses. */
+import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
@@ -37,11 +38,13 @@ const DeployForm = Type.Object({
   network: Type.Optional(Type.String()),
   network_ip: Type.Optional(Type.String()),
   private_only: Type.Optional(Type.String()),
+  form_id: Type.Optional(Type.String({ pattern: '^[0-9a-f-]{36}$' })),
 });
 
 const networksMax = 500;
 
 const statuses: Record<string, number> = {
+  'orders.repeated': 409,
   'orders.not_eligible': 402,
   'orders.payment_failed': 402,
   'orders.deploy_rate': 429,
@@ -75,7 +78,8 @@ export function registerDeploy(app: App, deps: DeployDeps): void {
     if (order === null)
       return show(deps, visitor, reply, 422, { choice, error: 'Choose one of your workspaces.' });
     try {
-      const made = await deps.servers.createServer(visitor.actor, order);
+      const checkout = { formId: choice.form_id ?? null };
+      const made = await deps.servers.createServer(visitor.actor, order, { checkout });
       const server = await deps.servers.findServer(visitor.actor, order.tenantId, made.serverId);
       // The password is in this answer alone, so there is no redirect.
       return sendPage(reply, deployedPage({ visitor, server: server!, rootPassword: made.rootPassword }));
@@ -172,7 +176,8 @@ async function show(
           forecast: checked.forecast,
           faults: faults.map((fault) => fault.message),
         };
-  const page = { visitor, plans, images, locations, tenants, networks, estimate, ...state, faults };
+  const offered = { plans, images, locations, tenants, networks };
+  const page = { visitor, ...offered, estimate, formId: randomUUID(), ...state, faults };
   return sendPage(reply, deployPage(page), status);
 }
 

@@ -46,7 +46,7 @@ export interface Billing {
   sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
   /** What was charged on each of the last days, the oldest first. */
   sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
-  /** Books money paid in; false when this reference was booked before. Operators only. */
+  /** Books money paid in; false when this reference was booked before. Operators only. Throws `billing.invalid`. */
   addDeposit(
     actor: Actor,
     tenantId: number,
@@ -97,6 +97,8 @@ export function createBilling(deps: BillingDeps): Billing {
     },
     async addDeposit(actor, tenantId, deposit) {
       requireOperator(actor);
+      if (!Number.isSafeInteger(deposit.amountQuanta) || deposit.amountQuanta <= 0)
+        throw new CodedError('billing.invalid', 'A deposit is an amount above zero.');
       return deps
         .db()
         .transaction()

@@ -17,6 +17,7 @@ import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { macOf } from './server.ts';
 import type { FieldFault } from './server-faults.ts';
+import { wordFaults } from './server-words.ts';
 import * as store from './store.ts';
 
 export interface CreateServerInput {
@@ -110,7 +111,7 @@ export async function forecastServer(
 
 async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
-  const choice = await choose(deps.catalog, input);
+  const choice = await choose(deps.catalog, input, wordFaults(input));
   // Asked before anything is paid; the join itself asks again.
   if (input.networkId !== undefined)
     await deps.networks.checkJoin(
@@ -236,13 +237,17 @@ async function tryCluster(
   }
 }
 
-async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choice> {
+async function choose(
+  catalog: Catalog,
+  input: CreateServerInput,
+  otherFaults: readonly FieldFault[] = [],
+): Promise<Choice> {
   const [plans, images, locations] = await Promise.all([
     catalog.listPlans(),
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = networkFaults(input);
+  const faults: FieldFault[] = [...otherFaults, ...networkFaults(input)];
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;

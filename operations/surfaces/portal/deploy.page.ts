@@ -46,7 +46,8 @@ const breadcrumb = [{ label: 'Servers', href: '/client/' }, { label: 'Deploy' }]
 
 export function deployPage(options: DeployPageOptions): Html {
   const { visitor, images, locations, tenants, choice, error } = options;
-  const faultOf = (path: string) => options.faults?.find((fault) => fault.path === path)?.message;
+  const faultOf = (path: string) =>
+    options.faults?.find((fault) => fault.path === path || fault.path.startsWith(`${path}.`))?.message;
   const select = (
     name: 'image' | 'location',
     label: string,

@@ -1,0 +1,54 @@
+/** What may be said in an order or a description of a server: the same rules through every door. */
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { FieldFault } from './server-faults.ts';
+
+export interface ServerWords {
+  name?: string | undefined;
+  hostname?: string | undefined;
+  labels?: Readonly<Record<string, string | null>> | undefined;
+  /** As lines of `authorized_keys`. */
+  sshKeys?: readonly string[] | undefined;
+  userData?: string | undefined;
+}
+
+const userDataBytesMax = 65_536;
+const namePattern = new RegExp(schemas.namePattern);
+const hostnamePattern = new RegExp(schemas.hostnamePattern);
+const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
+/** One line: a kind that OpenSSH knows, the key in base64, perhaps a comment. Options before it are not taken. */
+const sshKeyPattern =
+  /^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +[A-Za-z0-9+/]+={0,3}( [^\p{Cc}]*)?$/u;
+
+/** Everything that is wrong with the words, field by field. */
+export function wordFaults(words: ServerWords): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const check = (path: string, isRight: boolean, message: string) => {
+    if (!isRight) faults.push({ path, code: 'pattern', message });
+  };
+  const { name, hostname, labels, sshKeys, userData } = words;
+  if (name !== undefined)
+    check(
+      'name',
+      name.length >= 1 && name.length <= 64 && namePattern.test(name),
+      'must be 1 to 64 characters without spaces around them and without control characters',
+    );
+  if (hostname !== undefined)
+    check(
+      'hostname',
+      hostname.length <= 253 && hostnamePattern.test(hostname),
+      'must be a host name in lower case',
+    );
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
+    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters');
+  }
+  for (const [index, key] of (sshKeys ?? []).entries())
+    check(
+      `ssh_keys.${index}`,
+      sshKeyPattern.test(key),
+      'must be a public key on one line, such as "ssh-ed25519 AAAA... you@example.net"',
+    );
+  if (userData !== undefined)
+    check('user_data', Buffer.byteLength(userData) <= userDataBytesMax, 'must be at most 64 KiB as UTF-8');
+  return faults;
+}

@@ -22,8 +22,8 @@ const sshKeyPattern =
 /** Everything that is wrong with the words, field by field. */
 export function wordFaults(words: ServerWords): FieldFault[] {
   const faults: FieldFault[] = [];
-  const check = (path: string, isRight: boolean, message: string) => {
-    if (!isRight) faults.push({ path, code: 'pattern', message });
+  const check = (path: string, isRight: boolean, message: string, code = 'pattern') => {
+    if (!isRight) faults.push({ path, code, message });
   };
   const { name, hostname, labels, sshKeys, userData } = words;
   if (name !== undefined)
@@ -40,7 +40,7 @@ export function wordFaults(words: ServerWords): FieldFault[] {
     );
   for (const [key, value] of Object.entries(labels ?? {})) {
     check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
-    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters');
+    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters', 'maxLength');
   }
   for (const [index, key] of (sshKeys ?? []).entries())
     check(
@@ -48,7 +48,9 @@ export function wordFaults(words: ServerWords): FieldFault[] {
       sshKeyPattern.test(key),
       'must be a public key on one line, such as "ssh-ed25519 AAAA... you@example.net"',
     );
-  if (userData !== undefined)
-    check('user_data', Buffer.byteLength(userData) <= userDataBytesMax, 'must be at most 64 KiB as UTF-8');
+  if (userData !== undefined) {
+    const fits = Buffer.byteLength(userData) <= userDataBytesMax;
+    check('user_data', fits, 'must be at most 64 KiB as UTF-8', 'maxLength');
+  }
   return faults;
 }

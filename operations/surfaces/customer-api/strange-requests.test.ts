@@ -104,7 +104,7 @@ test('API-4.9: names are one line of visible text, keys are keys, user data is c
   const fits = { ...order, ssh_keys: [good], user_data: 'é'.repeat(32_768) };
   assert.equal((await call('POST', '/api/v2/servers', { key, body: fits })).status, 200);
   const userData = { ...order, user_data: 'é'.repeat(32_769) };
-  assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: userData }), ['user_data:pattern']);
+  assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: userData }), ['user_data:maxLength']);
 });
 
 test('API-7: a fault says what would be right, also where a field has a choice of types', async () => {

@@ -20,7 +20,7 @@ import {
   type CreateServerResult,
   createServer,
   forecastServer,
-  type OnOrdered,
+  type OrderingOptions,
   type ServerForecast,
 } from './create-server.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
@@ -94,7 +94,11 @@ export interface InventoryPage {
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Servers {
   /** `onOrdered` runs in the transaction that makes the order. */
-  createServer(actor: Actor, input: CreateServerInput, onOrdered?: OnOrdered): Promise<CreateServerResult>;
+  createServer(
+    actor: Actor,
+    input: CreateServerInput,
+    options?: OrderingOptions,
+  ): Promise<CreateServerResult>;
   /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
   forecastServer(actor: Actor, input: CreateServerInput): Promise<ServerForecast>;
   /** What came of an order, told as `createServer` tells it. */
@@ -164,7 +168,7 @@ export function createServers(deps: ServersDeps): Servers {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
-    createServer: (actor, input, onOrdered) => createServer(deps, actor, input, onOrdered),
+    createServer: (actor, input, options) => createServer(deps, actor, input, options),
     forecastServer: (actor, input) => forecastServer(deps, actor, input),
     findOrdered: (actor, tenantId, orderId) => findOrdered(deps, scope(actor, tenantId), orderId),
     findServer: (actor, tenantId, serverId) =>

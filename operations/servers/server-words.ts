@@ -15,9 +15,9 @@ const userDataBytesMax = 65_536;
 const namePattern = new RegExp(schemas.namePattern);
 const hostnamePattern = new RegExp(schemas.hostnamePattern);
 const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
-/** One line: a kind that OpenSSH knows, the key in base64, perhaps a comment. Options before it are not taken. */
+/** One line: options may stand before the kind of the key, a comment behind its body. */
 const sshKeyPattern =
-  /^(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +[A-Za-z0-9+/]+={0,3}( [^\p{Cc}]*)?$/u;
+  /^([^\p{Cc}\s][^\p{Cc}]* )?(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +AAAA[A-Za-z0-9+/]*={0,3}( [^\p{Cc}]*)?$/u;
 
 /** Everything that is wrong with the words, field by field. */
 export function wordFaults(words: ServerWords): FieldFault[] {
@@ -42,11 +42,12 @@ export function wordFaults(words: ServerWords): FieldFault[] {
     check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
     check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters', 'maxLength');
   }
+  // A private key pasted by mistake, or half of a public one, would only show when nobody gets in.
   for (const [index, key] of (sshKeys ?? []).entries())
     check(
       `ssh_keys.${index}`,
       sshKeyPattern.test(key),
-      'must be a public key on one line, such as "ssh-ed25519 AAAA... you@example.net"',
+      'must be public keys, one a line, such as `ssh-ed25519 AAAA… me@home`',
     );
   if (userData !== undefined) {
     const fits = Buffer.byteLength(userData) <= userDataBytesMax;

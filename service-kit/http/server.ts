@@ -26,6 +26,8 @@ export interface HttpServerOptions {
   /** Name of the port's setting, for the message when it is taken. */
   portSetting: string;
   reporter: Reporter;
+  /** Addresses and prefixes of reverse proxies: what one of them says of its client's address is believed. */
+  trustedProxies?: readonly string[];
   /** Registers everything that is served. */
   routes: (app: App) => Promise<void> | void;
   /** Draws an error as a page where a person asked (`Accept: text/html`, and not an API path); null for JSON. */
@@ -82,6 +84,8 @@ function makeApp(options: HttpServerOptions): App {
       return answer(options, request, reply as unknown as FastifyReply, status, fields);
     },
     logger: false,
+    // Of `X-Forwarded-For` the last address that is no proxy of ours counts: what stands before it, anybody can write.
+    trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
     // A request object survives its reply only in this mode; nothing of ours needs that.
     return503OnClosing: true,
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as App;

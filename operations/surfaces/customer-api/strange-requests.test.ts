@@ -94,7 +94,7 @@ test('API-4.9: names are one line of visible text, keys are keys, user data is c
   const keys = [
     'not a key at all, friends',
     'ssh-ed25519 AAAAAAAAAAAAAAAA\nssh-rsa BBBB',
-    'command="x" ssh-rsa AAAA',
+    '-----BEGIN OPENSSH PRIVATE KEY-----',
   ];
   for (const text of keys)
     assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: { ...order, ssh_keys: [text] } }), [

@@ -15,6 +15,7 @@ import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
+import { orderFaults } from './order-faults.ts';
 import { macOf } from './server.ts';
 import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
@@ -248,7 +249,7 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = networkFaults(input);
+  const faults = orderFaults(input);
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;
@@ -279,16 +280,6 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     });
   }
   return { plan, image, locationId: location.id, clusters: await catalog.listClusters(location.id) };
-}
-
-function networkFaults(input: CreateServerInput): FieldFault[] {
-  if (input.networkId !== undefined) return [];
-  const faults: FieldFault[] = [];
-  const required = 'names the network without which nothing would lead to the server';
-  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
-  if (input.networkIp !== undefined)
-    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
-  return faults;
 }
 
 function pick<T extends { id: number; slug: string }>(

@@ -27,7 +27,7 @@ export async function describeServer(
 ): Promise<void> {
   if ((await store.findServer(deps.pool(), scope, serverId)) === null) throw notFound();
   requireWriter(actor);
-  const faults = faultsOf(input);
+  const faults = wordFaults(input);
   if (faults.length > 0) throw invalidServer(faults);
   const isChanged = await deps
     .db()
@@ -50,7 +50,8 @@ export async function describeServer(
   if (!isChanged) throw notFound();
 }
 
-function faultsOf(input: DescribeServerInput): FieldFault[] {
+/** What is wrong with the words of a server, whether it is there already or being ordered. */
+export function wordFaults(input: DescribeServerInput): FieldFault[] {
   const faults: FieldFault[] = [];
   const check = (path: string, isRight: boolean, message: string) => {
     if (!isRight) faults.push({ path, code: 'pattern', message });

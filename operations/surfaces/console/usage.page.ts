@@ -55,24 +55,33 @@ export function fleetUsagePage({ staff, usage, price }: FleetUsageOptions): Html
         source: 'the rest with the next maintenance, or once it makes a whole $0.0001',
       }),
     ),
-    chart({
-      id: 'fleet-requests',
-      title: 'Requests of all accounts by day',
-      unit: 'count',
-      source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
-      data: {
-        timesMs: usage.days.map((day) => Date.parse(day.date)),
-        stepMs: dayMs,
-        range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
-        series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
-      },
-      emptyText: 'No request was counted in this month.',
-    }),
+    requestsChart(usage, 'normal'),
     section(
       { title: 'Accounts', id: 'accounts', description: 'The fifty with the most requests.' },
       accountsTable(usage),
     ),
   ]);
+}
+
+/** A month's days; also drawn small on the overview. */
+export function requestsChart(
+  usage: Pick<FleetUsage, 'days' | 'startsAt' | 'endsAt' | 'asOf'>,
+  size: 'normal' | 'small',
+): Html {
+  return chart({
+    id: 'requests-by-day',
+    title: 'API requests by day',
+    unit: 'count',
+    size,
+    source: `UTC days, counted up to ${formatTime(usage.asOf.getTime())}`,
+    data: {
+      timesMs: usage.days.map((day) => Date.parse(day.date)),
+      stepMs: dayMs,
+      range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
+      series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
+    },
+    emptyText: 'No request was counted in this month.',
+  });
 }
 
 function stateOf(usage: FleetUsage): { tone: Tone; text: string } {

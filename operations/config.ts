@@ -7,6 +7,7 @@ import {
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
+  prefixListSetting,
   readSettings,
   type SettingValues,
   textSetting,
@@ -27,6 +28,10 @@ export const operationsSettings = {
     'SVC_OPERATIONS_PUBLIC_URL',
     null,
     'Where customers reach operations, such as https://my.example.com. With https, cookies are sent over https only.',
+  ),
+  trustedProxies: prefixListSetting(
+    'SVC_OPERATIONS_TRUSTED_PROXIES',
+    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',

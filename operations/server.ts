@@ -25,6 +25,7 @@ export function createServer(
     host: settings.host,
     port: settings.port,
     portSetting: 'SVC_OPERATIONS_PORT',
+    trustedProxies: settings.trustedProxies,
     reporter,
     errorPage: renderErrorPage,
     async routes(app) {

@@ -6,6 +6,7 @@ import {
   decimalSetting,
   httpUrlSetting,
   integerSetting,
+  prefixListSetting,
   readSettings,
 } from './index.ts';
 
@@ -54,4 +55,13 @@ test('a decimal is read as whole steps, exactly, and nothing finer is taken', ()
   const read = (text: string) => readSettings({ rate }, { SVC_X_RATE: text }).rate;
   assert.deepEqual(['', '0', '1.5', '0.0001', '10'].map(read), [10_000, 0, 15_000, 1, 100_000]);
   for (const text of ['1.00001', '-1', '10.1', '1e1', ' 1', '.5']) assert.throws(() => read(text), text);
+});
+
+test('a list of prefixes is read strictly, and empty when unset', () => {
+  const list = prefixListSetting('SVC_X_LIST', 'A list.');
+  const read = (text: string) => readSettings({ list }, { SVC_X_LIST: text }).list;
+  assert.deepEqual(read(''), []);
+  assert.deepEqual(read('127.0.0.1, 10.0.0.0/8,2001:db8::/32'), ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32']);
+  for (const text of ['10.0.0.1/8', 'proxy.example.com', '127.0.0.1;::1', '*'])
+    assert.throws(() => read(text), text);
 });

@@ -5,6 +5,7 @@
  * definitions, so it can't go stale. All faults are reported at once, each saying what to do.
  */
 import { CodedError } from '#common/errors/index.ts';
+import { parsePrefix } from '#common/ip/index.ts';
 
 export interface Setting<T> {
   readonly name: string;
@@ -140,6 +141,25 @@ export function databaseUrlSetting(name: string, sentence: string): Setting<stri
         throw new Error('must be a PostgreSQL URL such as postgres://user:password@host:5432/database');
       }
       return text;
+    },
+  };
+}
+
+/** Addresses and prefixes, separated by commas; empty when unset. */
+export function prefixListSetting(name: string, sentence: string): Setting<readonly string[]> {
+  return {
+    name,
+    sentence,
+    defaultText: 'empty',
+    parse(text) {
+      const prefixes = (text ?? '').split(',').map((one) => one.trim());
+      const given = prefixes.filter((one) => one !== '');
+      const wrong = given.find((one) => parsePrefix(one) === null);
+      if (wrong !== undefined)
+        throw new Error(
+          `must be addresses or prefixes such as 10.0.0.0/8, separated by commas, not "${wrong}"`,
+        );
+      return given;
     },
   };
 }

@@ -220,11 +220,10 @@ function decodeNflog(packet: Packet, from: number): number {
   const family = bytes[from]!;
   let at = from + 4;
   while (at + 4 <= end) {
-    // The byte order is nowhere said: take the one in which the length fits.
-    const little = view.getUint16(at, true);
-    const isLittle = little >= 4 && at + little <= packet.wireEnd;
-    const length = isLittle ? little : view.getUint16(at);
-    const type = view.getUint16(at + 2, isLittle) & 0x7fff;
+    // The byte order is nowhere said. Types are below 256, so the byte of a type that is not zero shows it.
+    const isLittle = (bytes[at + 3]! & 0x3f) === 0;
+    const length = view.getUint16(at, isLittle);
+    const type = view.getUint16(at + 2, isLittle) & 0x3fff;
     if (length < 4) return Verdict.dropped;
     if (type === 9) {
       if (family === 2) return decodeIpv4(packet, at + 4);
@@ -242,17 +241,19 @@ function decodeRadiotap(packet: Packet, at: number): number {
   const headerLength = view.getUint16(at + 2, true);
   const present = view.getUint32(at + 4, true);
   if (headerLength < 8 || at + headerLength > packet.end) return Verdict.dropped;
-  // Flags come first after the present words, behind an eight-byte clock; bit 4 says that a check follows the frame.
+  // Flags come first after the present words, behind an eight-byte clock: 0x10 says that a check follows the frame, 0x20
+  // that its header is filled up to a multiple of four bytes.
   let field = at + 4;
   while (field + 4 < at + headerLength && (view.getUint32(field, true) & 0x80000000) !== 0) field += 4;
   field += 4;
   if ((present & 1) !== 0) field = at + ((field - at + 7) & ~7) + 8;
-  const hasCheck = (present & 2) !== 0 && field < at + headerLength && (bytes[field]! & 0x10) !== 0;
-  return decodeWifi(packet, at + headerLength, hasCheck ? packet.end - 4 : packet.end);
+  const flags = (present & 2) !== 0 && field < at + headerLength ? bytes[field]! : 0;
+  const end = (flags & 0x10) !== 0 ? packet.end - 4 : packet.end;
+  return decodeWifi(packet, at + headerLength, end, (flags & 0x20) !== 0);
 }
 
 /** 802.11: data frames carry LLC unless they are encrypted; management and control are not IP. */
-function decodeWifi(packet: Packet, at: number, end: number): number {
+function decodeWifi(packet: Packet, at: number, end: number, isPadded = false): number {
   const { bytes } = packet;
   if (at + 2 > end) return Verdict.dropped;
   const kind = (bytes[at]! >> 2) & 3;
@@ -263,6 +264,7 @@ function decodeWifi(packet: Packet, at: number, end: number): number {
   if ((flags & 3) === 3) header += 6;
   if ((subtype & 8) !== 0) header += 2;
   if ((subtype & 8) !== 0 && (flags & 0x80) !== 0) header += 4;
+  if (isPadded) header = (header + 3) & ~3;
   if (at + header > end) return Verdict.dropped;
   packet.macAt = at + 10;
   packet.end = Math.min(packet.end, end);

@@ -20,6 +20,8 @@ const ends = { from: '192.0.2.1', fromPort: 40_000, to: '203.0.113.9', toPort: 4
 const ends6 = { from: '2001:db8::1', fromPort: 40_000, to: '2001:db8:9::9', toPort: 443 };
 const packet = tcp(ends, Tcp.ack, 1, ascii('hello'));
 
+const swapped = (value: number) => [value & 255, value >> 8];
+
 function verdicts(frame: Uint8Array, linkType = 1): [number, number, number] {
   const { totals } = readAll([frame], linkType);
   return [totals.ipPackets, totals.nonIpPackets, totals.parserDropped];
@@ -126,6 +128,23 @@ test('the same packet is found behind every supported link type', () => {
     const { totals, conversations } = readAll([frame], linkType);
     assert.equal(totals.ipBytes, packet.length, `link type ${linkType}`);
     assert.equal(conversations[0]!.a, '192.0.2.1', `link type ${linkType}`);
+  }
+});
+
+test('an NFLOG packet of any length is found in either byte order', () => {
+  const lengths = Array.from({ length: 3000 }, (_, i) => 20 + i);
+  const packets = lengths.map((length) =>
+    ip(new Uint8Array(length - 20), { from: '192.0.2.1', to: '192.0.2.2', protocol: 255 }),
+  );
+  const little = packets.map((one) => join([2, 0, 0, 0], swapped(one.length + 4), [9, 0], one));
+  const big = packets.map((one) => join([2, 0, 0, 0], u16(one.length + 4), [0, 9], one));
+  for (const frames of [little, big]) {
+    const { totals } = readAll(frames, 239);
+    assert.equal(totals.ipPackets, lengths.length);
+    assert.equal(
+      totals.ipBytes,
+      lengths.reduce((sum, length) => sum + length),
+    );
   }
 });
 

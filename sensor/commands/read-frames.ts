@@ -57,7 +57,9 @@ export function readFrames(captures: readonly OpenCapture[], options: FrameOptio
   const result = reading.finish();
   const problems = [...captures.flatMap(({ file }) => file.problems), ...pass.problems()];
   if (result.totals.detailTruncated > 0)
-    problems.push(`${result.totals.detailTruncated} packets found no room in the tables of flows and names.`);
+    problems.push(
+      `${result.totals.detailTruncated} packets brought more flows or names than there is room for: totals count them, some names may be missing.`,
+    );
   const facts = { ...pass.facts, linkType: captures[0]?.file.linkTypes[0] ?? null };
   return { facts, result, minutes: pass.minutes(), problems };
 }

@@ -48,7 +48,7 @@ export function renderTable(columns: readonly Column[], rows: readonly string[][
 /** The widths that the cells need; where that is too much, the widest column that may shrink gives way first. */
 function fitWidths(columns: readonly Column[], rows: readonly string[][], width: number | null): number[] {
   const widths = columns.map((column, i) =>
-    Math.max(column.title.length, ...rows.map((row) => row[i]!.length)),
+    rows.reduce((most, row) => Math.max(most, row[i]!.length), column.title.length),
   );
   if (width === null) return widths;
   let excess = widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;

@@ -7,7 +7,7 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { CycleSensorInput } from '#sensor/testing/cycle-sensor.ts';
 import { judgeMinutes } from '#sensor/testing/judge-minutes.ts';
 import type { PlantedFault } from '#sensor/testing/planted-faults.ts';
@@ -71,20 +71,21 @@ export async function killCycles(
   fault: PlantedFault | null,
 ): Promise<CycleKillResult> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-cycle-'));
-  const monitor = await startProofMonitor(() => 1);
+  const [monitor, otherMonitor] = [await startProofMonitor(() => 1), await startProofMonitor(() => 1)];
   const base = { directory: '', url: monitor.url, minute: startMinute, speed, patienceMs, fault };
   try {
     const random = seededRandom(options.seed);
     const counted = { ...base, fault: null, directory: join(folder, 'counted') };
     const onNew = await countCalls(counted, cycleCalls, folder);
     const goingOn = await countCalls({ ...counted, minute: startMinute + 60 }, cycleCalls, folder);
-    monitor.stored.clear();
     const half = Math.ceil(options.n / 2);
     const ofNew = choose(onNew, half, random);
     const ofGoingOn = choose(goingOn, half, random);
     options.report(`${onNew.length} system calls on a new spool, ${goingOn.length} on one that goes on`);
-    const first = await killOnNewSpools(base, ofNew, monitor, folder);
-    const second = await killOneAfterAnother(base, ofGoingOn, monitor, folder);
+    const [first, second] = await Promise.all([
+      killOnNewSpools(base, ofNew, monitor, folder),
+      killOneAfterAnother({ ...base, url: otherMonitor.url }, ofGoingOn, otherMonitor, folder),
+    ]);
     options.report(
       `${first.killed + second.killed} of ${ofNew.length + ofGoingOn.length} cycles died at their call`,
     );
@@ -95,6 +96,7 @@ export async function killCycles(
     };
   } finally {
     monitor.stop();
+    otherMonitor.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -124,6 +126,8 @@ async function killOnNewSpools(
       ...judge(monitor, committed).map((what) => `${textOf(point)} on a new spool: ${what}`),
     );
     rmSync(input.directory, { recursive: true, force: true });
+    // A planted fault is found with its first offence.
+    if (base.fault && offences.length > 0) break;
   }
   return { killed, offences };
 }
@@ -152,7 +156,8 @@ async function killOneAfterAnother(
 async function killAt(input: CycleSensorInput, point: CallPoint | null, folder: string) {
   const calls = point ? [point.call] : ['fsync'];
   const inject = point ? { inject: `${point.call}:signal=KILL:when=${point.nth}` } : {};
-  const { code, committed } = await traceCycle(input, { calls, ...inject }, join(folder, 'kill.trace'));
+  const traceFile = join(folder, `${basename(input.directory)}.trace`);
+  const { code, committed } = await traceCycle(input, { calls, ...inject }, traceFile);
   const isKilled = code === null;
   // With a planted fault a cycle may not end well; that it says so is as good as an offence.
   const offences =

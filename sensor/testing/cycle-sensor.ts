@@ -7,6 +7,7 @@
  * usage: cycle-sensor.ts JSON    (`CycleSensorInput`)
  */
 import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
@@ -33,6 +34,8 @@ async function main(input: CycleSensorInput): Promise<void> {
   const startMs = input.minute * 1000;
   const endMs = startMs + 62_000;
   const bytesMax = 64 * 1024 * 1024;
+  // Else compiled code would be written in the middle of the cycle.
+  flushCompileCache();
   process.stdout.write('ready\n');
   await once(process.stdin, 'data');
   process.stdin.destroy();

@@ -2,7 +2,7 @@
  * Every way in which an IP packet may come: links, tags, labels, and tunnels. What is in a packet must be named the
  * same behind all of them.
  */
-import { ethernet, ip, join, u16, u32, udp } from './frames.ts';
+import { ascii, ethernet, ip, join, u16, u32, udp } from './frames.ts';
 
 export interface Wrapping {
   name: string;
@@ -80,8 +80,15 @@ export const wrappings: readonly Wrapping[] = [
     const attribute = join([length & 255, length >> 8, 9, 0], packet);
     return join([isVersion(packet, 6) ? 10 : 2, 0, 0, 0], [8, 0, 1, 0, 0, 0, 0, 0], attribute);
   }),
+  link('NFLOG, big-endian', 239, (packet) => {
+    const prefix = join(u16(9), u16(10), ascii('drop'), [0, 0, 0, 0]);
+    return join([isVersion(packet, 6) ? 10 : 2, 0, 0, 0], prefix, u16(packet.length + 4), u16(9), packet);
+  }),
   link('radiotap', 127, (packet) =>
     join([0, 0, 8, 0, 0, 0, 0, 0], [0x08, 0x01], new Uint8Array(22), snap(packet)),
+  ),
+  link('radiotap, filled up', 127, (packet) =>
+    join([0, 0, 9, 0, 2, 0, 0, 0, 0x20], [0x88, 0x01], new Uint8Array(26), snap(packet)),
   ),
   link('PPP', 9, (packet) => join([0xff, 3], u16(pppProtocol(packet)), packet)),
   link('Cisco HDLC', 104, (packet) => join([0x0f, 0], u16(etherType(packet)), packet)),

@@ -116,3 +116,27 @@ test('IPv6 sources are throttled by their /64, IPv4 ones by themselves', () => {
   assert.equal(sourceBucket('192.0.2.1'), '192.0.2.1');
   assert.equal(sourceBucket('::ffff:192.0.2.1'), '192.0.2.1');
 });
+
+test('API-8.c: X-Forwarded-For is believed of our own proxies alone, and only what they wrote into it', async () => {
+  const sourceOf = async (trustedProxies: readonly string[], remoteAddress: string, forwarded: string) => {
+    const { app } = await createHttpServer({
+      ...options,
+      trustedProxies,
+      routes: (it) => void it.get('/who', async (request) => sourceBucket(request.ip)),
+    });
+    const headers = { 'x-forwarded-for': forwarded };
+    return (await app.inject({ url: '/who', remoteAddress, headers })).body;
+  };
+  const [proxy, client] = ['10.1.2.3', '198.51.100.7'];
+  assert.equal(await sourceOf([], proxy, client), proxy, 'no proxy is trusted by default');
+  assert.equal(await sourceOf(['10.0.0.0/8'], proxy, client), client);
+  assert.equal(await sourceOf(['10.0.0.0/8'], '203.0.113.9', client), '203.0.113.9', 'a stranger’s word');
+  assert.equal(
+    await sourceOf(['10.0.0.0/8'], proxy, `192.0.2.1, ${client}`),
+    client,
+    'what the client made up',
+  );
+  assert.equal(await sourceOf(['10.0.0.0/8'], proxy, `${client}, 10.9.9.9`), client, 'two proxies of ours');
+  assert.equal(await sourceOf(['10.0.0.0/8'], '::ffff:10.1.2.3', '2001:db8:0:1::7'), '2001:db8:0:1::/64');
+  assert.equal(await sourceOf(['10.0.0.0/8'], proxy, 'nonsense'), 'nonsense', 'one bucket for all nonsense');
+});

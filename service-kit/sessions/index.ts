@@ -14,4 +14,5 @@ export {
   type SessionSummary,
   type Sessions,
   type SessionsOptions,
+  type SignInAttempt,
 } from './sessions.ts';

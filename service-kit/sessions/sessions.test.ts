@@ -60,12 +60,31 @@ test('too many failures refuse further sign-ins by e-mail and by source, for ten
     isHttps: false,
     failuresMax: 3,
   });
-  for (let i = 0; i < 3; i += 1) await sessions.noteFailure('A@example.com', '192.0.2.1');
-  assert.ok(!(await sessions.maySignIn('a@example.com', '192.0.2.9')));
-  assert.ok(!(await sessions.maySignIn('b@example.com', '192.0.2.1')));
-  assert.ok(await sessions.maySignIn('b@example.com', '192.0.2.9'));
+  const begin = async (email: string, source: string) =>
+    (await sessions.beginAttempt(email, source)) !== null;
+  for (let i = 0; i < 3; i += 1) assert.ok(await begin('A@example.com', '192.0.2.1'));
+  for (let i = 0; i < 5; i += 1) assert.ok(!(await begin('a@example.com', '192.0.2.9')));
+  assert.ok(!(await begin('b@example.com', '192.0.2.1')));
+  assert.ok(await begin('b@example.com', '192.0.2.9'), 'what was refused is no failure of its source');
   await moveDatabaseClock(database, '11 minutes');
-  assert.ok(await sessions.maySignIn('a@example.com', '192.0.2.1'));
+  assert.ok(await begin('a@example.com', '192.0.2.1'));
+});
+
+test('of many attempts at once no more than the limit may look at the password; what succeeds is given back', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const db = () => database.db;
+  const sessions = createSessions({ db, cookieName: 'svc', isHttps: false, failuresMax: 5 });
+  const attempts = await Promise.all(
+    Array.from({ length: 40 }, (_, i) => sessions.beginAttempt('a@example.com', `192.0.2.${i % 3}`)),
+  );
+  const begun = attempts.filter((attempt) => attempt !== null);
+  assert.equal(begun.length, 5);
+  for (const attempt of begun) await attempt.giveBack();
+  for (let i = 0; i < 20; i += 1) {
+    const attempt = await sessions.beginAttempt('a@example.com', '192.0.2.1');
+    assert.ok(attempt, 'signing in often is no attack');
+    await attempt.giveBack();
+  }
 });
 
 test('an unsafe request needs the token of its session and a page of ours as its source', () => {

@@ -14,6 +14,11 @@ export interface SessionSummary {
   isCurrent: boolean;
 }
 
+export interface SignInAttempt {
+  /** It was no failed guess. */
+  giveBack(): Promise<void>;
+}
+
 export interface SessionsOptions {
   db: () => Queryable;
   /** Cookie name; `__Host-` is put before it where the site is served by https. */
@@ -40,11 +45,11 @@ export interface Sessions {
   /** The living sessions of a person, the last used first. */
   list(personId: number, cookieHeader: string | undefined): Promise<SessionSummary[]>;
   /**
-   * False when this e-mail or source has failed too often; ask before looking at the password. A browser in which this
-   * person has signed in before has a count of its own: strangers' failures don't keep the owner out.
+   * To be asked before the password is looked at; null when this e-mail or source has failed too often. A browser in which
+   * this person has signed in before has a count of its own: strangers' failures don't keep the owner out. An attempt
+   * counts as failed from here on until it is given back, so that many at once can't pass the limit together.
    */
-  maySignIn(email: string, source: string, cookieHeader?: string): Promise<boolean>;
-  noteFailure(email: string, source: string, cookieHeader?: string): Promise<void>;
+  beginAttempt(email: string, source: string, cookieHeader?: string): Promise<SignInAttempt | null>;
   /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
   knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null>;
 }
@@ -90,13 +95,10 @@ export function createSessions(options: SessionsOptions): Sessions {
       const secret = secretOf(cookieHeader);
       return store.listSessions(options.db(), personId, secret === null ? null : digest(secret), idleHours);
     },
-    async maySignIn(email, source, cookieHeader) {
+    async beginAttempt(email, source, cookieHeader) {
       const asked = buckets(email, source, await knownDevice(email, cookieHeader));
-      return (await store.countFailures(options.db(), asked)) < failuresMax;
-    },
-    async noteFailure(email, source, cookieHeader) {
-      const device = await knownDevice(email, cookieHeader);
-      await store.addFailure(options.db(), buckets(email, source, device));
+      const window = await store.takeAttempt(options.db(), asked, failuresMax);
+      return window === null ? null : { giveBack: () => store.giveBack(options.db(), asked, window) };
     },
     async knowDevice(email, cookieHeader) {
       if ((await knownDevice(email, cookieHeader)) !== null) return null;
@@ -110,7 +112,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 const deviceDays = 180;
 
 function buckets(email: string, source: string, device: string | null): string[] {
-  return [device === null ? `email:${emailDigest(email)}` : `device:${device}`, `source:${source}`];
+  return [device === null ? `email:${emailDigest(email)}` : `device:${device}`, `source:${source}`].sort();
 }
 
 /** E-mails are hashed: what somebody mistyped into the field may have been a password. */

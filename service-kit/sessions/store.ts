@@ -86,8 +86,43 @@ export async function hasDevice(
   return rows.length === 1;
 }
 
+/**
+ * Counts an attempt in each bucket, unless one of them holds so many of the last ten minutes already. Returns the window
+ * that it was counted in, or null. The rows stay locked until that is decided, in one order: attempts at the same moment
+ * see each other, and don't deadlock.
+ */
+export async function takeAttempt(
+  db: Queryable,
+  buckets: readonly string[],
+  failuresMax: number,
+): Promise<Date | null> {
+  await sql`delete from sign_in_failures where window_start < svc_now() - interval '1 hour'`.execute(db);
+  return db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ window: Date }>`
+      insert into sign_in_failures as kept (bucket, window_start, failures)
+      select bucket, date_trunc('minute', svc_now()), 0 from unnest(${[...buckets]}::text[]) as bucket order by bucket
+      on conflict (bucket, window_start) do update set failures = kept.failures
+      returning window_start as window`.execute(tx);
+    const { window } = rows[0]!;
+    if ((await countFailures(tx, buckets)) >= failuresMax) return null;
+    await sql`update sign_in_failures set failures = failures + 1
+      where bucket = any(${[...buckets]}) and window_start = ${window}`.execute(tx);
+    return window;
+  });
+}
+
+/** Takes an attempt back that was no failure. */
+export async function giveBack(db: Queryable, buckets: readonly string[], window: Date): Promise<void> {
+  await sql`update sign_in_failures set failures = failures - 1
+    where (bucket, window_start) in (
+      select bucket, window_start from sign_in_failures
+      where bucket = any(${[...buckets]}) and window_start = ${window} and failures > 0 order by bucket for update)`.execute(
+    db,
+  );
+}
+
 /** The largest number of failures of the last ten minutes among the buckets. */
-export async function countFailures(db: Queryable, buckets: readonly string[]): Promise<number> {
+async function countFailures(db: Queryable, buckets: readonly string[]): Promise<number> {
   const { rows } = await sql<{ most: number }>`
     select coalesce(max(total), 0)::int as most from (
       select sum(failures) as total from sign_in_failures
@@ -95,11 +130,4 @@ export async function countFailures(db: Queryable, buckets: readonly string[]): 
     db,
   );
   return rows[0]!.most;
-}
-
-export async function addFailure(db: Queryable, buckets: readonly string[]): Promise<void> {
-  await sql`delete from sign_in_failures where window_start < svc_now() - interval '1 hour'`.execute(db);
-  await sql`insert into sign_in_failures as kept (bucket, window_start, failures)
-    select bucket, date_trunc('minute', svc_now()), 1 from unnest(${[...buckets]}::text[]) as bucket
-    on conflict (bucket, window_start) do update set failures = kept.failures + 1`.execute(db);
 }

@@ -50,7 +50,7 @@ test('API-8.a: Retry-After of a key’s 429 is never earlier than t, and after i
   const seconds = Number(refused.headers.get('retry-after'));
   assert.equal(refused.headers.get('ratelimit'), `"key";r=0;t=${seconds}`);
   assert.equal(refused.headers.get('ratelimit-policy'), '"key";q=2;w=60');
-  world.testClock.advance(seconds * 1_000);
+  await world.testClock.advance(seconds * 1_000);
   assert.equal((await call('GET', '/api/v2/servers', { key })).status, 200);
 });
 

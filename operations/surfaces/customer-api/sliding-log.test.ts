@@ -42,3 +42,13 @@ test('what is told to wait is long enough', async () => {
   await clock.advance(refused.resetSeconds * 1_000);
   assert.equal(log.take('key').isAllowed, true);
 });
+
+test('API-8.a: no wait beyond the window is ever promised, whatever fractions the clock has', () => {
+  let now = 0;
+  const clock = { ...createTestClock(0), monotonicMs: () => now };
+  const log = createSlidingLog({ capacity: 1, windowMs: 60_000, clock });
+  for (const at of [0.1, 84_684.375_239_617_12, ...Array.from({ length: 500 }, (_, i) => i * 613.371_31)]) {
+    now = at;
+    assert.equal(log.take(`key ${at}`).resetSeconds, 60);
+  }
+});

@@ -46,7 +46,7 @@ export function createSlidingLog(options: SlidingLogOptions): SlidingLog {
   }
 
   function expire(log: Log, now: number): void {
-    while (log.start < log.stamps.length && log.stamps[log.start]! <= now - options.windowMs) log.start += 1;
+    while (log.start < log.stamps.length && now - log.stamps[log.start]! >= options.windowMs) log.start += 1;
     if (log.start > 64 && log.start * 2 > log.stamps.length) {
       log.stamps.splice(0, log.start);
       log.start = 0;
@@ -58,7 +58,8 @@ export function createSlidingLog(options: SlidingLogOptions): SlidingLog {
     return {
       isAllowed,
       remaining: Math.max(0, options.capacity - (log.stamps.length - log.start)),
-      resetSeconds: Math.max(1, Math.ceil((oldest + options.windowMs - now) / 1000)),
+      // The age first: stamps have fractions, and a sum of them rounded up could promise a second beyond the window.
+      resetSeconds: Math.max(1, Math.ceil((options.windowMs - (now - oldest)) / 1000)),
     };
   }
 

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, sourceBucket } from '#service-kit/http/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
@@ -106,17 +106,18 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     const { actor, person } = request.visitor!;
     // Guessing the old password from a stolen session is counted like guessing it at the door.
     const { cookie } = request.headers;
-    if (!(await deps.sessions.maySignIn(person.email, request.ip, cookie))) {
+    const attempt = await deps.sessions.beginAttempt(person.email, sourceBucket(request.ip), cookie);
+    if (attempt === null) {
       const error = 'Too many failed attempts. Wait ten minutes, then try again.';
       return show(deps, request, reply, { error }, 429);
     }
     try {
       await deps.accounts.changePassword(actor, request.body);
     } catch (error) {
-      if (error instanceof CodedError && error.message.startsWith('The current'))
-        await deps.sessions.noteFailure(person.email, request.ip, cookie);
+      if (!(error instanceof CodedError && error.message.startsWith('The current'))) await attempt.giveBack();
       return refuse(deps, request, reply, error);
     }
+    await attempt.giveBack();
     await deps.sessions.endOthers(actor.personId, cookie);
     return reply.redirect('/client/settings/?done=password', 303);
   });

@@ -184,17 +184,17 @@ test('strangers’ failures do not lock out the owner of the right password in a
     .map((cookie) => cookie.split(';')[0]!)
     .find((cookie) => cookie.includes('_device='))!;
   // Failures of the e-mail address from elsewhere: the source's own count is another's.
-  for (let i = 0; i < failuresMax; i += 1) await world.sessions.noteFailure(email, `198.51.100.${i}`);
+  for (let i = 0; i < failuresMax; i += 1) await world.sessions.beginAttempt(email, `198.51.100.${i}`);
   assert.equal((await send('/sign-in', { email, password })).status, 429, 'an unknown browser waits');
   assert.equal((await send('/sign-in', { email, password }, device)).status, 303, 'the owner’s does not');
   const other = await world.createCustomer('Other besieged');
   for (let i = 0; i < failuresMax; i += 1)
-    await world.sessions.noteFailure(other.email, `198.51.100.${100 + i}`);
+    await world.sessions.beginAttempt(other.email, `198.51.100.${100 + i}`);
   assert.equal(
     (await send('/sign-in', { email: other.email, password }, device)).status,
     429,
     'a device is known for its own person alone',
   );
-  for (let i = 0; i < failuresMax; i += 1) await world.sessions.noteFailure(email, `203.0.113.${i}`, device);
+  for (let i = 0; i < failuresMax; i += 1) await world.sessions.beginAttempt(email, `203.0.113.${i}`, device);
   assert.equal((await send('/sign-in', { email, password }, device)).status, 429, 'its own failures count');
 });

@@ -48,18 +48,20 @@ export function registerJoin(app: App, deps: JoinDeps): void {
       const invitation = await deps.accounts.findInvitation(secret);
       if (invitation === null) return gone(reply);
       const source = sourceBucket(request.ip);
-      if (!(await deps.sessions.maySignIn(invitation.email, source, request.headers.cookie)))
+      const attempt = await deps.sessions.beginAttempt(invitation.email, source, request.headers.cookie);
+      if (attempt === null)
         return show(reply, request, invitation, 429, 'Too many failed attempts. Wait ten minutes.');
       try {
         const { name = '', password } = request.body;
         const person = await deps.accounts.acceptInvitation(secret, { name, password });
+        await attempt.giveBack();
         await deps.sessions.end(request.headers.cookie);
         reply.header('set-cookie', await deps.sessions.start(person.id));
         return reply.redirect('/client/', 303);
       } catch (error) {
         if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
-        if (invitation.isKnownPerson)
-          await deps.sessions.noteFailure(invitation.email, source, request.headers.cookie);
+        // Only whoever has a password can have theirs guessed.
+        if (!invitation.isKnownPerson) await attempt.giveBack();
         return show(reply, request, invitation, 422, error.message);
       }
     },

@@ -42,16 +42,17 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
       const error = 'The request came from another site. Sign in here.';
       return showForm(reply, 403, { email, next, error });
     }
-    if (!(await deps.sessions.maySignIn(email, source, request.headers.cookie))) {
+    const attempt = await deps.sessions.beginAttempt(email, source, request.headers.cookie);
+    if (attempt === null) {
       const error = 'Too many failed attempts. Wait ten minutes, then try again.';
       return showForm(reply, 429, { email, next, error });
     }
     const person = await deps.accounts.signIn(email, password);
     if (person === null) {
-      await deps.sessions.noteFailure(email, source, request.headers.cookie);
       const error = 'E-mail address and password do not fit together. Check both and try again.';
       return showForm(reply, 401, { email, next, error });
     }
+    await attempt.giveBack();
     // Whatever session this browser had ends here: nobody inherits another person's.
     await deps.sessions.end(request.headers.cookie);
     const device = await deps.sessions.knowDevice(email, request.headers.cookie);

@@ -106,7 +106,7 @@ export async function listMemberships(
   const { rows } = await sql<Membership>`
     select memberships.organization_id as "organizationId", organizations.name as "organizationName",
            memberships.person_id as "personId", people.name as "personName", people.email as "personEmail",
-           memberships.role
+           people.deactivated_at is null as "isActive", memberships.role
     from memberships
     join organizations on organizations.id = memberships.organization_id
     join people on people.id = memberships.person_id
@@ -168,10 +168,26 @@ export async function listTenants(db: Queryable): Promise<Tenant[]> {
   return rows;
 }
 
-/** The status, with the row locked until the transaction ends; null when there is no such tenant. */
+/** What of a tenant still lives: servers, and orders that may become one. Reads the neighbours' rows. */
+export async function countLiving(
+  db: Queryable,
+  tenantId: number,
+): Promise<{ servers: number; orders: number }> {
+  const { rows } = await sql<{ servers: number; orders: number }>`
+    select (select count(*) from servers where tenant_id = ${tenantId} and provisioning_state <> 'deleted') as servers,
+      (select count(*) from server_orders
+        where tenant_id = ${tenantId} and queued_at is null and closed_reason is null) as orders`.execute(db);
+  return rows[0]!;
+}
+
+/**
+ * The status, with the row locked until the transaction ends; null when there is no such tenant. The lock lets references
+ * to the row pass: whoever books an entry refers to the tenant first and takes its balance then, and would deadlock with
+ * whoever suspends it, who holds the balance.
+ */
 export async function lockTenantStatus(db: Queryable, tenantId: number): Promise<TenantStatus | null> {
   const { rows } = await sql<{ status: TenantStatus }>`
-    select status from tenants where id = ${tenantId} for update`.execute(db);
+    select status from tenants where id = ${tenantId} for no key update`.execute(db);
   return rows[0]?.status ?? null;
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { lockBalance } from '#operations/billing/index.ts';
 import { maintainBilling } from '#operations/billing-maintenance/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
@@ -104,6 +106,31 @@ test('API-3.6, API-8.6: going over refuses nothing; maintenance alone suspends a
   await tick();
   assert.equal(await status(), 403, 'what an operator suspended stays so');
   await world.accounts.setTenantStatus(systemActor, tenant.id, 'ACTIVE');
+});
+
+test('a payment that is being booked and a suspension at the same moment wait for each other, without a deadlock', async () => {
+  const { tenant } = await world.createCustomer('Crossing');
+  await world.setBalance(tenant, -500);
+  const { db, pool } = world.database;
+  let suspending: Promise<unknown> = Promise.resolve();
+  await db.transaction().execute(async (tx) => {
+    // The first half of booking: the entry refers to the tenant.
+    await sql`insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
+      values (${tenant.id}, 1, 'half', '{"source": "deposit"}')`.execute(tx);
+    suspending = tick();
+    const isSuspended = async () =>
+      (await pool.query("select 1 from tenants where id = $1 and status = 'SUSPENDED'", [tenant.id]))
+        .rowCount;
+    const isWaiting = async () =>
+      (
+        await pool.query(
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+        )
+      ).rowCount;
+    while (!(await isSuspended()) && !(await isWaiting())) await new Promise((wake) => setTimeout(wake, 5));
+    await lockBalance(tx, tenant.id);
+  });
+  await suspending;
 });
 
 test('D5, D7: any schedule of ticks, kills and settings comes to the same charges', {

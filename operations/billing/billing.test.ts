@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { type AccessFacts, formatQuanta, judgeAccess, judgeDeployment } from '#operations/billing/index.ts';
 import { chargeServerHours } from '#operations/servers/index.ts';
+import { lockDueHours } from '#operations/servers/store.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 
@@ -58,6 +59,58 @@ test('a deposit is booked once for its reference, and the balance is the sum of 
   const sum = entries.reduce((total, entry) => total + entry.amountQuanta, 0);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), sum);
   assert.equal(sum, 1_000_500);
+});
+
+test('a deposit is an amount above zero', async () => {
+  const { tenant } = await world.createCustomer('Nothing');
+  for (const amountQuanta of [0, -1, 0.5, Number.NaN])
+    await assert.rejects(
+      world.billing.addDeposit(systemActor, tenant.id, { amountQuanta, reference: 'x', description: 'x' }),
+      /above zero/,
+    );
+});
+
+test('no hour is charged that begins after the server’s destruction was asked for, however long it takes', async () => {
+  await using stuck = await createWorld();
+  const { tenant } = await stuck.createCustomer('Stuck');
+  const { serverId } = await stuck.deploy(tenant, 'stuck');
+  const spent = async () => 1_000_000 - (await stuck.billing.balanceOf(systemActor, tenant.id));
+  await chargeServerHours(stuck.database.db);
+  assert.equal(await spent(), 60);
+  await stuck.servers.destroyServer(systemActor, tenant.id, serverId);
+  await moveDatabaseClock(stuck.database, '3 days');
+  await chargeServerHours(stuck.database.db);
+  assert.equal(await spent(), 60, 'its hypervisor has been away for three days');
+  await stuck.jobs.drain();
+  await chargeServerHours(stuck.database.db);
+  assert.equal(await spent(), 60);
+});
+
+test('an account is closed only when nothing of it runs and costs on', async () => {
+  const { tenant } = await world.createCustomer('Closing');
+  const { serverId } = await world.deploy(tenant, 'last');
+  const close = () => world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
+  await assert.rejects(close(), /still has a server/);
+  await world.servers.destroyServer(systemActor, tenant.id, serverId);
+  await assert.rejects(close(), /still has a server/, 'its destruction is under way');
+  await world.jobs.drain();
+  await close();
+  assert.equal((await world.accounts.findTenant(tenant.id))?.status, 'CLOSED');
+});
+
+test('workers that charge hours take balances in one order, whatever servers they hold', async () => {
+  await using crossed = await createWorld();
+  const [first, second] = [await crossed.createCustomer('First'), await crossed.createCustomer('Second')];
+  for (const { tenant } of [first, second, second, first]) await crossed.deploy(tenant, `for-${tenant.id}`);
+  const { db } = crossed.database;
+  const held: number[][] = [];
+  await db.transaction().execute(async (one) => {
+    held.push((await lockDueHours(one, 2)).map((hour) => hour.tenantId));
+    await db.transaction().execute(async (other) => {
+      held.push((await lockDueHours(other, 2)).map((hour) => hour.tenantId));
+    });
+  });
+  assert.deepEqual(held, Array(2).fill([first.tenant.id, second.tenant.id]));
 });
 
 test('hours are charged as they begin, once, made up for after a pause, and never beyond the month’s cap', async () => {

@@ -5,6 +5,7 @@
  * be booked once only, which the database enforces. Amounts are quanta of $0.0001.
  */
 import type pg from 'pg';
+import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AccessFacts } from './access.ts';
@@ -45,11 +46,20 @@ export interface Billing {
   sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
   /** What was charged on each of the last days, the oldest first. */
   sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
-  /** Books money paid in; false when this reference was booked before. Operators only. */
+  /** Books money paid in; false when this reference was booked before. Operators only. Throws `billing.invalid`. */
   addDeposit(
     actor: Actor,
     tenantId: number,
     deposit: { amountQuanta: number; reference: string; description: string },
+  ): Promise<boolean>;
+  /**
+   * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
+   * it opens no account that never paid. False when this form was booked before. Throws `billing.invalid`. Operators only.
+   */
+  adjustCredit(
+    actor: Actor,
+    tenantId: number,
+    adjustment: { amountQuanta: number; reason: string; formId: string },
   ): Promise<boolean>;
 }
 
@@ -87,6 +97,8 @@ export function createBilling(deps: BillingDeps): Billing {
     },
     async addDeposit(actor, tenantId, deposit) {
       requireOperator(actor);
+      if (!Number.isSafeInteger(deposit.amountQuanta) || deposit.amountQuanta <= 0)
+        throw new CodedError('billing.invalid', 'A deposit is an amount above zero.');
       return deps
         .db()
         .transaction()
@@ -98,6 +110,18 @@ export function createBilling(deps: BillingDeps): Billing {
             metadata: { source: 'deposit', reference: deposit.reference },
           }),
         );
+    },
+    async adjustCredit(actor, tenantId, { amountQuanta, reason, formId }) {
+      requireOperator(actor);
+      const told = reason.trim();
+      if (amountQuanta === 0 || told === '' || told.length > 200)
+        throw new CodedError('billing.invalid', 'An adjustment has an amount and a reason.');
+      const by = actor.kind === 'staff' ? actor.personId : null;
+      const metadata = { source: 'adjustment', reference: formId, by_person_id: by };
+      return deps
+        .db()
+        .transaction()
+        .execute((tx) => store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata }));
     },
   };
 }

@@ -33,7 +33,7 @@ export interface OrdersDeps {
 }
 
 export interface Orders {
-  /** Throws `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, and what `queue` throws. */
+  /** Throws `orders.repeated`, `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, and what `queue` throws. */
   placeOrder(order: NewOrder): Promise<PlacedOrder>;
   /** What the order would come to, by the same rules; nothing is left of it. Throws what `queue` throws. */
   forecastOrder(order: NewOrder): Promise<OrderForecast>;

@@ -25,6 +25,8 @@ export type QueueServer = (tx: Queryable, order: store.StoredOrder) => Promise<n
 export interface NewOrder {
   tenantId: number;
   plan: { id: number; monthlyCapQuanta: number };
+  /** The form of the portal's checkout, sent twice it orders once; null for a form without a name. Absent: a new order. */
+  checkout?: { formId: string | null } | undefined;
   /** What is wanted, as `queue` will read it, also from another process later. */
   request: Record<string, unknown>;
   queue: QueueServer;
@@ -64,7 +66,7 @@ interface Committed {
 }
 
 /**
- * Throws `orders.not_eligible` (details.refusal), `orders.deploy_rate` (details.deploys) and whatever `queue` throws:
+ * Throws `orders.repeated` (a checkout that was sent before), `orders.not_eligible` (details.refusal), `orders.deploy_rate` (details.deploys) and whatever `queue` throws:
  * nothing was ordered then, unless the card had been charged, whose money stays credit. Throws `orders.payment_failed`
  * (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later.
  */
@@ -88,6 +90,7 @@ export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrd
   // The lock on the balance makes orders of one account wait for each other, so neither the credit rule nor the
   // hourly cap can be slipped past by calling many times at once.
   const facts = await lockAccess(tx, order.tenantId, deps.payments.gatewayName);
+  if (facts !== null && order.checkout) await refuseRepeated(tx, order, order.checkout);
   const refusal = facts === null ? null : judgeDeployment(facts);
   if (facts === null || refusal !== null) throw notEligible(refusal);
   const deploys = await requireDeployBudget(deps, tx, order.tenantId);
@@ -101,6 +104,7 @@ export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrd
     dueQuanta,
     rootPassword,
     request,
+    formId: order.checkout?.formId ?? null,
   });
   await order.onOrdered?.(tx, orderId);
   const stored = { id: orderId, tenantId, request };
@@ -120,6 +124,26 @@ export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrd
   if (charge === null)
     throw notEligible({ status: 402, code: 'payment_required', reason: 'credit_required' });
   return { orderId, rootPassword, deploys, balanceQuanta, next: { charge } };
+}
+
+/** The portal's checkout takes the same order from the same person twice only when some time has passed. */
+const duplicateWindowSeconds = 20;
+
+async function refuseRepeated(
+  tx: Queryable,
+  { tenantId, request }: NewOrder,
+  { formId }: { formId: string | null },
+): Promise<void> {
+  const window = { tenantId, request, formId, seconds: duplicateWindowSeconds };
+  const found = await store.findRepeated(tx, window);
+  if (found === null) return;
+  throw new CodedError(
+    'orders.repeated',
+    found.isSameForm
+      ? 'This form was sent before, and nothing was ordered again. Look at your servers; to order another one, send the form once more now.'
+      : `The same server was ordered less than ${duplicateWindowSeconds} seconds ago. Wait a moment if you want another one.`,
+    { orderId: found.orderId },
+  );
 }
 
 async function requireDeployBudget(deps: OrdersDeps, tx: Queryable, tenantId: number): Promise<DeployBudget> {

@@ -23,16 +23,32 @@ export interface NewOrderRow {
   dueQuanta: number;
   rootPassword: string;
   request: object;
+  formId: string | null;
 }
 
 export async function insertOrder(tx: Queryable, order: NewOrderRow): Promise<number> {
   const isPaid = order.dueQuanta === 0;
   const { rows } = await sql<{ id: number }>`
-    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, request, paid_at)
+    insert into server_orders (tenant_id, plan_id, state, billing_cycle, due_quanta, root_password, request, form_id, paid_at)
     values (${order.tenantId}, ${order.planId}, ${isPaid ? 'paid' : 'created'}, 'hourly', ${order.dueQuanta},
-      ${order.rootPassword}, ${JSON.stringify(order.request)}::jsonb, case when ${isPaid} then svc_now() end)
+      ${order.rootPassword}, ${JSON.stringify(order.request)}::jsonb, ${order.formId}, case when ${isPaid} then svc_now() end)
     returning id`.execute(tx);
   return rows[0]!.id;
+}
+
+/** An order of this form, or the very same order of the last seconds that was not refused. */
+export async function findRepeated(
+  tx: Queryable,
+  order: { tenantId: number; formId: string | null; request: object; seconds: number },
+): Promise<{ orderId: number; isSameForm: boolean } | null> {
+  const { rows } = await sql<{ orderId: number; isSameForm: boolean }>`
+    select id as "orderId", form_id is not distinct from ${order.formId}::text and form_id is not null as "isSameForm"
+    from server_orders
+    where tenant_id = ${order.tenantId} and (form_id = ${order.formId}
+      or (created_at > svc_now() - make_interval(secs => ${order.seconds}) and state <> 'unpaid'
+        and request = ${JSON.stringify(order.request)}::jsonb))
+    order by "isSameForm" desc, id desc limit 1`.execute(tx);
+  return rows[0] ?? null;
 }
 
 /** The outcome of an order's charge. */

@@ -62,7 +62,7 @@ export interface Payments {
   removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   /**
    * Charges the armed card and books credit. `formId` names the form that was sent: sent twice, it charges once. Throws
-   * `payments.no_card`, `payments.bad_amount`, `payments.repeated`.
+   * `payments.no_card`, `payments.bad_amount`, `payments.repeated`, `payments.closed`.
    */
   addCredit(
     actor: Actor,
@@ -101,7 +101,10 @@ export function createPayments(deps: PaymentsDeps): Payments {
   ): Promise<Charge | null> {
     const card = await store.findArmedCard(tx, charge.tenantId, gateway);
     if (card === null) return null;
-    return store.insertCharge(tx, { ...charge, cardId: card.id, gateway });
+    const made = await store.insertCharge(tx, { ...charge, cardId: card.id, gateway });
+    if (made === null)
+      throw new CodedError('payments.closed', 'This account is closed: nothing is charged any more.');
+    return made;
   }
 
   return {

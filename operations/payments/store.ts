@@ -118,14 +118,15 @@ export interface NewCharge {
   gateway: string;
 }
 
-export async function insertCharge(tx: Queryable, charge: NewCharge): Promise<Charge> {
+/** Null for a closed account, of which nobody takes money any more. */
+export async function insertCharge(tx: Queryable, charge: NewCharge): Promise<Charge | null> {
   const { rows } = await sql<Charge>`
     insert into charges (charge_key, tenant_id, card_id, order_id, purpose, amount_quanta, currency, gateway)
     select ${charge.key}, id, ${charge.cardId}, ${charge.orderId}, ${charge.purpose}, ${charge.amountQuanta}::bigint,
       currency, ${charge.gateway}
-    from tenants where id = ${charge.tenantId}
+    from tenants where id = ${charge.tenantId} and status <> 'CLOSED'
     returning ${chargeColumns}`.execute(tx);
-  return rows[0]!;
+  return rows[0] ?? null;
 }
 
 /** What the gateway must be told beyond the charge's own row. */

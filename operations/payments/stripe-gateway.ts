@@ -4,6 +4,7 @@
  * A charge is an intent that is created unconfirmed under our key and taken by confirming it: until then no money can
  * move, and cancelling it afterwards is certain. Cards are typed on Stripe's page; their numbers never come here.
  */
+import { createHash } from 'node:crypto';
 import Stripe from 'stripe';
 import { CodedError } from '#common/errors/index.ts';
 import type { GatewayState, PaymentGateway } from './gateway.ts';
@@ -59,16 +60,19 @@ export function createStripeGateway(options: StripeGatewayOptions): PaymentGatew
     async take(key, reference) {
       try {
         const idempotencyKey = `${key}:take`;
-        return stateOf(
-          await stripe.paymentIntents.confirm(reference, { off_session: true }, { idempotencyKey }),
+        const intent = await stripe.paymentIntents.confirm(
+          reference,
+          { off_session: true },
+          { idempotencyKey },
         );
+        return await settled(stripe, intent);
       } catch (error) {
         if (error instanceof Stripe.errors.StripeCardError)
           return { kind: 'declined', reason: declineOf(error) };
         throw error;
       }
     },
-    read: async (reference) => stateOf(await stripe.paymentIntents.retrieve(reference)),
+    read: async (reference) => settled(stripe, await stripe.paymentIntents.retrieve(reference)),
     undo: (key, reference) => undo(stripe, key, reference),
     async ensureCustomer(tenant) {
       const customer = await stripe.customers.create(
@@ -77,7 +81,8 @@ export function createStripeGateway(options: StripeGatewayOptions): PaymentGatew
           ...(tenant.email === null ? {} : { email: tenant.email }),
           metadata: { tenant_id: String(tenant.id) },
         },
-        { idempotencyKey: `customer:${tenant.id}` },
+        // Stripe refuses a key that comes back with other words, as when the customer is called differently now.
+        { idempotencyKey: `customer:${tenant.id}:${wordsOf(tenant)}` },
       );
       return customer.id;
     },
@@ -121,12 +126,24 @@ async function undo(stripe: Stripe, key: string, reference: string): Promise<'vo
 
 async function refund(stripe: Stripe, key: string, reference: string): Promise<'refunded'> {
   try {
-    await stripe.refunds.create({ payment_intent: reference }, { idempotencyKey: `${key}:refund` });
+    const given = await stripe.refunds.create(
+      { payment_intent: reference },
+      { idempotencyKey: `${key}:refund` },
+    );
+    if (given.status === 'failed' || given.status === 'canceled')
+      throw new CodedError('payments.gateway', `Stripe could not give the money back: ${given.status}.`);
   } catch (error) {
     if (!(error instanceof Stripe.errors.StripeError) || error.code !== 'charge_already_refunded')
       throw error;
   }
   return 'refunded';
+}
+
+/** How an intent stands. One that the bank wants the customer for is ended here: nobody may take it up later. */
+async function settled(stripe: Stripe, intent: Stripe.PaymentIntent): Promise<GatewayState> {
+  if (intent.status !== 'requires_action') return stateOf(intent);
+  await stripe.paymentIntents.cancel(intent.id, { cancellation_reason: 'abandoned' });
+  return { kind: 'declined', reason: 'authentication_required' };
 }
 
 function stateOf(intent: Stripe.PaymentIntent): GatewayState {
@@ -137,9 +154,6 @@ function stateOf(intent: Stripe.PaymentIntent): GatewayState {
       return { kind: 'canceled' };
     case 'requires_payment_method':
       return { kind: 'declined', reason: intent.last_payment_error?.decline_code ?? 'card_declined' };
-    // The bank wants the customer, who is not there.
-    case 'requires_action':
-      return { kind: 'declined', reason: 'authentication_required' };
     default:
       return { kind: 'open' };
   }
@@ -157,17 +171,38 @@ function declineOf(error: InstanceType<typeof Stripe.errors.StripeCardError>): s
   return error.decline_code ?? error.code ?? 'card_declined';
 }
 
+/** Null for a set-up that Stripe doesn't know: anybody can put a name into the address of the page. */
+async function findSession(stripe: Stripe, reference: string): Promise<Stripe.Checkout.Session | null> {
+  try {
+    return await stripe.checkout.sessions.retrieve(reference, { expand: ['setup_intent.payment_method'] });
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing')
+      return null;
+    throw error;
+  }
+}
+
+/** Stands for what a customer is called, in a key that Stripe sees. */
+function wordsOf(tenant: { name: string; email: string | null }): string {
+  return createHash('sha256')
+    .update(JSON.stringify([tenant.name, tenant.email]))
+    .digest('hex')
+    .slice(0, 16);
+}
+
 async function finishCardSetup(stripe: Stripe, reference: string, customerReference: string | null) {
   if (!/^cs_[A-Za-z0-9_]{1,200}$/.test(reference)) return null;
-  const session = await stripe.checkout.sessions.retrieve(reference, {
-    expand: ['setup_intent.payment_method'],
-  });
+  const session = await findSession(stripe, reference);
+  if (session === null) return null;
   const customer = typeof session.customer === 'string' ? session.customer : session.customer?.id;
   if (customerReference === null || customer !== customerReference || session.status !== 'complete')
     return null;
   const intent = session.setup_intent;
   const method = intent && typeof intent !== 'string' ? intent.payment_method : null;
   if (!method || typeof method === 'string' || !method.card) return null;
+  // A card that was removed since is still in its set-up, but can't be charged any more.
+  const holder = typeof method.customer === 'string' ? method.customer : method.customer?.id;
+  if (holder !== customerReference) return null;
   return {
     reference: method.id,
     brand: method.card.brand,

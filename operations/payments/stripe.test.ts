@@ -61,6 +61,8 @@ const expected: Record<Behaviour, { status: number; reason?: string; end: string
   'error after charge': { status: 201, end: 'succeeded', kept: true },
   reset: { status: 201, end: 'succeeded', kept: true },
   'in use': { status: 402, reason: 'charge_unconfirmed', end: 'voided', kept: false },
+  // Nobody is there to be asked; nobody may confirm it afterwards either.
+  'wants the customer': { status: 402, reason: 'charge_declined', end: 'declined', kept: false },
   'callbacks out of order': { status: 201, end: 'succeeded', kept: true },
 };
 
@@ -82,6 +84,7 @@ for (const behaviour of behaviours) {
     await world.payments.reconcile();
     const { charge, booked, balance } = await chargeOf(tenant);
     assert.equal(charge.state, end);
+    if (behaviour === 'wants the customer') assert.equal(booked.status, 'canceled');
     assert.equal(booked.amount, 400, 'one month, in cents');
     assert.ok(booked.captures <= 1);
     assert.equal(booked.captures - booked.refunds, kept ? 1 : 0);
@@ -154,4 +157,36 @@ test('a card set-up of another customer gives no card', async () => {
     world.payments.finishCardSetup(systemActor, mine.tenant.id, '../customers'),
     /No card/,
   );
+  await assert.rejects(
+    world.payments.finishCardSetup(systemActor, mine.tenant.id, 'cs_test_nobody_made_this'),
+    /No card/,
+  );
+});
+
+test('a removed card does not come back by going back in the browser, and is not armed', async () => {
+  const customer = await world.createCustomer('Gone back');
+  const { tenant } = customer;
+  const start = (name: string) =>
+    world.payments.startCardSetup(
+      systemActor,
+      { ...tenant, name, email: customer.email },
+      { returnUrl: 'http://portal.test/return', cancelUrl: 'http://portal.test/' },
+    );
+  const setup = new URL(await start('Gone back')).searchParams.get('setup')!;
+  const card = await world.payments.finishCardSetup(systemActor, tenant.id, setup);
+  assert.equal(await world.payments.finishCardSetup(systemActor, tenant.id, setup), card, 'once');
+  assert.ok(await world.payments.removeCard(systemActor, tenant.id, card));
+  await assert.rejects(world.payments.finishCardSetup(systemActor, tenant.id, setup), /No card was saved/);
+  assert.deepEqual(await world.payments.listCards(systemActor, tenant.id), []);
+  // The customer's name at Stripe was not stored, as after a crash, and they are called differently by now.
+  await world.database.pool.query('delete from gateway_customers where tenant_id = $1', [tenant.id]);
+  assert.ok(await start('Gone back and renamed'));
+});
+
+test('a closed account is not charged any more', async () => {
+  const { tenant } = await customerWithCard('Closed');
+  await world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
+  const wish = { amountQuanta: 100_000, formId: '00000000-0000-4000-8000-000000000001' };
+  await assert.rejects(world.payments.addCredit(systemActor, tenant.id, wish), /closed/);
+  assert.deepEqual(await world.payments.listCharges(systemActor, tenant.id, 5), []);
 });

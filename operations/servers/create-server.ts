@@ -15,6 +15,7 @@ import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
+import { orderFaults } from './order-faults.ts';
 import { macOf } from './server.ts';
 import type { FieldFault } from './server-faults.ts';
 import * as store from './store.ts';
@@ -51,6 +52,12 @@ export interface CreateServerResult {
 /** Told of the order in the transaction that makes it, so that whoever called can be found again. */
 export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
 
+export interface OrderingOptions {
+  onOrdered?: OnOrdered;
+  /** From the portal: `orders.repeated` is thrown for a form that was sent before, and for the same order within seconds. */
+  checkout?: { formId: string | null };
+}
+
 export interface ServerForecast extends OrderForecast {
   hourlyQuanta: number;
   monthlyCapQuanta: number;
@@ -81,10 +88,10 @@ export async function createServer(
   deps: ServersDeps,
   actor: Actor,
   input: CreateServerInput,
-  onOrdered?: OnOrdered,
+  { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const placed = await deps.orders.placeOrder({ ...order, onOrdered });
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered, checkout });
   deps.wake();
   return placed;
 }
@@ -110,7 +117,7 @@ export async function forecastServer(
 
 async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
-  const choice = await choose(deps.catalog, input);
+  const choice = await choose(deps.catalog, input, orderFaults(input));
   // Asked before anything is paid; the join itself asks again.
   if (input.networkId !== undefined)
     await deps.networks.checkJoin(
@@ -236,13 +243,17 @@ async function tryCluster(
   }
 }
 
-async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choice> {
+async function choose(
+  catalog: Catalog,
+  input: CreateServerInput,
+  faultsBefore: readonly FieldFault[] = [],
+): Promise<Choice> {
   const [plans, images, locations] = await Promise.all([
     catalog.listPlans(),
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults: FieldFault[] = networkFaults(input);
+  const faults = [...faultsBefore];
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;
@@ -273,16 +284,6 @@ async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choic
     });
   }
   return { plan, image, locationId: location.id, clusters: await catalog.listClusters(location.id) };
-}
-
-function networkFaults(input: CreateServerInput): FieldFault[] {
-  if (input.networkId !== undefined) return [];
-  const faults: FieldFault[] = [];
-  const required = 'names the network without which nothing would lead to the server';
-  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
-  if (input.networkIp !== undefined)
-    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
-  return faults;
 }
 
 function pick<T extends { id: number; slug: string }>(

@@ -20,7 +20,7 @@ import {
   type CreateServerResult,
   createServer,
   forecastServer,
-  type OnOrdered,
+  type OrderingOptions,
   type ServerForecast,
 } from './create-server.ts';
 import { type DescribeServerInput, describeServer } from './describe-server.ts';
@@ -94,7 +94,11 @@ export interface InventoryPage {
 /** Methods with a `tenantId` act within that tenant; null stands for everything that the actor reaches. */
 export interface Servers {
   /** `onOrdered` runs in the transaction that makes the order. */
-  createServer(actor: Actor, input: CreateServerInput, onOrdered?: OnOrdered): Promise<CreateServerResult>;
+  createServer(
+    actor: Actor,
+    input: CreateServerInput,
+    options?: OrderingOptions,
+  ): Promise<CreateServerResult>;
   /** What `createServer` would do; does nothing. Throws `servers.invalid`. */
   forecastServer(actor: Actor, input: CreateServerInput): Promise<ServerForecast>;
   /** What came of an order, told as `createServer` tells it. */
@@ -137,6 +141,13 @@ export interface Servers {
     serverId: number,
     limit: number,
   ): Promise<ServerAction[]>;
+  /** A page of them, and how many there are on all pages. */
+  pageActions(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    page: { limit: number; beforeId: number | null },
+  ): Promise<{ actions: ServerAction[]; total: number }>;
   /** Operators only; throws `servers.not_failed`. */
   retryProvisioning(actor: Actor, serverId: number): Promise<void>;
   /** Operators only; throws `servers.not_failed`, `servers.not_running`. */
@@ -157,7 +168,7 @@ export function createServers(deps: ServersDeps): Servers {
   const scope = (actor: Actor, tenantId: number | null) =>
     tenantId === null ? scopeOf(actor) : scopeOfTenant(actor, tenantId);
   return {
-    createServer: (actor, input, onOrdered) => createServer(deps, actor, input, onOrdered),
+    createServer: (actor, input, options) => createServer(deps, actor, input, options),
     forecastServer: (actor, input) => forecastServer(deps, actor, input),
     findOrdered: (actor, tenantId, orderId) => findOrdered(deps, scope(actor, tenantId), orderId),
     findServer: (actor, tenantId, serverId) =>
@@ -178,6 +189,14 @@ export function createServers(deps: ServersDeps): Servers {
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);
+    },
+    async pageActions(actor, tenantId, serverId, { limit, beforeId }) {
+      if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      const [actions, total] = await Promise.all([
+        store.listActions(deps.db(), serverId, limit, beforeId),
+        store.countActions(deps.db(), serverId),
+      ]);
+      return { actions, total };
     },
     retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
     resolveProvisioning: (actor, serverId, resolution) =>

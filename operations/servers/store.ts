@@ -41,6 +41,7 @@ export const serverText = `
   join locations l on l.id = c.location_id`;
 
 export {
+  countActions,
   findAction,
   findPowerWish,
   findUnfinishedAction,
@@ -247,6 +248,7 @@ export async function updateState(tx: Queryable, serverId: number, change: State
       failure_detail = case when ${change.failure === undefined} then failure_detail
         else ${change.failureDetail?.slice(0, 2_000) ?? null} end,
       provisioned_at = case when ${state}::text = 'ready' then coalesce(provisioned_at, svc_now()) else provisioned_at end,
+      deleting_at = case when ${state}::text = 'deleting' then coalesce(deleting_at, svc_now()) else deleting_at end,
       deleted_at = case when ${state}::text = 'deleted' then svc_now() else deleted_at end,
       status_changed_at = svc_now(), updated_at = svc_now()
     where id = ${serverId}`.execute(tx);
@@ -314,13 +316,15 @@ export interface DueHour {
 /**
  * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
  * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
- * that held them last, and so charge beyond the cap.
+ * that held them last, and so charge beyond the cap. In the order of accounts, because their balances are taken in this
+ * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment on at which somebody
+ * asked for the server to be destroyed.
  */
 export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
   const { rows: due } = await sql<{ id: number }>`
     select s.id from servers s
     where s.provisioned_at is not null
-      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleted_at, svc_now())
+      and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
     order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`
     select s.id as "serverId", s.tenant_id as "tenantId", s.hourly_quanta as "hourlyQuanta",
@@ -328,7 +332,9 @@ export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHou
       ${sql.raw(stamp('coalesce(s.billed_until, s.provisioned_at)'))} as "from",
       coalesce((select charged_quanta from server_charges c where c.server_id = s.id
         and c.month = date_trunc('month', coalesce(s.billed_until, s.provisioned_at) at time zone 'utc')), 0) as "chargedQuanta"
-    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.id`.execute(tx);
+    from servers s where s.id = any(${due.map((row) => row.id)}::bigint[]) order by s.tenant_id, s.id`.execute(
+    tx,
+  );
   return rows;
 }
 

@@ -2,7 +2,7 @@
  * A process that speaks Stripe's wire format and keeps its own books, with the ways in which a gateway lets one down.
  *
  * Run as `fake-stripe.ts`; it prints its port. Beside Stripe's own paths it has `POST /testing/plan` for how the charge
- * of the next orders behaves, `GET /testing/books` for what it holds to be true, and `POST /testing/late` to let the
+ * of the next orders behaves, `GET /testing/books` for what it holds to be true, `GET /testing/heard` for all that it was told, and `POST /testing/late` to let the
  * late ones succeed now. Behaviour belongs to the intent, by its `charge_key` or the plan at its creation.
  */
 import { createHmac, randomBytes } from 'node:crypto';
@@ -21,6 +21,7 @@ export const behaviours = [
   'reset',
   'in use',
   'callbacks out of order',
+  'wants the customer',
 ] as const;
 export type Behaviour = (typeof behaviours)[number];
 
@@ -51,13 +52,17 @@ interface Intent extends BookedIntent {
 
 const intents = new Map<string, Intent>();
 /** Answers by idempotency key, as Stripe keeps them. */
-const answers = new Map<string, { status: number; body: object }>();
-const cards = new Map<string, object>();
+const answers = new Map<string, { status: number; body: object; text: string }>();
+/** Those that a customer holds: a detached card keeps its face and can't be charged. */
+const cards = new Set<string>();
+const cardFace = { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2099 };
 const sessions = new Map<string, { customer: string; card: string }>();
 let plan: Plan = { behaviour: 'success' };
 /** Plans for the charges of one tenant each. */
 const plans = new Map<string, Plan>();
 let made = 0;
+/** Everything that was ever said to it. */
+const heard: string[] = [];
 
 function id(prefix: string): string {
   made += 1;
@@ -68,17 +73,24 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   const text = Buffer.concat(pieces).toString();
+  heard.push(`${request.method} ${request.url}\n${text}`);
   const path = request.url!.split('?')[0]!;
   if (path.startsWith('/testing/')) return testing(path, text, response);
   const form = new URLSearchParams(text);
   const key = request.headers['idempotency-key'] as string | undefined;
   const known = key === undefined ? undefined : answers.get(key);
+  if (known && known.text !== text)
+    return send(
+      response,
+      400,
+      problem(400, 'idempotency_error', '', 'the key was used with other words').body,
+    );
   if (known) return send(response, known.status, known.body, { 'idempotent-replayed': 'true' });
   const answer = await route(request.method!, path, form);
   if (answer === 'hang') return;
   if (answer === 'reset') return void request.socket.resetAndDestroy();
   // Stripe keeps what a call came to, errors of the card included; a conflict was never carried out.
-  if (key !== undefined && answer.status !== 409) answers.set(key, answer.kept ?? answer);
+  if (key !== undefined && answer.status !== 409) answers.set(key, { ...(answer.kept ?? answer), text });
   send(response, answer.status, answer.body);
 }
 
@@ -89,12 +101,15 @@ async function route(method: string, path: string, form: URLSearchParams): Promi
   if (collection === 'payment_intents' && method === 'POST' && name === undefined) return create(form);
   const intent = collection === 'payment_intents' ? intents.get(name!) : undefined;
   if (intent && method === 'GET') return read(intent);
-  if (intent && verb === 'confirm') return confirm(intent);
+  if (intent && verb === 'confirm') return confirm(intent, form.toString());
   if (intent && verb === 'cancel') return cancel(intent);
   if (collection === 'refunds') return refund(form.get('payment_intent')!);
   if (collection === 'customers') return { status: 200, body: { id: id('cus'), object: 'customer' } };
   if (collection === 'checkout') return checkout(method, path, form);
-  if (collection === 'payment_methods') return { status: 200, body: { id: name, object: 'payment_method' } };
+  if (collection === 'payment_methods') {
+    cards.delete(name!);
+    return { status: 200, body: { id: name, object: 'payment_method' } };
+  }
   return problem(404, 'invalid_request_error', 'resource_missing', `nothing at ${path}`);
 }
 
@@ -130,7 +145,7 @@ function isLost(intent: Intent): boolean {
   return asked < 2;
 }
 
-async function confirm(intent: Intent): Promise<Answer> {
+async function confirm(intent: Intent, text: string): Promise<Answer> {
   const { behaviour, kill } = intent.plan;
   if (kill?.when === 'before') process.kill(kill.pid, 'SIGKILL');
   if (intent.status === 'canceled')
@@ -150,6 +165,10 @@ async function confirm(intent: Intent): Promise<Answer> {
     if (kill?.when === 'after') process.kill(kill.pid, 'SIGKILL');
     return { status: 200, body: show(intent) };
   }
+  if (behaviour === 'wants the customer') {
+    intent.status = 'requires_action';
+    return { status: 200, body: show(intent) };
+  }
   if (intent.status !== 'succeeded') capture(intent);
   if (kill?.when === 'after') process.kill(kill.pid, 'SIGKILL');
   const done = { status: 200, body: show(intent) };
@@ -159,7 +178,7 @@ async function confirm(intent: Intent): Promise<Answer> {
     case 'error after charge':
       return { status: 500, body: { error: { type: 'api_error', message: 'oops' } }, kept: done };
     case 'reset':
-      answers.set(`${intent.key}:take`, done);
+      answers.set(`${intent.key}:take`, { ...done, text });
       return 'reset';
     case 'duplicate callback':
       await callBack(intent, ['payment_intent.succeeded', 'payment_intent.succeeded']);
@@ -202,7 +221,7 @@ function checkout(method: string, path: string, form: URLSearchParams): Answer {
   if (method === 'POST') {
     const session = id('cs_test');
     const card = id('pm');
-    cards.set(card, { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2099 });
+    cards.add(card);
     sessions.set(session, { customer: form.get('customer')!, card });
     const url = form.get('success_url')!.replace('{CHECKOUT_SESSION_ID}', session);
     return { status: 200, body: { id: session, object: 'checkout.session', url, status: 'open' } };
@@ -210,7 +229,12 @@ function checkout(method: string, path: string, form: URLSearchParams): Answer {
   const name = path.split('/').at(-1)!;
   const session = sessions.get(name);
   if (!session) return problem(404, 'invalid_request_error', 'resource_missing', 'no such session');
-  const method_ = { id: session.card, object: 'payment_method', card: cards.get(session.card) };
+  const method_ = {
+    id: session.card,
+    object: 'payment_method',
+    customer: cards.has(session.card) ? session.customer : null,
+    card: cardFace,
+  };
   return {
     status: 200,
     body: {
@@ -269,6 +293,10 @@ function testing(path: string, text: string, response: ServerResponse): void {
   if (path === '/testing/late') {
     for (const intent of intents.values()) if (intent.status === 'processing') capture(intent);
     send(response, 200, {});
+    return;
+  }
+  if (path === '/testing/heard') {
+    send(response, 200, heard);
     return;
   }
   const books = [...intents.values()].map(({ plan: _, customer: _c, inUse: _i, ...booked }) => booked);

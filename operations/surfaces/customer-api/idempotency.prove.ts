@@ -132,9 +132,11 @@ async function die(at: Trial, death: (typeof deaths)[number], name: string, body
 async function orderAndDie(at: Trial, claim: Claim, name: string, isInside: boolean): Promise<void> {
   const order = { tenantId: at.tenant.id, plan: 'small', image: 'debian-12', name };
   await at.world.servers
-    .createServer(systemActor, order, async (tx, orderId) => {
-      await claim.bind(tx, { kind: 'order', id: orderId });
-      if (isInside) throw new Error('killed');
+    .createServer(systemActor, order, {
+      onOrdered: async (tx, orderId) => {
+        await claim.bind(tx, { kind: 'order', id: orderId });
+        if (isInside) throw new Error('killed');
+      },
     })
     .catch((error: unknown) => {
       if (!isInside) throw error;

@@ -152,7 +152,7 @@ test('a caller that was overtaken makes no second order', async () => {
     world.servers.createServer(
       { kind: 'system' },
       { tenantId: customer.tenant.id, ...order },
-      (tx, orderId) => begun.claim.bind(tx, { kind: 'order', id: orderId }),
+      { onOrdered: (tx, orderId) => begun.claim.bind(tx, { kind: 'order', id: orderId }) },
     ),
     /taken it over/,
   );

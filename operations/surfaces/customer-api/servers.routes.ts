@@ -77,9 +77,9 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
         reply,
         body: wanted,
         async run(claim) {
-          const created = await servers.createServer(call.actor, input, (tx, orderId) =>
-            claim === null ? Promise.resolve() : claim.bind(tx, { kind: 'order', id: orderId }),
-          );
+          const created = await servers.createServer(call.actor, input, {
+            onOrdered: async (tx, orderId) => claim?.bind(tx, { kind: 'order', id: orderId }),
+          });
           addDeployBudget(reply, created.deploys);
           return answer(created);
         },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
+import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 
 let world: World;
@@ -100,4 +101,52 @@ test('API-1.2: checkout in the portal has the reasons and the charge of the API'
   await world.saveCard(tenant);
   assert.equal((await me.post('/client/servers/new', order)).status, 200);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 40_000, 'one month of credit');
+});
+
+test('API-4.5: the portal’s checkout orders once for one form and once in 20 seconds; each call of the API is a new order', async () => {
+  const customer = await world.createCustomer('Twice');
+  const { email, tenant } = customer;
+  const me = await visit(email);
+  const countOf = async () =>
+    (await world.database.pool.query('select 1 from server_orders where tenant_id = $1', [tenant.id])).rows
+      .length;
+  const page = await (await me.get('/client/servers/new')).text();
+  const form_id = /name="form_id" value="([0-9a-f-]{36})"/.exec(page)![1]!;
+  const order = {
+    tenant: String(tenant.id),
+    plan: 'small',
+    image: 'debian-12',
+    location: 'fra',
+    name: 'one',
+  };
+  const sent = await Promise.all([1, 2, 3].map(() => me.post('/client/servers/new', { ...order, form_id })));
+  assert.deepEqual(sent.map((answer) => answer.status).sort(), [200, 409, 409], 'a double click');
+  const refused = await sent.find((answer) => answer.status === 409)!.text();
+  assert.match(refused, /sent before, and nothing was ordered again/);
+  assert.notEqual(/name="form_id" value="([0-9a-f-]{36})"/.exec(refused)![1], form_id, 'a new form');
+  const again = await me.post('/client/servers/new', order);
+  assert.equal(again.status, 409, 'another form of the same order');
+  assert.match(await again.text(), /ordered less than 20 seconds ago/);
+  assert.equal(
+    (await me.post('/client/servers/new', { ...order, name: 'two' })).status,
+    200,
+    'another order',
+  );
+  await world.database.pool.query(
+    "update server_orders set created_at = created_at - interval '21 seconds' where tenant_id = $1",
+    [tenant.id],
+  );
+  assert.equal(
+    (await me.post('/client/servers/new', { ...order, form_id })).status,
+    409,
+    'a page loaded anew',
+  );
+  assert.equal((await me.post('/client/servers/new', order)).status, 200);
+  assert.equal(await countOf(), 3);
+  const key = await world.createKey(customer);
+  const call = createApiClient(world.url);
+  const body = { plan: 'small', image: 'debian-12', location: 'fra', name: 'three' };
+  for (let i = 0; i < 2; i += 1)
+    assert.equal((await call('POST', '/api/v1/servers', { key, body })).status, 201);
+  assert.equal(await countOf(), 5);
 });

@@ -1,32 +1,48 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { Image, Location, Plan } from '#operations/catalog/index.ts';
-import type { FieldFault, Server, ServerForecast } from '#operations/servers/index.ts';
+import type { Network } from '#operations/networks/index.ts';
+import type { FieldFault } from '#operations/servers/index.ts';
 import {
-  codeBlock,
-  definitionList,
+  type Content,
   field,
   form,
   formatMoney,
   type Html,
+  hiddenField,
   html,
   link,
-  notice,
   pageHeader,
   section,
-  type Tone,
   table,
+  withQuery,
 } from '#service-kit/pages/index.ts';
+import { deployState, type Estimate, estimateBox } from './deploy-estimate.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
+import { networksPath } from './networks.page.ts';
 
-/** What a refused form held. */
+/** What the form held, or begins with. */
 export interface DeployChoice {
   tenant?: string | undefined;
-  plan: string;
-  image: string;
-  location: string;
-  name: string;
+  plan?: string | undefined;
+  image?: string | undefined;
+  location?: string | undefined;
+  name?: string | undefined;
   ssh_key?: string | undefined;
+  network?: string | undefined;
+  network_ip?: string | undefined;
+  private_only?: string | undefined;
+}
+
+const deployPath = '/client/servers/new';
+
+/** The form with this network chosen already. */
+export function deployIntoPath(network: Network): string {
+  return withQuery(deployPath, {
+    network: String(network.id),
+    tenant: String(network.tenantId),
+    location: network.locationSlug,
+  });
 }
 
 export interface DeployPageOptions {
@@ -35,9 +51,13 @@ export interface DeployPageOptions {
   images: readonly Image[];
   locations: readonly Location[];
   tenants: readonly Tenant[];
-  /** What the cheapest order would come to now; null where nothing can be ordered at all. */
-  forecast: ServerForecast | null;
-  choice?: DeployChoice;
+  /** Networks of these workspaces. */
+  networks: readonly Network[];
+  /** About the choice, or about what the form begins with; null where nothing can be ordered at all. */
+  estimate: Estimate | null;
+  /** Names this form, so that it orders once however often it is sent. */
+  formId: string;
+  choice: DeployChoice;
   error?: string;
   faults?: readonly FieldFault[];
 }
@@ -45,8 +65,8 @@ export interface DeployPageOptions {
 const breadcrumb = [{ label: 'Servers', href: '/client/' }, { label: 'Deploy' }];
 
 export function deployPage(options: DeployPageOptions): Html {
-  const { visitor, images, locations, tenants, choice, error } = options;
-  const faultOf = (path: string) => options.faults?.find((fault) => fault.path === path)?.message;
+  const { visitor, images, locations, choice, estimate, error } = options;
+  const faultOf = faultsIn(options);
   const select = (
     name: 'image' | 'location',
     label: string,
@@ -57,30 +77,28 @@ export function deployPage(options: DeployPageOptions): Html {
       name,
       label,
       required: true,
-      value: choice?.[name] ?? all[0]?.slug,
+      value: choice[name] ?? all[0]?.slug,
       options: all.map((each) => ({ value: each.slug, label: each.label })),
       error: faultOf(name),
     });
   return portalFrame({ visitor, title: 'Deploy a server', current: 'servers', breadcrumb, isNarrow: true }, [
-    pageHeader({ title: 'Deploy a server', state: stateOf(options) }),
+    pageHeader({ title: 'Deploy a server', state: deployState(estimate) }),
     form(
       {
-        action: '/client/servers/new',
+        action: deployPath,
         csrfToken: visitor.csrfToken,
         submit: 'Deploy server',
-        cancel: link('/client/', 'Cancel', { kind: 'button' }),
+        cancel: [
+          html`<button type="submit" class="button" formaction="${deployPath}/check">Check the price</button>`,
+          link('/client/', 'Cancel', { kind: 'button' }),
+        ],
         error,
       },
       [
-        tenants.length > 1 &&
-          field({
-            kind: 'select',
-            name: 'tenant',
-            label: 'Workspace',
-            value: choice?.tenant ?? String(tenants[0]!.id),
-            options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
-          }),
+        hiddenField('form_id', options.formId),
+        workspaceField(options),
         planTable(options),
+        faultOf('plan') !== undefined && html`<p class="field-error">■ ${faultOf('plan')}</p>`,
         select(
           'image',
           'Image',
@@ -97,32 +115,106 @@ export function deployPage(options: DeployPageOptions): Html {
         field({
           name: 'name',
           label: 'Name',
-          hint: 'Letters, digits and dashes, such as web-1.',
-          maxLength: 63,
-          value: choice?.name ?? '',
+          hint: 'Such as web-1. Without one it is called server- and its number.',
+          maxLength: 64,
+          value: choice.name,
           error: faultOf('name'),
         }),
         field({
           kind: 'textarea',
           name: 'ssh_key',
-          label: 'SSH public key',
-          hint: 'Such as the content of ~/.ssh/id_ed25519.pub. Without one, the root password lets you in.',
+          label: 'SSH public keys',
+          hint: 'One a line, such as the content of ~/.ssh/id_ed25519.pub. Without one, the root password lets you in.',
           isCode: true,
           rows: 2,
-          value: choice?.ssh_key,
+          value: choice.ssh_key,
           error: faultOf('ssh_keys'),
         }),
+        networkFields(options),
+        estimateBox(estimate, `${deployPath}/check`),
       ],
     ),
   ]);
 }
 
+type Faults = (path: string) => string | undefined;
+
+/** The operation's refusals, by the field of the form that they are about. */
+function faultsIn({ faults }: DeployPageOptions): Faults {
+  return (path) => faults?.find((fault) => fault.path === path || fault.path.startsWith(`${path}.`))?.message;
+}
+
+function workspaceField({ tenants, choice }: DeployPageOptions): Content {
+  if (tenants.length < 2) return '';
+  return field({
+    kind: 'select',
+    name: 'tenant',
+    label: 'Workspace',
+    value: choice.tenant ?? String(tenants[0]!.id),
+    options: tenants.map((tenant) => ({ value: String(tenant.id), label: tenant.name })),
+  });
+}
+
+/** Joining a network from the first boot on, and doing without a public address, for which there must be one. */
+function networkFields(options: DeployPageOptions): Content {
+  const { networks, choice } = options;
+  const faultOf = faultsIn(options);
+  if (networks.length === 0)
+    return section(
+      {
+        title: 'Private network',
+        description: [
+          'There is none to join yet. A server can also join one later. ',
+          link(networksPath, 'Create a network'),
+        ],
+      },
+      '',
+    );
+  return section({ title: 'Private network', description: 'A server can also join one later.' }, [
+    field({
+      kind: 'select',
+      name: 'network',
+      label: 'Network',
+      value: choice.network ?? '',
+      options: [
+        { value: '', label: 'None' },
+        ...networks.map((network) => ({ value: String(network.id), label: networkLabel(network, options) })),
+      ],
+      error: faultOf('network_id'),
+    }),
+    field({
+      name: 'network_ip',
+      label: 'Address in the network',
+      hint: 'Left empty, the lowest free one is taken.',
+      isCode: true,
+      maxLength: 15,
+      value: choice.network_ip,
+      error: faultOf('network_ip'),
+    }),
+    field({
+      kind: 'checkbox',
+      name: 'private_only',
+      label: 'No public address',
+      hint: 'The server is reached through its private network only, and reaches nothing else.',
+      checked: choice.private_only !== undefined,
+      error: faultOf('public_ip'),
+    }),
+  ]);
+}
+
+/** With its workspace and location, where there is more than one to choose from. */
+function networkLabel(network: Network, { tenants, locations }: DeployPageOptions): string {
+  const tenant = tenants.length > 1 && tenants.find((one) => one.id === network.tenantId)?.name;
+  const place = locations.length > 1 && network.locationName;
+  const where = [tenant, place].filter((part) => part).join(', ');
+  return `${network.name} (${network.cidr})${where === '' ? '' : `, ${where}`}`;
+}
+
 /** The plans with their prices, one of them chosen. */
 function planTable({ plans, choice }: DeployPageOptions): Html {
-  const chosen = plans.some((plan) => plan.slug === choice?.plan) ? choice?.plan : plans[0]?.slug;
+  const chosen = plans.some((plan) => plan.slug === choice.plan) ? choice.plan : plans[0]?.slug;
   return table<Plan>({
-    caption: 'Plan',
-    captionVisible: true,
+    caption: 'Plans',
     columns: [
       {
         key: 'name',
@@ -146,63 +238,4 @@ function planTable({ plans, choice }: DeployPageOptions): Html {
     rows: plans,
     empty: { title: 'No plans are offered', text: 'There is nothing to deploy right now.' },
   });
-}
-
-/** Whether an order would go through, said before the form is filled in, in the words of its refusal. */
-function stateOf({ forecast }: DeployPageOptions): { tone: Tone; text: string } {
-  if (forecast === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
-  const refusals: Record<string, string> = {
-    credit_required: 'Another server needs credit above zero or a saved card. Add one of them under Billing.',
-    hourly_not_eligible:
-      'Your account is not eligible for hourly billing yet. Add credit or a card under Billing.',
-    no_billing_profile: 'Your account has no billing profile. Add one under Billing.',
-    account_suspended: 'Your account is suspended. Settle its balance under Billing.',
-    account_closed: 'Your account is closed.',
-    deploy_rate: 'Your account has deployed as many servers as it may within an hour. Try again later.',
-    capacity_unavailable: 'There is no room for another server right now. Try again later.',
-  };
-  if (forecast.reason !== null)
-    return { tone: 'warn', text: refusals[forecast.reason] ?? 'An order would be refused right now.' };
-  if ((forecast.dueQuanta ?? 0) > 0)
-    return {
-      tone: 'info',
-      text: 'Your saved card is charged one month of the plan first; that becomes credit, and hours are taken from it.',
-    };
-  const credit = formatMoney(forecast.balanceQuanta);
-  return { tone: 'good', text: `Nothing is due now. Hours are taken from your credit of ${credit}.` };
-}
-
-/** The answer to a deployment: the only page that ever shows the password. */
-export function deployedPage(options: { visitor: Visitor; server: Server; rootPassword: string }): Html {
-  const { visitor, server } = options;
-  const address = server.addresses.find((each) => each.isPrimary)?.address;
-  return portalFrame(
-    { visitor, title: `${server.name} is on its way`, current: 'servers', breadcrumb, isNarrow: true },
-    [
-      pageHeader({
-        title: `${server.name} is on its way`,
-        state: { tone: 'info', text: 'It is being provisioned, which takes a moment.' },
-        actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
-      }),
-      notice({
-        tone: 'warn',
-        title: 'Copy the root password now',
-        text: 'It is shown on this page only.',
-      }),
-      codeBlock({ code: options.rootPassword, label: 'Root password' }),
-      address !== undefined && codeBlock({ code: `ssh root@${address}`, label: 'As soon as it runs' }),
-      section(
-        { title: 'Facts' },
-        definitionList([
-          { term: 'Plan', value: server.planName },
-          { term: 'Image', value: server.imageName },
-          { term: 'Location', value: server.locationName },
-          {
-            term: 'Price',
-            value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
-          },
-        ]),
-      ),
-    ],
-  );
 }

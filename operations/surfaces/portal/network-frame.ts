@@ -55,6 +55,7 @@ const fieldOf: Record<string, string> = {
   'networks.ip_in_use': 'ip',
 };
 
-function sentence(words: string): string {
+/** A field's fault, which the API words as the end of a sentence, as one of its own. */
+export function sentence(words: string): string {
   return `${words[0]!.toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }

@@ -21,6 +21,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { deployIntoPath } from './deploy.page.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
 import { cardBadge, cardState, type FormFault, syncBadge } from './network-frame.ts';
@@ -151,7 +152,7 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
         id: 'attach',
         description: `Every running server of yours in ${network.locationName} is on this network.`,
       },
-      html`<p>${link('/client/servers/new', 'Deploy a server', { kind: 'button' })}</p>`,
+      html`<p>${link(deployIntoPath(network), 'Deploy a server here', { kind: 'button' })}</p>`,
     );
   return section(
     {

@@ -1,0 +1,18 @@
+/** What is wrong with an order by itself, before anything is looked up. */
+import type { CreateServerInput } from './create-server.ts';
+import type { FieldFault } from './server-faults.ts';
+import { wordFaults } from './server-words.ts';
+
+export function orderFaults(input: CreateServerInput): FieldFault[] {
+  return [...networkFaults(input), ...wordFaults(input)];
+}
+
+function networkFaults(input: CreateServerInput): FieldFault[] {
+  if (input.networkId !== undefined) return [];
+  const faults: FieldFault[] = [];
+  const required = 'names the network without which nothing would lead to the server';
+  if (input.publicIp === false) faults.push({ path: 'network_id', code: 'required', message: required });
+  if (input.networkIp !== undefined)
+    faults.push({ path: 'network_ip', code: 'required_with', message: 'needs `network_id` beside it' });
+  return faults;
+}

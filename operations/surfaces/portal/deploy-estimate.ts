@@ -1,0 +1,74 @@
+/** What an order would come to, in words: at the top of the deploy form and above its buttons. */
+import type { ServerForecast } from '#operations/servers/index.ts';
+import { type Content, formatMoney, type Html, html, type Tone } from '#service-kit/pages/index.ts';
+
+/** The forecast of one choice, by the order's own rules. */
+export interface Estimate {
+  planName: string;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  /** Null where the choice can't be an order. */
+  forecast: ServerForecast | null;
+  /** Why it can't. */
+  faults: readonly string[];
+}
+
+const refusals: Record<string, string> = {
+  credit_required: 'Another server needs credit above zero or a saved card. Add one of them under Billing.',
+  hourly_not_eligible:
+    'Your account is not eligible for hourly billing yet. Add credit or a card under Billing.',
+  no_billing_profile: 'Your account has no billing profile. Add one under Billing.',
+  account_suspended: 'Your account is suspended. Settle its balance under Billing.',
+  account_closed: 'Your account is closed.',
+  deploy_rate: 'Your account has deployed as many servers as it may within an hour. Try again later.',
+};
+
+function refusalOf(reason: string, planName: string): string {
+  if (reason === 'capacity_unavailable')
+    return `There is no room for another ${planName} right now. Choose another plan or location, or try again later.`;
+  return refusals[reason] ?? 'An order would be refused right now.';
+}
+
+/** Whether an order would go through, said before the form is filled in, in the words of its refusal. */
+export function deployState(estimate: Estimate | null): { tone: Tone; text: string } {
+  if (estimate === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
+  const { planName, forecast } = estimate;
+  if (forecast === null) return { tone: 'warn', text: 'Nothing was ordered: the marked fields say why.' };
+  if (forecast.reason !== null) return { tone: 'warn', text: refusalOf(forecast.reason, planName) };
+  if ((forecast.dueQuanta ?? 0) > 0)
+    return {
+      tone: 'info',
+      text: 'Your saved card is charged one month of the plan first. That becomes credit, and hours are taken from it.',
+    };
+  const credit = forecast.balanceQuanta === null ? '' : ` of ${formatMoney(forecast.balanceQuanta)}`;
+  return { tone: 'good', text: `Nothing is due now. Hours are taken from your credit${credit}.` };
+}
+
+const estimateId = 'estimate';
+
+/**
+ * What the choice comes to, above the form's buttons. A script asks again whenever something else is chosen; without
+ * one the button "Check the price" does.
+ */
+export function estimateBox(estimate: Estimate | null, checkPath: string): Html {
+  return html`<div id="${estimateId}" class="estimate" role="status" hx-post="${checkPath}" hx-trigger="change from:closest form" hx-select="#${estimateId}" hx-swap="outerHTML">${estimate !== null && linesOf(estimate)}</div>`;
+}
+
+function linesOf(estimate: Estimate): Content {
+  const { planName, hourlyQuanta, monthlyCapQuanta, forecast, faults } = estimate;
+  return [
+    html`<p><strong>${planName}</strong> ${formatMoney(hourlyQuanta)} an hour, at most ${formatMoney(monthlyCapQuanta)} a month</p>`,
+    forecast?.reason === null && html`<p class="hint">${dueOf(forecast)}</p>`,
+    forecast !== null &&
+      forecast.reason !== null &&
+      html`<p class="field-error">■ ${refusalOf(forecast.reason, planName)}</p>`,
+    faults.map((fault) => html`<p class="field-error">■ ${fault}</p>`),
+  ];
+}
+
+function dueOf({ dueQuanta, afterFirstDayQuanta }: ServerForecast): string {
+  const left =
+    afterFirstDayQuanta === null ? '' : ` Credit after its first day: ${formatMoney(afterFirstDayQuanta)}.`;
+  if (dueQuanta === null || dueQuanta === 0) return `Due now: nothing.${left}`;
+  return `Due now: ${formatMoney(dueQuanta)} by your saved card.${left}`;
+}

@@ -159,6 +159,16 @@ export class List<P extends { pagination: { next_cursor: string | null } }, T>
     return this.#caller.call<P>(this.#request).then(resolve, reject);
   }
 
+  /** As of any promise. */
+  catch<B = never>(reject?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<P | B> {
+    return this.then(null, reject);
+  }
+
+  /** As of any promise. */
+  finally(done?: (() => void) | null): Promise<P> {
+    return this.then().finally(done);
+  }
+
   /** Page after page, each asked for when it is needed. */
   async *pages(): AsyncGenerator<P, void> {
     let request = this.#request;

@@ -190,7 +190,10 @@ describe('against the API itself', () => {
       return true;
     });
     const wrong = createClient({ url: world.url, key: `${token.slice(0, -1)}~`, fetch: checked });
-    await assert.rejects(wrong.listServers().then(), UnauthorizedError);
+    await assert.rejects(
+      wrong.listServers().catch((error: unknown) => Promise.reject(error)),
+      UnauthorizedError,
+    );
     const customer = await world.createCustomer('Reads');
     const reader = createClient({
       url: world.url,
@@ -228,6 +231,12 @@ describe('webhooks', () => {
     const known = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
     const read = await verifyWebhook(known, vector, '{"test": 2432232314}', 1_614_265_330_000);
     assert.deepEqual(read, { test: 2432232314 });
+    // As a fetch handler has them, and as node:http types them.
+    for (const form of [
+      new Headers(vector),
+      Object.fromEntries(Object.entries(vector).map(([n, v]) => [n, [v]])),
+    ])
+      assert.deepEqual(await verifyWebhook(known, form, '{"test": 2432232314}', 1_614_265_330_000), read);
   });
 
   test('another body, another id, an old time and a missing header are refused', async () => {

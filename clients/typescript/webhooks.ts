@@ -6,6 +6,9 @@ export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
 
+/** As `node:http` has them (names in lower case), or as `fetch` and what is built on it do. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
 const toleranceSeconds = 300;
 
 /**
@@ -15,13 +18,15 @@ const toleranceSeconds = 300;
  */
 export async function verifyWebhook(
   secret: string,
-  headers: Readonly<Record<string, string | undefined>>,
+  headers: WebhookHeaders,
   body: string,
   nowMs: number = Date.now(),
 ): Promise<WebhookEvent> {
-  const id = headers['webhook-id'];
-  const timestamp = headers['webhook-timestamp'] ?? '';
-  const signatures = (headers['webhook-signature'] ?? '').split(' ').filter((one) => one.startsWith('v1,'));
+  const id = readHeader(headers, 'webhook-id');
+  const timestamp = readHeader(headers, 'webhook-timestamp');
+  const signatures = readHeader(headers, 'webhook-signature')
+    .split(' ')
+    .filter((one) => one.startsWith('v1,'));
   if (!id || !/^\d{1,12}$/.test(timestamp) || signatures.length === 0)
     throw new WebhookVerificationError('the headers of the webhook are missing');
   if (Math.abs(nowMs / 1000 - Number(timestamp)) > toleranceSeconds)
@@ -48,4 +53,11 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   } catch {
     throw new WebhookVerificationError('the secret or a signature is not base64');
   }
+}
+
+function readHeader(headers: WebhookHeaders, name: string): string {
+  if (typeof headers.get === 'function') return (headers as Headers).get(name) ?? '';
+  return [
+    (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name] ?? '',
+  ].flat()[0]!;
 }

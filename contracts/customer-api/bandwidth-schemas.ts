@@ -1,6 +1,6 @@
 /** Bodies about bandwidth, and the account payload. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, Nullable, OneOf } from './schema-kit.ts';
+import { Id, Moment, Money, monthOrDayPattern, Nullable, OneOf } from './schema-kit.ts';
 import { Usage } from './usage-schemas.ts';
 
 const Bytes = Type.Integer({ minimum: 0 });
@@ -47,7 +47,7 @@ export const ServerBandwidth = Type.Object(
 export type ServerBandwidth = Static<typeof ServerBandwidth>;
 
 const PeriodName = Type.String({
-  pattern: '^20\\d{2}-(0[1-9]|1[0-2])(-\\d{2})?$',
+  pattern: monthOrDayPattern,
   description: 'A UTC month or day.',
 });
 

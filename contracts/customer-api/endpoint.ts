@@ -30,6 +30,8 @@ export interface Endpoint {
         description: string /** Absent: an answer without a body. */;
         schema?: TSchema;
         headers?: readonly string[];
+        /** Other media types of the same answer. */
+        alsoAs?: Readonly<Record<string, TSchema>>;
       }
     >
   >;
@@ -46,6 +48,7 @@ export const commonErrors = [
   'account_closed',
   'key_rate',
   'auth_rate',
+  'invalid_fields',
   'internal_error',
   'unavailable',
 ] as const;

@@ -1,6 +1,16 @@
 /** Bodies about private networks and the servers on them. */
 import { type Static, Type } from 'typebox';
-import { Id, Labels, Moment, Nullable, OneOf, Pagination, SlugOrId, TenantSelector } from './schema-kit.ts';
+import {
+  Id,
+  Labels,
+  Moment,
+  Name,
+  Nullable,
+  OneOf,
+  Pagination,
+  SlugOrId,
+  TenantSelector,
+} from './schema-kit.ts';
 
 export const attachmentStates = ['attaching', 'attached', 'detaching', 'error'] as const;
 
@@ -80,7 +90,6 @@ export const AttachmentList = Type.Object(
   { title: 'AttachmentList' },
 );
 
-const Name = Type.String({ minLength: 1, maxLength: 64, pattern: '^\\S(.*\\S)?$' });
 const Description = Nullable(Type.String({ maxLength: 255 }));
 
 export const CreateNetworkRequest = Type.Object(
@@ -143,8 +152,9 @@ export const ListNetworksQuery = Type.Object(
     name: Type.Optional(Type.String({ maxLength: 64 })),
     label: Type.Optional(
       Type.String({
-        maxLength: 255,
-        description: '`env=prod`, `env` (has it) or `!old` (has it not), separated by commas.',
+        maxLength: 1_000,
+        description:
+          'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold.',
       }),
     ),
     server_id: Type.Optional(

@@ -9,7 +9,7 @@ import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
 import { resourceOf } from './resources.ts';
-import { ErrorAnswer, TenantSelector } from './schemas.ts';
+import { ErrorAnswer, ProblemAnswer, TenantSelector } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
@@ -146,7 +146,13 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
       description: response.description,
       headers: referHeaders([...counted, ...(response.headers ?? [])]),
       ...(response.schema
-        ? { content: { 'application/json': { schema: refer(response.schema, schemas) } } }
+        ? {
+            content: Object.fromEntries(
+              Object.entries({ 'application/json': response.schema, ...response.alsoAs }).map(
+                ([type, schema]) => [type, { schema: refer(schema, schemas) }],
+              ),
+            ),
+          }
         : {}),
     };
   }
@@ -265,7 +271,10 @@ function describeError(
     description: kinds.map((one, index) => `\`${reasons[index]}\`: ${one.sentence}`).join(' '),
     'x-reasons': reasons,
     headers: referHeaders(named),
-    content: { 'application/json': { schema: refer(ErrorAnswer, schemas) } },
+    content: {
+      'application/json': { schema: refer(ErrorAnswer, schemas) },
+      'application/problem+json': { schema: refer(ProblemAnswer, schemas) },
+    },
   };
 }
 

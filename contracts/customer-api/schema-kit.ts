@@ -49,6 +49,15 @@ export const SlugOrId = (what: string) =>
     'x-resource': 'catalog',
   });
 
+/** A line of text: no control characters, nothing that turns the direction of writing, no space around it. */
+export const namePattern =
+  '^(?!\\s)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*(?<!\\s)$';
+/** What people call a thing of theirs. */
+export const Name = Type.String({ minLength: 1, maxLength: 64, pattern: namePattern });
+export const hostnamePattern = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$';
+export const monthPattern = '^20\\d{2}-(0[1-9]|1[0-2])$';
+export const monthOrDayPattern = '^20\\d{2}-(0[1-9]|1[0-2])(-\\d{2})?$';
+
 /** Customers' own words on a resource. */
 export const Labels = Type.Record(
   Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
@@ -56,34 +65,48 @@ export const Labels = Type.Record(
   { maxProperties: 32, additionalProperties: false },
 );
 
+const errorMembers = {
+  code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),
+  reason: Type.Optional(Type.String()),
+  request_id: Type.String(),
+  retryable: Type.Boolean(),
+  order_id: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Of a 402: the order that was not paid.' }),
+  ),
+  payment_attempt_id: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Of a 402: the charge, absent when there was none.' }),
+  ),
+  details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  fields: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: Type.String(),
+        code: Type.String(),
+        message: Type.String(),
+        allowed: Type.Optional(Type.Array(Type.Unknown())),
+      }),
+    ),
+  ),
+};
+
 /** The one shape of every error. */
 export const ErrorAnswer = Type.Object(
-  {
-    error: Type.Object({
-      code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),
-      reason: Type.Optional(Type.String()),
-      message: Type.String(),
-      request_id: Type.String(),
-      retryable: Type.Boolean(),
-      doc_url: Type.String(),
-      order_id: Type.Optional(
-        Type.Integer({ minimum: 1, description: 'Of a 402: the order that was not paid.' }),
-      ),
-      payment_attempt_id: Type.Optional(
-        Type.Integer({ minimum: 1, description: 'Of a 402: the charge, absent when there was none.' }),
-      ),
-      details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-      fields: Type.Optional(
-        Type.Array(
-          Type.Object({
-            path: Type.String(),
-            code: Type.String(),
-            message: Type.String(),
-            allowed: Type.Optional(Type.Array(Type.Unknown())),
-          }),
-        ),
-      ),
-    }),
-  },
+  { error: Type.Object({ ...errorMembers, message: Type.String(), doc_url: Type.String() }) },
   { title: 'Error' },
+);
+
+/** The same as RFC 9457 says it, for callers that ask for `application/problem+json`. */
+export const ProblemAnswer = Type.Object(
+  {
+    type: Type.String({ description: 'Where this kind of error is described.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    instance: Type.String({ description: 'The request id.' }),
+    ...errorMembers,
+    'violated-policies': Type.Optional(
+      Type.Array(Type.String(), { description: 'Of a 429: the policies of `RateLimit` that were used up.' }),
+    ),
+  },
+  { title: 'Problem' },
 );

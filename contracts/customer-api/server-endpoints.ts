@@ -1,9 +1,10 @@
-import { bodyErrors, both, type Endpoint, ok } from './endpoint.ts';
+import { bodyErrors, both, type Endpoint } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionRequest,
   CreatedServer,
   CreateServerRequest,
+  ListActionsQuery,
   ListServersQuery,
   ReadServerQuery,
   Server,
@@ -123,11 +124,14 @@ export const serverEndpoints = [
     path: '/servers/{id}/actions',
     versions: both,
     summary: 'List actions of a server',
-    description: 'The newest 50 actions of the server, newest first.',
+    description: 'What was asked of the server, newest first.',
     params: onServer,
+    query: ListActionsQuery,
     selectsTenant: true,
-    responses: ok(ServerActionList, 'The actions.'),
-    errors: ['not_found'],
+    responses: {
+      200: { description: 'A page of actions.', schema: ServerActionList, headers: ['ETag', 'Link'] },
+    },
+    errors: ['invalid_cursor', 'not_found'],
   },
   {
     id: 'actOnServer',

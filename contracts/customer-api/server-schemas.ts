@@ -3,10 +3,12 @@ import { type Static, Type } from 'typebox';
 import { FirewallSummary } from './firewall-schemas.ts';
 import { PrivateNetworkAttachment } from './network-schemas.ts';
 import {
+  hostnamePattern,
   Id,
   Labels,
   Moment,
   Money,
+  Name,
   Nullable,
   OneOf,
   Pagination,
@@ -137,20 +139,22 @@ export const CreateServerRequest = Type.Object(
     plan: SlugOrId('The plan'),
     image: SlugOrId('The image'),
     location: Type.Optional(SlugOrId('The location; needed where there is more than one')),
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^\\S(.*\\S)?$' })),
+    name: Type.Optional(Name),
     hostname: Type.Optional(
       Type.String({
         maxLength: 253,
-        pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$',
+        pattern: hostnamePattern,
       }),
     ),
     ssh_keys: Type.Optional(
       Type.Array(Type.String({ minLength: 16, maxLength: 8192 }), {
         maxItems: 20,
-        description: 'Public keys as text.',
+        description: 'Public keys as text, as in `authorized_keys`.',
       }),
     ),
-    user_data: Type.Optional(Type.String({ maxLength: 65_536 })),
+    user_data: Type.Optional(
+      Type.String({ maxLength: 65_536, description: 'For cloud-init; at most 64 KiB as UTF-8.' }),
+    ),
     network_id: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -205,11 +209,11 @@ export type ServerForecast = Static<typeof ServerForecast>;
 
 export const UpdateServerRequest = Type.Object(
   {
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^\\S(.*\\S)?$' })),
+    name: Type.Optional(Name),
     hostname: Type.Optional(
       Type.String({
         maxLength: 253,
-        pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$',
+        pattern: hostnamePattern,
         description: 'As it is shown here; the guest itself is not touched.',
       }),
     ),
@@ -275,6 +279,15 @@ export const ListServersQuery = Type.Object(
   { additionalProperties: false },
 );
 export type ListServersQuery = Static<typeof ListServersQuery>;
+
+export const ListActionsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+    cursor: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+);
+export type ListActionsQuery = Static<typeof ListActionsQuery>;
 
 export const ReadServerQuery = Type.Object(
   {

@@ -1,4 +1,5 @@
-import { type Endpoint, ok } from './endpoint.ts';
+import { Type } from 'typebox';
+import type { Endpoint } from './endpoint.ts';
 import { Usage, UsageQuery } from './usage-schemas.ts';
 
 /** Counted requests. */
@@ -14,7 +15,14 @@ export const usageEndpoints = [
     params: {},
     query: UsageQuery,
     selectsTenant: true,
-    responses: ok(Usage, 'The month.'),
+    responses: {
+      200: {
+        description: 'The month; with `Accept: text/csv` its days or keys, a line each, below their names.',
+        schema: Usage,
+        headers: ['ETag'],
+        alsoAs: { 'text/csv': Type.String() },
+      },
+    },
     errors: ['invalid_fields'],
   },
 ] as const satisfies readonly Endpoint[];

@@ -1,14 +1,20 @@
 /** Bodies about counted requests. */
 import { type Static, Type } from 'typebox';
-import { Id, Moment, Money, Nullable, OneOf } from './schema-kit.ts';
+import { Id, Moment, Money, monthPattern, Nullable, OneOf } from './schema-kit.ts';
 
 export const UsageQuery = Type.Object(
   {
     period: Type.Optional(
       Type.String({
-        pattern: '^20\\d{2}-(0[1-9]|1[0-2])$',
+        pattern: monthPattern,
         description: 'A UTC calendar month such as `2025-11`; the running one when left out.',
       }),
+    ),
+    group_by: Type.Optional(
+      OneOf(
+        ['day', 'key'],
+        'What `groups` counts by, and what the lines of `Accept: text/csv` are (there `day` when left out).',
+      ),
     ),
   },
   { additionalProperties: false },
@@ -42,6 +48,17 @@ export const Usage = Type.Object(
     days: Type.Array(Type.Object({ date: Type.String({ format: 'date' }), count: Type.Integer() }), {
       description: 'Every UTC day of the month up to now; a day without requests has 0.',
     }),
+    group_by: Nullable(OneOf(['day', 'key'])),
+    groups: Nullable(
+      Type.Array(
+        Type.Object({
+          group: Nullable(Type.String({ description: 'The day or the key’s id; null: all revoked keys.' })),
+          name: Nullable(Type.String({ description: 'The key’s name.' })),
+          count: Type.Integer(),
+        }),
+        { description: 'The month by what `group_by` names, the same shape for each; null without it.' },
+      ),
+    ),
   },
   { title: 'Usage' },
 );

@@ -24,6 +24,7 @@ export interface Membership {
   personId: number;
   personName: string;
   personEmail: string;
+  isActive: boolean;
   role: MembershipRole;
 }
 

@@ -25,11 +25,20 @@ export async function createOrganization(
   const name = parseName(input.name, 'The name of an organization');
   return db.transaction().execute(async (transaction) => {
     if (!(await store.findPerson(transaction, input.ownerId))) throw invalid('There is no such owner.');
-    const organization = await store.insertOrganization(transaction, name);
-    await store.upsertMembership(transaction, organization.id, input.ownerId, 'owner');
-    const tenant = await insertNamedTenant(transaction, organization.id, input.tenantName ?? name);
-    return { organization, tenant };
+    return insertOrganization(transaction, name, input.ownerId, input.tenantName);
   });
+}
+
+/** The rows of an organization with its owner and its payer tenant; inside a transaction. */
+export async function insertOrganization(
+  tx: Queryable,
+  name: string,
+  ownerId: number,
+  tenantName = name,
+): Promise<CreateOrganizationResult> {
+  const organization = await store.insertOrganization(tx, name);
+  await store.upsertMembership(tx, organization.id, ownerId, 'owner');
+  return { organization, tenant: await insertNamedTenant(tx, organization.id, tenantName) };
 }
 
 const tenantsMax = 50;

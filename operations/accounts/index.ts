@@ -28,6 +28,7 @@ import {
 } from './actor.ts';
 import { changePassword } from './change-password.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
+import { type CreateCustomerInput, createCustomer } from './create-customer.ts';
 import {
   type CreateOrganizationInput,
   type CreateOrganizationResult,
@@ -87,6 +88,11 @@ export interface Accounts {
   /** A deactivated person can't sign in, and none of their sessions or keys acts any more. */
   setPersonActive(actor: Actor, personId: number, isActive: boolean): Promise<void>;
 
+  /** A customer with an owner who may sign in. Throws `accounts.invalid` (details.field). Operators only. */
+  createCustomer(
+    actor: Actor,
+    input: CreateCustomerInput,
+  ): Promise<CreateOrganizationResult & { owner: Person }>;
   createOrganization(actor: Actor, input: CreateOrganizationInput): Promise<CreateOrganizationResult>;
   listOrganizations(actor: Actor): Promise<Organization[]>;
   addMember(actor: Actor, organizationId: number, personId: number): Promise<void>;
@@ -157,6 +163,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       if (!(await store.setPersonActive(db(), personId, isActive))) throw invalid('There is no such person.');
     },
 
+    createCustomer: (actor, input) => createCustomer(db(), actor, input),
     createOrganization: (actor, input) => createOrganization(db(), actor, input),
     async listOrganizations(actor) {
       requireStaff(actor);

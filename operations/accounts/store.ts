@@ -106,7 +106,7 @@ export async function listMemberships(
   const { rows } = await sql<Membership>`
     select memberships.organization_id as "organizationId", organizations.name as "organizationName",
            memberships.person_id as "personId", people.name as "personName", people.email as "personEmail",
-           memberships.role
+           people.deactivated_at is null as "isActive", memberships.role
     from memberships
     join organizations on organizations.id = memberships.organization_id
     join people on people.id = memberships.person_id

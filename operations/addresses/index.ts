@@ -5,12 +5,15 @@
  * generation for good. Whoever attributes something observed to a customer asks for the generation, never for the
  * address alone, so that nobody sees the traffic of the address's former owner.
  */
+import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Allocation, AllocationPage, PageQuery } from './allocation.ts';
+import type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
+import { addPool, listPools, type PoolUse, removePool } from './change-pools.ts';
 import * as store from './store.ts';
 
 export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
 export { type AssignAddressesInput, assignAddresses } from './assign-addresses.ts';
+export type { PoolUse } from './change-pools.ts';
 export { ensurePool, releaseAddresses } from './store.ts';
 
 export interface Addresses {
@@ -24,6 +27,12 @@ export interface Addresses {
   findAllocations(ids: readonly number[]): Promise<Allocation[]>;
   /** Active generations of these servers, primary addresses first. */
   listAllocationsOfServers(serverIds: readonly number[]): Promise<Allocation[]>;
+  /** What each cluster gives addresses out of, or one cluster. Staff only. */
+  listPools(actor: Actor, clusterId: number | null): Promise<PoolUse[]>;
+  /** Throws `addresses.invalid` (details.field), `addresses.not_found`. Operators only. */
+  addPool(actor: Actor, pool: AddressPool): Promise<number>;
+  /** Throws `addresses.in_use` once an address was given out of it, `addresses.not_found`. Operators only. */
+  removePool(actor: Actor, poolId: number): Promise<void>;
 }
 
 export function createAddresses(deps: { db: () => Queryable }): Addresses {
@@ -39,5 +48,8 @@ export function createAddresses(deps: { db: () => Queryable }): Addresses {
     lockAllocation: (tx, id) => store.lockAllocation(tx, id),
     findAllocations: (ids) => store.findAllocations(deps.db(), ids),
     listAllocationsOfServers: (serverIds) => store.listAllocationsOfServers(deps.db(), serverIds),
+    listPools: (actor, clusterId) => listPools(deps.db(), actor, clusterId),
+    addPool: (actor, pool) => addPool(deps.db(), actor, pool),
+    removePool: (actor, poolId) => removePool(deps.db(), actor, poolId),
   };
 }

@@ -40,6 +40,56 @@ export async function ensurePool(db: Queryable, pool: AddressPool): Promise<void
     on conflict (cluster_id, prefix) do nothing`.execute(db);
 }
 
+/** Every pool, or one cluster's, with how many of its addresses are somebody's now. */
+export async function listPools(
+  db: Queryable,
+  clusterId: number | null,
+): Promise<(AddressPool & { id: number; family: 4 | 6; givenCount: number })[]> {
+  const { rows } = await sql<AddressPool & { id: number; family: 4 | 6; givenCount: number }>`
+    select p.id, p.cluster_id as "clusterId", p.prefix::text as prefix, family(p.prefix) as family,
+      host(p.gateway) as gateway, host(p.first_address) as "firstAddress", host(p.last_address) as "lastAddress",
+      (select count(*) from allocations a where a.pool_id = p.id and a.released_at is null) as "givenCount"
+    from address_pools p where ${clusterId}::bigint is null or p.cluster_id = ${clusterId}
+    order by p.cluster_id, family(p.prefix), p.prefix`.execute(db);
+  return rows;
+}
+
+/** The cluster's row, locked so that two pools are not made beside each other; false when there is none. */
+export async function lockCluster(tx: Queryable, clusterId: number): Promise<boolean> {
+  const { rows } = await sql`select 1 from clusters where id = ${clusterId} for no key update`.execute(tx);
+  return rows.length === 1;
+}
+
+/** A pool of the cluster that shares addresses with this prefix. */
+export async function findOverlap(tx: Queryable, clusterId: number, prefix: string): Promise<string | null> {
+  const { rows } = await sql<{ prefix: string }>`
+    select prefix::text as prefix from address_pools
+    where cluster_id = ${clusterId} and prefix && ${prefix}::cidr limit 1`.execute(tx);
+  return rows[0]?.prefix ?? null;
+}
+
+export async function insertPool(tx: Queryable, pool: AddressPool): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into address_pools (cluster_id, prefix, gateway, first_address, last_address)
+    values (${pool.clusterId}, ${pool.prefix}::cidr, ${pool.gateway}::inet, ${pool.firstAddress}::inet,
+            ${pool.lastAddress}::inet) returning id`.execute(tx);
+  return rows[0]!.id;
+}
+
+/** Whether an address of the pool was ever given away, with the pool locked; null when there is no such pool. */
+export async function lockPoolUse(tx: Queryable, poolId: number): Promise<boolean | null> {
+  const locked = await sql`select 1 from address_pools where id = ${poolId} for update`.execute(tx);
+  if (locked.rows.length === 0) return null;
+  // Asked after the lock: whoever draws an address holds it until the allocation is there.
+  const { rows } = await sql<{ used: boolean }>`
+    select exists (select 1 from allocations where pool_id = ${poolId}) as used`.execute(tx);
+  return rows[0]!.used;
+}
+
+export async function deletePool(tx: Queryable, poolId: number): Promise<void> {
+  await sql`delete from address_pools where id = ${poolId}`.execute(tx);
+}
+
 /** The cluster's pools, locked until the transaction ends: whoever draws an address draws alone. */
 export async function lockPools(tx: Queryable, clusterId: number): Promise<PoolRow[]> {
   const { rows } = await sql<PoolRow>`

@@ -52,6 +52,15 @@ export interface Billing {
     tenantId: number,
     deposit: { amountQuanta: number; reference: string; description: string },
   ): Promise<boolean>;
+  /**
+   * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
+   * it opens no account that never paid. False when this form was booked before. Throws `billing.invalid`. Operators only.
+   */
+  adjustCredit(
+    actor: Actor,
+    tenantId: number,
+    adjustment: { amountQuanta: number; reason: string; formId: string },
+  ): Promise<boolean>;
 }
 
 export interface BillingDeps {
@@ -101,6 +110,18 @@ export function createBilling(deps: BillingDeps): Billing {
             metadata: { source: 'deposit', reference: deposit.reference },
           }),
         );
+    },
+    async adjustCredit(actor, tenantId, { amountQuanta, reason, formId }) {
+      requireOperator(actor);
+      const told = reason.trim();
+      if (amountQuanta === 0 || told === '' || told.length > 200)
+        throw new CodedError('billing.invalid', 'An adjustment has an amount and a reason.');
+      const by = actor.kind === 'staff' ? actor.personId : null;
+      const metadata = { source: 'adjustment', reference: formId, by_person_id: by };
+      return deps
+        .db()
+        .transaction()
+        .execute((tx) => store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata }));
     },
   };
 }

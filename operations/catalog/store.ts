@@ -68,6 +68,82 @@ export async function listClusters(db: Queryable, locationId?: number): Promise<
   return rows;
 }
 
+/** Something that can be ordered, or could be once. */
+export type Offer<T> = T & { isOffered: boolean };
+
+/** Withdrawn plans as well. */
+export async function listAllPlans(db: Queryable): Promise<Offer<Plan>[]> {
+  const { rows } = await sql<Offer<Plan>>`
+    select id, slug, name, vcpus, memory_mb as "memoryMb", disk_gb as "diskGb", hourly_quanta as "hourlyQuanta",
+      monthly_cap_quanta as "monthlyCapQuanta", is_offered as "isOffered"
+    from plans order by is_offered desc, hourly_quanta, id`.execute(db);
+  return rows;
+}
+
+/** Withdrawn images as well. */
+export async function listAllImages(db: Queryable): Promise<Offer<Image>[]> {
+  const { rows } = await sql<Offer<Image>>`
+    select id, slug, name, family, is_offered as "isOffered" from images order by is_offered desc, slug`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function insertLocation(db: Queryable, location: Omit<Location, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into locations (slug, name, country) values (${location.slug}, ${location.name}, ${location.country})
+    returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+export async function insertPlan(db: Queryable, plan: Omit<Plan, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into plans (slug, name, vcpus, memory_mb, disk_gb, hourly_quanta, monthly_cap_quanta)
+    values (${plan.slug}, ${plan.name}, ${plan.vcpus}, ${plan.memoryMb}, ${plan.diskGb}, ${plan.hourlyQuanta},
+            ${plan.monthlyCapQuanta}) returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+export async function insertImage(db: Queryable, image: Omit<Image, 'id'>): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into images (slug, name, family) values (${image.slug}, ${image.name}, ${image.family})
+    returning id`.execute(db);
+  return rows[0]!.id;
+}
+
+/** The `update` functions are false when there is no such row. */
+export async function updateLocation(
+  db: Queryable,
+  id: number,
+  change: Pick<Location, 'name' | 'country'>,
+): Promise<boolean> {
+  const result = await sql`
+    update locations set name = ${change.name}, country = ${change.country} where id = ${id}`.execute(db);
+  return result.numAffectedRows === 1n;
+}
+
+export async function updatePlan(
+  db: Queryable,
+  id: number,
+  change: Offer<Pick<Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>>,
+): Promise<boolean> {
+  const result = await sql`
+    update plans set name = ${change.name}, hourly_quanta = ${change.hourlyQuanta},
+      monthly_cap_quanta = ${change.monthlyCapQuanta}, is_offered = ${change.isOffered}
+    where id = ${id}`.execute(db);
+  return result.numAffectedRows === 1n;
+}
+
+export async function updateImage(
+  db: Queryable,
+  id: number,
+  change: Offer<Pick<Image, 'name'>>,
+): Promise<boolean> {
+  const result = await sql`
+    update images set name = ${change.name}, is_offered = ${change.isOffered} where id = ${id}`.execute(db);
+  return result.numAffectedRows === 1n;
+}
+
 /** The `ensure` functions make a row or bring it up to date, by its slug or name, and return its id. */
 export async function ensureLocation(db: Queryable, location: Omit<Location, 'id'>): Promise<number> {
   const { rows } = await sql<{ id: number }>`

@@ -14,6 +14,7 @@ import * as store from './store.ts';
 export type { Node, Room } from './node.ts';
 export { placeGuest } from './place-guest.ts';
 export {
+  type DayRoom,
   ensureNode,
   findNodeOfServer,
   type NewNode,
@@ -26,6 +27,8 @@ export interface Clusters {
   /** All nodes, or one cluster's. Staff only. */
   listNodes(actor: Actor, clusterId: number | null): Promise<Node[]>;
   findNode(actor: Actor, nodeId: number): Promise<Node | null>;
+  /** Memory that guests held at the end of each of the last days, and hold now. Staff only. */
+  listDayRoom(actor: Actor, days: number): Promise<store.DayRoom[]>;
   createCluster(actor: Actor, cluster: { locationId: number; name: string; driver: string }): Promise<number>;
   addNode(actor: Actor, node: store.NewNode): Promise<number>;
   changeNode(actor: Actor, nodeId: number, change: store.NodeChange): Promise<void>;
@@ -46,6 +49,10 @@ export function createClusters(deps: ClustersDeps): Clusters {
     async findNode(actor, nodeId) {
       requireStaff(actor);
       return store.findNode(deps.db(), nodeId);
+    },
+    async listDayRoom(actor, days) {
+      requireStaff(actor);
+      return store.listDayRoom(deps.db(), days);
     },
     createCluster: (actor, cluster) => createCluster(deps, actor, cluster),
     addNode: (actor, node) => addNode(deps, actor, node),

@@ -115,6 +115,25 @@ export async function deleteNode(db: Queryable, nodeId: number): Promise<void> {
   await sql`delete from nodes where id = ${nodeId}`.execute(db);
 }
 
+/** Memory that guests held at one moment. */
+export interface DayRoom {
+  at: Date;
+  memoryMb: number;
+}
+
+/** At the end of each of the last UTC days, and now; the oldest first. */
+export async function listDayRoom(db: Queryable, days: number): Promise<DayRoom[]> {
+  const { rows } = await sql<DayRoom>`
+    with moments as (
+      select least(svc_now(), (day + interval '1 day') at time zone 'utc') as at
+      from generate_series(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+        date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as each (day))
+    select at, coalesce((select sum(r.memory_mb) from node_reservations r
+      where r.reserved_at <= at and (r.released_at is null or r.released_at > at)), 0)::bigint as "memoryMb"
+    from moments order by at`.execute(db);
+  return rows;
+}
+
 /** What came of looking at a node: it answered, or what it said instead. */
 export async function noteSeen(db: Queryable, nodeId: number, error: string | null): Promise<void> {
   await sql`update nodes set last_error = ${error},

@@ -7,6 +7,7 @@ import { requireWriter, scopeOf } from './authorise.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
 import type { NetworksDeps } from './index.ts';
 import type { Network } from './network.ts';
+import { checkWords } from './network-words.ts';
 import * as store from './store.ts';
 
 export interface ChangeNetworkInput {
@@ -30,6 +31,7 @@ export async function changeNetwork(
   const scope = scopeOf(actor, tenantId);
   if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
   requireWriter(actor);
+  checkWords(input);
   await deps
     .db()
     .transaction()

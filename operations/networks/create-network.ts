@@ -7,6 +7,7 @@ import { requireWriter } from './authorise.ts';
 import { cidrNotAllowed, cidrOverlap, invalidField, limitExceeded, noSuchNetwork } from './errors.ts';
 import type { NetworksDeps } from './index.ts';
 import { allowedCidr, type Network, nextFreeCidr } from './network.ts';
+import { checkWords } from './network-words.ts';
 import * as store from './store.ts';
 
 export interface CreateNetworkInput {
@@ -31,6 +32,7 @@ export async function createNetwork(
 ): Promise<Network> {
   if (!reachesTenant(actor, input.tenantId)) throw noSuchNetwork();
   requireWriter(actor);
+  checkWords(input);
   const locationId = await chooseLocation(deps.catalog, input.location);
   const wanted = input.cidr === undefined ? null : allowedCidr(input.cidr);
   if (input.cidr !== undefined && wanted === null) throw cidrNotAllowed(input.cidr);

@@ -13,7 +13,7 @@ const tables = sql`private_networks n join locations l on l.id = n.location_id`;
 
 export interface NetworkFilter {
   name?: string | undefined;
-  /** Every one of them must hold: a label's value, its presence (`value` null) or its absence (`isAbsent`). */
+  /** Every one of them must hold. */
   labels?: readonly LabelCondition[] | undefined;
   /** Only networks that this server is on. */
   serverId?: number | undefined;
@@ -21,10 +21,11 @@ export interface NetworkFilter {
   limit: number;
 }
 
+/** What a label has to be: there, absent, one value, any other value (or absent). */
 export interface LabelCondition {
-  name: string;
-  value: string | null;
-  isAbsent: boolean;
+  key: string;
+  is: 'present' | 'absent' | 'equal' | 'unequal';
+  value: string;
 }
 
 export async function findNetwork(db: Queryable, scope: Scope, id: number): Promise<Network | null> {
@@ -168,10 +169,19 @@ function conditions(scope: Scope, filter: NetworkFilter): RawBuilder<unknown> {
     all.push(
       sql`exists (select 1 from network_attachments a where a.network_id = n.id and a.server_id = ${filter.serverId})`,
     );
-  for (const { name, value, isAbsent } of filter.labels ?? []) {
-    if (isAbsent) all.push(sql`not jsonb_exists(n.labels, ${name})`);
-    else
-      all.push(value === null ? sql`jsonb_exists(n.labels, ${name})` : sql`n.labels ->> ${name} = ${value}`);
-  }
+  for (const condition of filter.labels ?? []) all.push(labelCondition(condition));
   return sql.join(all, sql` and `);
+}
+
+function labelCondition({ key, is, value }: LabelCondition): RawBuilder<unknown> {
+  switch (is) {
+    case 'present':
+      return sql`jsonb_exists(n.labels, ${key})`;
+    case 'absent':
+      return sql`not jsonb_exists(n.labels, ${key})`;
+    case 'equal':
+      return sql`n.labels ->> ${key} = ${value}`;
+    case 'unequal':
+      return sql`n.labels ->> ${key} is distinct from ${value}`;
+  }
 }

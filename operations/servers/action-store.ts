@@ -81,12 +81,24 @@ export async function findAction(
   return rows[0] ?? null;
 }
 
-/** Actions of a server, newest first. */
-export async function listActions(db: Queryable, serverId: number, limit: number): Promise<ServerAction[]> {
+/** Actions of a server, newest first; only those older than `beforeId` where there is one. */
+export async function listActions(
+  db: Queryable,
+  serverId: number,
+  limit: number,
+  beforeId: number | null = null,
+): Promise<ServerAction[]> {
   const { rows } = await sql<ServerAction>`
-    select ${sql.raw(actionFields)} from server_actions where server_id = ${serverId}
+    select ${sql.raw(actionFields)} from server_actions
+    where server_id = ${serverId} and (${beforeId}::bigint is null or id < ${beforeId})
     order by id desc limit ${limit}`.execute(db);
   return rows;
+}
+
+export async function countActions(db: Queryable, serverId: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from server_actions where server_id = ${serverId}`.execute(db);
+  return rows[0]!.count;
 }
 
 export async function noteProgress(db: Queryable, serverId: number, progress: number): Promise<void> {

@@ -117,7 +117,7 @@ export async function forecastServer(
 
 async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
-  const choice = await choose(deps.catalog, input);
+  const choice = await choose(deps.catalog, input, orderFaults(input));
   // Asked before anything is paid; the join itself asks again.
   if (input.networkId !== undefined)
     await deps.networks.checkJoin(
@@ -243,13 +243,17 @@ async function tryCluster(
   }
 }
 
-async function choose(catalog: Catalog, input: CreateServerInput): Promise<Choice> {
+async function choose(
+  catalog: Catalog,
+  input: CreateServerInput,
+  faultsBefore: readonly FieldFault[] = [],
+): Promise<Choice> {
   const [plans, images, locations] = await Promise.all([
     catalog.listPlans(),
     catalog.listImages(),
     catalog.listLocations(),
   ]);
-  const faults = orderFaults(input);
+  const faults = [...faultsBefore];
   const plan = pick(plans, input.plan, 'plan', faults);
   const image = pick(images, input.image, 'image', faults);
   let location: Location | undefined;

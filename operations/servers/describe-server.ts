@@ -2,7 +2,8 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import { notFound, requireWriter } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
-import { type FieldFault, invalidServer } from './server-faults.ts';
+import { invalidServer } from './server-faults.ts';
+import { wordFaults } from './server-words.ts';
 import * as store from './store.ts';
 
 export interface DescribeServerInput {
@@ -13,9 +14,6 @@ export interface DescribeServerInput {
 }
 
 const labelsMax = 32;
-const namePattern = /^\S(.*\S)?$/;
-const hostnamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;
-const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
 
 /** Throws `servers.not_found`, `servers.invalid` and `accounts.forbidden`. A server of any state may be described. */
 export async function describeServer(
@@ -48,32 +46,6 @@ export async function describeServer(
       return true;
     });
   if (!isChanged) throw notFound();
-}
-
-/** What is wrong with the words of a server, whether it is there already or being ordered. */
-export function wordFaults(input: DescribeServerInput): FieldFault[] {
-  const faults: FieldFault[] = [];
-  const check = (path: string, isRight: boolean, message: string) => {
-    if (!isRight) faults.push({ path, code: 'pattern', message });
-  };
-  const { name, hostname, labels } = input;
-  if (name !== undefined)
-    check(
-      'name',
-      name.length <= 64 && namePattern.test(name),
-      'must be 1 to 64 characters without spaces around them',
-    );
-  if (hostname !== undefined)
-    check(
-      'hostname',
-      hostname.length <= 253 && hostnamePattern.test(hostname),
-      'must be a host name in lower case',
-    );
-  for (const [key, value] of Object.entries(labels ?? {})) {
-    check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
-    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters');
-  }
-  return faults;
 }
 
 function mergeLabels(

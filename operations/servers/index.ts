@@ -141,6 +141,13 @@ export interface Servers {
     serverId: number,
     limit: number,
   ): Promise<ServerAction[]>;
+  /** A page of them, and how many there are on all pages. */
+  pageActions(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    page: { limit: number; beforeId: number | null },
+  ): Promise<{ actions: ServerAction[]; total: number }>;
   /** Operators only; throws `servers.not_failed`. */
   retryProvisioning(actor: Actor, serverId: number): Promise<void>;
   /** Operators only; throws `servers.not_failed`, `servers.not_running`. */
@@ -182,6 +189,14 @@ export function createServers(deps: ServersDeps): Servers {
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
       return store.listActions(deps.db(), serverId, limit);
+    },
+    async pageActions(actor, tenantId, serverId, { limit, beforeId }) {
+      if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();
+      const [actions, total] = await Promise.all([
+        store.listActions(deps.db(), serverId, limit, beforeId),
+        store.countActions(deps.db(), serverId),
+      ]);
+      return { actions, total };
     },
     retryProvisioning: (actor, serverId) => retryProvisioning(deps, actor, serverId),
     resolveProvisioning: (actor, serverId, resolution) =>

@@ -72,8 +72,10 @@ function searchCondition(words: string) {
 }
 
 /** Servers behind `after`, exactly: created moments never change, and a name is compared as it was on that page. */
-function afterCondition(order: ListOrder, after: { id: number; name: string }) {
-  const created = sql`(select created_at, id from servers where id = ${after.id})`;
+function afterCondition(scope: Scope, order: ListOrder, after: { id: number; name: string }) {
+  // Of the scope's own only: a cursor made up with another's id must not tell when that one was created.
+  const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
+  const created = sql`(select created_at, id from servers where id = ${after.id} and ${owned})`;
   switch (order) {
     case 'newest':
       return sql`(s.created_at, s.id) < ${created}`;
@@ -96,7 +98,7 @@ const orderTexts: Record<ListOrder, string> = {
 /** A page of the scope's living servers. */
 export async function listServers(db: Queryable, scope: Scope, filter: ServerFilter): Promise<Server[]> {
   const conditions = conditionsOf(scope, filter);
-  if (filter.after !== undefined) conditions.push(afterCondition(filter.order, filter.after));
+  if (filter.after !== undefined) conditions.push(afterCondition(scope, filter.order, filter.after));
   const { rows } = await sql<Server>`${sql.raw(serverText)}
     where ${sql.join(conditions, sql` and `)}
     order by ${sql.raw(orderTexts[filter.order])} limit ${filter.limit}`.execute(db);

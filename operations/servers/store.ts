@@ -41,6 +41,7 @@ export const serverText = `
   join locations l on l.id = c.location_id`;
 
 export {
+  countActions,
   findAction,
   findPowerWish,
   findUnfinishedAction,

@@ -1,3 +1,5 @@
+import { STATUS_CODES } from 'node:http';
+
 /** Errors as callers see them: `{"error": {code, reason?, message, request_id, retryable, doc_url, details?, …}}`. */
 
 export interface ErrorFields {
@@ -8,6 +10,8 @@ export interface ErrorFields {
   /** Per-field faults of a 422. */
   fields?: { path: string; code: string; message: string; allowed?: unknown[] }[];
   retryable?: boolean;
+  /** Members that only the problem document has, or has otherwise. */
+  problem?: Record<string, unknown>;
   /** Further members put directly into `error`, such as `order_id` of a 402. */
   extra?: Record<string, unknown>;
 }
@@ -29,6 +33,13 @@ export class HttpError extends Error {
 
 export interface ErrorBody {
   error: Record<string, unknown> & { code: string; message: string; request_id: string };
+}
+
+/** The same members as RFC 9457 names them. */
+export function problemBody(fields: ErrorFields, status: number, requestId: string): Record<string, unknown> {
+  const { message, doc_url: type, ...rest } = errorBody(fields, requestId).error;
+  const title = STATUS_CODES[status] ?? 'Error';
+  return { type, title, status, detail: message, instance: requestId, ...rest, ...fields.problem };
 }
 
 /** The JSON body of an error. */

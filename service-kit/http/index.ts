@@ -6,6 +6,7 @@
  */
 
 export { HttpError } from './errors.ts';
+export { preferredType } from './preferred-type.ts';
 export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';
 export { sourceBucket } from './source.ts';

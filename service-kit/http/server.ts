@@ -1,4 +1,5 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import formbody from '@fastify/formbody';
 import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
 import Fastify, {
@@ -12,7 +13,8 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure } from '#service-kit/postgres/failures.ts';
-import { type ErrorFields, errorBody, HttpError } from './errors.ts';
+import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
+import { preferredType } from './preferred-type.ts';
 import { newRequestId } from './request-id.ts';
 import { parseStrictJson } from './strict-json.ts';
 
@@ -40,6 +42,7 @@ export interface HttpServer extends Part {
 
 const bodyBytesMax = 256 * 1024;
 const slowMs = 1_000;
+const problemType = 'application/problem+json';
 
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = makeApp(options);
@@ -72,7 +75,14 @@ function makeApp(options: HttpServerOptions): App {
     forceCloseConnections: 'idle',
     requestTimeout: 60_000,
     connectionTimeout: 65_000,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    // A parameter is as long as a request line may be: what it can't be is for its route to say.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket),
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id);
+      const { status, fields } = translate(error);
+      return answer(options, request, reply as unknown as FastifyReply, status, fields);
+    },
     logger: false,
     // Of `X-Forwarded-For` the last address that is no proxy of ours counts: what stands before it, anybody can write.
     trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
@@ -90,6 +100,8 @@ function makeApp(options: HttpServerOptions): App {
       done(new HttpError(400, { code: 'bad_request', reason: 'invalid_json', message }), undefined);
     }
   });
+  // An expectation that we don't know is not met and not refused either: the request is answered as any other.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
@@ -116,6 +128,29 @@ function makeApp(options: HttpServerOptions): App {
   return app;
 }
 
+/** Answers what could not be read as a request at all; by hand, because there is no reply for it. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const [status, message] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? [431, 'The headers are larger than 16 KiB together.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? [408, 'The request took longer than a minute to arrive.']
+        : [400, 'This is not a request that can be read as HTTP.'];
+  const requestId = newRequestId();
+  const body = JSON.stringify(errorBody({ code: 'bad_request', message }, requestId));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  if (socket.writable) socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  else socket.destroy();
+}
+
 function answer(
   options: HttpServerOptions,
   request: FastifyRequest,
@@ -127,11 +162,13 @@ function answer(
   const wantsPage = (request.headers.accept ?? '').includes('text/html');
   const page = wantsPage ? (options.errorPage?.(request, status, fields) ?? null) : null;
   if (page !== null) return reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
+  const isProblem = preferredType(request.headers.accept, ['application/json', problemType]) === problemType;
+  const body = isProblem ? problemBody(fields, status, request.id) : errorBody(fields, request.id);
   // Serialised here: a route's response schema must not be able to drop a member of the error.
   return reply
-    .type('application/json; charset=utf-8')
-    .serializer((body: unknown) => body as string)
-    .send(JSON.stringify(errorBody(fields, request.id)));
+    .type(isProblem ? problemType : 'application/json; charset=utf-8')
+    .serializer((text: unknown) => text as string)
+    .send(JSON.stringify(body));
 }
 
 interface Translated {
@@ -166,6 +203,18 @@ function translate(error: FastifyError | HttpError): Translated {
     return as(503, { code: 'unavailable', message, retryable: true }, { 'retry-after': '2' });
   }
   switch (error.code) {
+    // PostgreSQL keeps no U+0000. Surfaces that name fields find it first; everywhere else this is what is said.
+    case '22021':
+      return as(422, {
+        code: 'validation_failed',
+        reason: 'invalid_fields',
+        message: 'A text of the request has a character that can not be kept, such as U+0000. Leave it out.',
+      });
+    case 'FST_ERR_BAD_URL':
+      return as(400, {
+        code: 'bad_request',
+        message: 'The path has a % that is not followed by two digits.',
+      });
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return as(413, {
         code: 'payload_too_large',

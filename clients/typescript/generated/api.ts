@@ -229,8 +229,9 @@ export type CreateServerRequest = {
   location?: string | number | undefined;
   name?: string | undefined;
   hostname?: string | undefined;
-  /** Public keys as text. */
+  /** Public keys as text, as in `authorized_keys`. */
   ssh_keys?: string[] | undefined;
+  /** For cloud-init; at most 64 KiB as UTF-8. */
   user_data?: string | undefined;
   /** One existing private network of the workspace and location, joined from the first boot on. */
   network_id?: number | undefined;
@@ -250,10 +251,8 @@ export type ErrorBody = {
     /** Branch on this. */
     code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
     reason?: string | undefined;
-    message: string;
     request_id: string;
     retryable: boolean;
-    doc_url: string;
     /** Of a 402: the order that was not paid. */
     order_id?: number | undefined;
     /** Of a 402: the charge, absent when there was none. */
@@ -265,6 +264,8 @@ export type ErrorBody = {
       message: string;
       allowed?: unknown[] | undefined;
     }[] | undefined;
+    message: string;
+    doc_url: string;
   };
 };
 
@@ -404,6 +405,34 @@ export type PrivateNetworkAttachment = {
   /** Nothing else leads to the server, so this card can’t be detached. */
   is_last_interface: boolean;
   attached_at: string | null;
+};
+
+export type Problem = {
+  /** Where this kind of error is described. */
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** The request id. */
+  instance: string;
+  /** Branch on this. */
+  code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+  reason?: string | undefined;
+  request_id: string;
+  retryable: boolean;
+  /** Of a 402: the order that was not paid. */
+  order_id?: number | undefined;
+  /** Of a 402: the charge, absent when there was none. */
+  payment_attempt_id?: number | undefined;
+  details?: Record<string, unknown> | undefined;
+  fields?: {
+    path: string;
+    code: string;
+    message: string;
+    allowed?: unknown[] | undefined;
+  }[] | undefined;
+  /** Of a 429: the policies of `RateLimit` that were used up. */
+  'violated-policies'?: string[] | undefined;
 };
 
 export type SelectionRequest = Record<string, never>;
@@ -664,6 +693,12 @@ export type Usage = {
     date: string;
     count: number;
   }[];
+  group_by: 'day' | 'key' | null;
+  groups: {
+    group: string | null;
+    name: string | null;
+    count: number;
+  }[] | null;
 };
 
 export type UsageEventData = {
@@ -839,9 +874,14 @@ export interface ReadServerQuery {
   wait_for?: string | undefined;
 }
 
+export interface ListServerActionsQuery {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
 export interface ListNetworksQuery {
   name?: string | undefined;
-  /** `env=prod`, `env` (has it) or `!old` (has it not), separated by commas. */
+  /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold. */
   label?: string | undefined;
   /** Networks of this server. */
   server_id?: number | undefined;
@@ -861,6 +901,8 @@ export interface ReadServerBandwidthQuery {
 export interface ReadUsageQuery {
   /** A UTC calendar month such as `2025-11`; the running one when left out. */
   period?: string | undefined;
+  /** What `groups` counts by, and what the lines of `Accept: text/csv` are (there `day` when left out). */
+  group_by?: 'day' | 'key' | undefined;
 }
 
 /** A method for each call of the API. */
@@ -897,9 +939,9 @@ export class Api extends Caller {
     return this.call<ServerAction>({ method: 'DELETE', path: `/api/v2/servers/${encodeURIComponent(id)}`, options });
   }
 
-  /** List actions of a server. The newest 50 actions of the server, newest first. */
-  listServerActions(id: number, options: CallOptions = {}): List<ServerActionList, ServerAction> {
-    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, options }, 'actions');
+  /** List actions of a server. What was asked of the server, newest first. */
+  listServerActions(id: number, options: ListServerActionsQuery & CallOptions = {}): List<ServerActionList, ServerAction> {
+    return new List(this, { method: 'GET', path: `/api/v2/servers/${encodeURIComponent(id)}/actions`, query: ['limit', 'cursor'], options }, 'actions');
   }
 
   /** Start, stop or restart a server. `shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`. */
@@ -979,6 +1021,6 @@ export class Api extends Caller {
 
   /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call. */
   readUsage(options: ReadUsageQuery & CallOptions = {}): Promise<Usage> {
-    return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period'], options });
+    return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period', 'group_by'], options });
   }
 }

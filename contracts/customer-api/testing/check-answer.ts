@@ -50,6 +50,7 @@ export interface AnswerChecker {
 
 /** Headers of HTTP itself, and those that every answer of the API carries alike. */
 const transportHeaders = new Set([
+  'x-client-request-id',
   'date',
   'connection',
   'keep-alive',
@@ -239,8 +240,9 @@ function checkBody(answer: ObservedAnswer, response: Response, validate: Validat
   if (!/[/+]json$/.test(type)) return;
   const body = parse(answer, at);
   validate(content.schema, body, `${at}: the body`);
-  const { reason, code } = (body as { error?: { reason?: string; code?: string } }).error ?? {};
   if (answer.status < 400) return;
+  type Reasons = { reason?: string; code?: string };
+  const { reason, code } = (body as { error?: Reasons }).error ?? (body as Reasons);
   assert.ok(
     response['x-reasons']?.includes((reason ?? code)!),
     `${at} with the reason ${reason ?? code}, which it does not document`,

@@ -1,18 +1,16 @@
+import type { PoolUse } from '#operations/addresses/index.ts';
 import type { Cluster, Location } from '#operations/catalog/index.ts';
-import type { Node, Room } from '#operations/clusters/index.ts';
-import { driverNames } from '#operations/hypervisors/index.ts';
+import type { DayRoom, Node, Room } from '#operations/clusters/index.ts';
 import {
+  actionButton,
   age,
   badge,
   type Column,
-  type Content,
-  code,
-  field,
-  form,
+  chart,
+  emptyState,
   formatCount,
   formatPercent,
   type Html,
-  html,
   link,
   pageHeader,
   section,
@@ -28,39 +26,90 @@ export interface ClustersPageOptions {
   clusters: readonly Cluster[];
   locations: readonly Location[];
   nodes: readonly Node[];
+  pools: readonly PoolUse[];
+  /** Memory that guests held at the end of each of the last days. */
+  days: readonly DayRoom[];
   nowMs: number;
-  /** What was wrong with the form of a new cluster, by its field. */
-  faults?: ReadonlyMap<string, string>;
+  toast?: { tone: Tone; text: string };
 }
 
 /** Not seen for this long, a node is said to be away. */
 const awayMs = 60_000;
+/** Above this share of its addresses given away, a range is said to be nearly full. */
+const nearlyFull = 0.9;
 
 /** `/console/clusters/`: where guests can run and how much room is left. */
 export function clustersPage(options: ClustersPageOptions): Html {
-  const { staff, clusters, locations, nodes } = options;
+  const { staff, clusters, locations, nodes, pools, toast } = options;
   const places = new Map(locations.map((location) => [location.id, location]));
   return consoleFrame(
-    { staff, title: 'Clusters', current: 'clusters', breadcrumb: [{ label: 'Clusters' }] },
+    { staff, title: 'Clusters', current: 'clusters', breadcrumb: [{ label: 'Clusters' }], toast },
     [
-      pageHeader({ title: 'Clusters', state: stateOf(options) }),
+      pageHeader({
+        title: 'Clusters',
+        state: describeClusters(options),
+        actions:
+          staff.canChange &&
+          locations.length > 0 &&
+          link('/console/clusters/new', 'New cluster', { kind: clusters.length > 0 ? 'button' : 'primary' }),
+      }),
+      clusters.length === 0 ? emptyState(emptyOf(options)) : roomChart(options),
       clusters.map((cluster) => {
         const place = places.get(cluster.locationId);
         const own = nodes.filter((node) => node.clusterId === cluster.id);
         return section(
           {
             title: cluster.name,
-            description: `${place ? `${place.name}, ${place.country}` : 'No location'}; driver ${cluster.driver}; ${describeRoom(own)}`,
-            actions:
-              staff.canChange &&
+            id: `cluster-${cluster.id}`,
+            description: `${place ? `${place.name}, ${place.country}` : 'No location'}. Driver ${cluster.driver}. ${describeRoom(own)}`,
+            actions: staff.canChange && [
               link(`/console/clusters/${cluster.id}/nodes/new`, 'Add a node', { kind: 'button' }),
+              link(`/console/clusters/${cluster.id}/pools/new`, 'Add addresses', { kind: 'button' }),
+            ],
           },
-          nodeTable(own, options.nowMs),
+          [
+            nodeTable(own, options.nowMs),
+            poolTable(
+              staff,
+              pools.filter((pool) => pool.clusterId === cluster.id),
+            ),
+          ],
         );
       }),
-      staff.canChange && section({ title: 'New cluster' }, clusterForm(options)),
     ],
   );
+}
+
+function emptyOf({ staff, locations }: ClustersPageOptions) {
+  const text =
+    'A cluster is a group of hypervisors in one location. Servers are placed on its nodes and get their addresses out of its ranges.';
+  const action =
+    locations.length === 0
+      ? { label: 'Make a location first', href: '/console/catalog/locations/new' }
+      : { label: 'Make the first cluster', href: '/console/clusters/new' };
+  return { title: 'No clusters yet', text, ...(staff.canChange ? { action } : {}) };
+}
+
+/** How full the fleet has become: rising lines are looked at, tables of shares are not. */
+export function roomChart({ days, nodes }: Pick<ClustersPageOptions, 'days' | 'nodes'>): Html {
+  const capacity = Math.floor(nodes.reduce((sum, node) => sum + node.capacity.memoryMb, 0) / 1024);
+  return chart({
+    id: 'room',
+    title: 'Memory given to guests, GiB, last 30 days',
+    unit: 'count',
+    size: 'small',
+    source: 'end of each UTC day, and now; the dashed line is what all nodes offer today',
+    emptyText: 'No guest has held memory in the last 30 days.',
+    data: {
+      timesMs: days.map((day) => day.at.getTime()),
+      series: days.every((day) => day.memoryMb === 0)
+        ? []
+        : [
+            { label: 'Given away', values: days.map((day) => Math.round(day.memoryMb / 1024)) },
+            { label: 'Offered', values: days.map(() => capacity), isExpected: true },
+          ],
+    },
+  });
 }
 
 function nodeTable(nodes: readonly Node[], nowMs: number): Html {
@@ -73,11 +122,12 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
     columns: [
       { key: 'name', header: 'Node', cell: (node) => link(`/console/clusters/nodes/${node.id}`, node.name) },
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
+      { key: 'seen', header: 'Last answer', cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs) },
       { key: 'guests', header: 'Guests', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
       { key: 'memory', header: 'Memory given away', cell: share('memoryMb') },
       {
         key: 'memory-free',
-        header: 'Memory free',
+        header: 'Free',
         unit: 'GiB',
         kind: 'figure',
         cell: (node) =>
@@ -85,19 +135,64 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
       },
       { key: 'vcpus', header: 'vCPUs given away', cell: share('vcpus') },
       { key: 'disk', header: 'Disk given away', cell: share('diskGb') },
-      { key: 'uri', header: 'Connection', kind: 'code', cell: (node) => node.uri ?? 'of the driver' },
-      { key: 'seen', header: 'Seen', cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs) },
     ],
     rows: nodes,
     rowTone: (node) => (isAway(node, nowMs) ? 'bad' : undefined),
     empty: {
       title: 'No nodes yet',
-      text: 'Servers are placed on the nodes of a cluster. Without one, its location has no room.',
+      text: 'Servers are placed on the nodes of a cluster. Without one, nothing fits here.',
     },
   });
 }
 
-function isAway(node: Node, nowMs: number): boolean {
+function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
+  return table<PoolUse>({
+    caption: 'Addresses',
+    columns: [
+      { key: 'prefix', header: 'Addresses', kind: 'code', cell: (pool) => pool.prefix },
+      { key: 'gateway', header: 'Gateway', kind: 'code', cell: (pool) => pool.gateway },
+      {
+        key: 'range',
+        header: 'Given to guests',
+        kind: 'code',
+        cell: (pool) => `${pool.firstAddress} – ${pool.lastAddress}`,
+      },
+      { key: 'given', header: 'In use', kind: 'figure', cell: (pool) => formatCount(pool.givenCount) },
+      {
+        key: 'share',
+        header: 'Given away',
+        cell: (pool) =>
+          Number.isFinite(pool.size) ? shareBar(pool.givenCount / Math.max(1, pool.size)) : 'plenty left',
+      },
+      ...(staff.canChange
+        ? [
+            {
+              key: 'do',
+              header: 'Do',
+              kind: 'actions' as const,
+              cell: (pool: PoolUse) =>
+                pool.givenCount === 0 &&
+                actionButton({
+                  action: `/console/clusters/pools/${pool.id}/remove`,
+                  csrfToken: staff.csrfToken,
+                  label: 'Remove',
+                }),
+            },
+          ]
+        : []),
+    ],
+    rows: pools,
+    rowTone: (pool) => (isNearlyFull(pool) ? 'warn' : undefined),
+    empty: {
+      title: 'No addresses yet',
+      text: 'Guests get one address of each family out of the ranges here. Without one, only private servers fit.',
+    },
+  });
+}
+
+export const isNearlyFull = (pool: PoolUse) => pool.givenCount >= pool.size * nearlyFull;
+
+export function isAway(node: Node, nowMs: number): boolean {
   return node.lastError !== null || (node.seenAt !== null && nowMs - node.seenAt.getTime() > awayMs);
 }
 
@@ -110,60 +205,35 @@ export function nodeBadge(node: Node, nowMs: number): Html {
 function describeRoom(nodes: readonly Node[]): string {
   const sum = (of: (node: Node) => number) => nodes.reduce((total, node) => total + of(node), 0);
   const capacity = sum((node) => node.capacity.memoryMb);
-  if (capacity === 0) return 'no room';
-  return `${formatPercent(sum((node) => node.used.memoryMb) / capacity)} of its memory given away to ${formatCount(sum((node) => node.guestCount))} guests`;
+  if (capacity === 0) return 'It has no room.';
+  const guests = sum((node) => node.guestCount);
+  return `${formatPercent(sum((node) => node.used.memoryMb) / capacity)} of its memory is given away, to ${formatCount(guests)} ${guests === 1 ? 'guest' : 'guests'}.`;
 }
 
-function stateOf({ clusters, nodes, nowMs }: ClustersPageOptions): { tone: Tone; text: string } {
-  const away = nodes.filter((node) => isAway(node, nowMs)).length;
-  const open = nodes.filter((node) => node.isOpen).length;
+/** The state of all nodes and ranges in a sentence. */
+export function describeClusters({
+  clusters,
+  nodes,
+  pools,
+  nowMs,
+}: Pick<ClustersPageOptions, 'clusters' | 'nodes' | 'pools' | 'nowMs'>): { tone: Tone; text: string } {
+  if (clusters.length === 0) return { tone: 'warn', text: 'There is no cluster: nothing can run yet.' };
+  const away = nodes.filter((node) => isAway(node, nowMs));
+  const open = nodes.filter((node) => node.isOpen && !isAway(node, nowMs)).length;
   const told = `${formatCount(open)} of ${formatCount(nodes.length)} nodes take new guests`;
-  if (away > 0) return { tone: 'bad', text: `${formatCount(away)} nodes do not answer, ${told}.` };
+  if (away.length > 0) {
+    const names = away.map((node) => node.name).join(', ');
+    return { tone: 'bad', text: `${names} ${away.length === 1 ? 'does' : 'do'} not answer; ${told}.` };
+  }
   const without = clusters.filter(
     (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
   );
   if (without.length > 0)
     return {
       tone: 'warn',
-      text: `${without.map((one) => one.name).join(', ')} can take no guests, ${told}.`,
+      text: `${without.map((one) => one.name).join(', ')} can take no guests: there is no open node. ${told}.`,
     };
-  return { tone: 'good', text: `All nodes answer, ${told}.` };
-}
-
-function clusterForm({ staff, locations, faults }: ClustersPageOptions): Content {
-  if (locations.length === 0) return html`<p class="hint">There is no location yet.</p>`;
-  return form(
-    {
-      action: '/console/clusters/',
-      csrfToken: staff.csrfToken,
-      submit: 'Make cluster',
-      submitKind: 'button',
-    },
-    [
-      field({
-        name: 'name',
-        label: 'Name',
-        required: true,
-        isCode: true,
-        maxLength: 63,
-        placeholder: 'nyc1-b',
-        error: faults?.get('name'),
-      }),
-      field({
-        kind: 'select',
-        name: 'location',
-        label: 'Location',
-        options: locations.map((location) => ({ value: String(location.id), label: location.name })),
-      }),
-      field({
-        kind: 'select',
-        name: 'driver',
-        label: 'Driver',
-        hint: ['What runs the guests: ', code('libvirt'), ' on real machines.'],
-        value: 'libvirt',
-        options: driverNames.map((name) => ({ value: name, label: name })),
-        error: faults?.get('driver'),
-      }),
-    ],
-  );
+  const full = pools.find(isNearlyFull);
+  if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly used up; ${told}.` };
+  return { tone: 'good', text: `All nodes answer; ${told}.` };
 }

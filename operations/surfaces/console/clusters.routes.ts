@@ -3,15 +3,18 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
 import type { Catalog, Cluster } from '#operations/catalog/index.ts';
 import type { Clusters, Node, NodeChange } from '#operations/clusters/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { clustersPage } from './clusters.page.ts';
 import { noSuchPage, type Staff } from './guard.ts';
+import { newClusterPage } from './new-cluster.page.ts';
 import { emptyForm, formOf, type NodeForm, type NodePageOptions, nodePage } from './node.page.ts';
 
 export interface ClustersDeps {
+  addresses: Addresses;
   catalog: Catalog;
   clusters: Clusters;
   clock: Clock;
@@ -39,17 +42,32 @@ const outcomes: Record<string, string> = {
   saved: 'Saved.',
   open: 'The node takes guests again.',
   close: 'The node takes no new guests.',
+  made: 'The cluster is made. Give it a node and addresses.',
+  removed: 'Removed.',
+  kept: 'Addresses of this range have been given to servers, and their history stays. Nothing was removed.',
 };
 
 export function registerClusters(app: App, deps: ClustersDeps): void {
-  app.get('/clusters/', (request, reply) => showClusters(deps, request.staff!, reply, 200));
+  app.get(
+    '/clusters/',
+    { schema: { querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
+    (request, reply) => showClusters(deps, request.staff!, reply, request.query.done ?? ''),
+  );
+
+  app.get('/clusters/new', async (request, reply) => {
+    const staff = request.staff!;
+    if (!staff.canChange) throw noSuchPage();
+    return sendPage(reply, newClusterPage({ staff, locations: await deps.catalog.listAllLocations() }));
+  });
 
   app.post('/clusters/', { schema: { body: ClusterForm } }, async (request, reply) => {
     const { name, location, driver } = request.body;
     const cluster = { name: name.trim(), locationId: Number(location), driver };
     const faults = await faultsOf(() => deps.clusters.createCluster(request.staff!.actor, cluster));
-    if (faults !== null) return showClusters(deps, request.staff!, reply, 422, faults);
-    return reply.redirect('/console/clusters/', 303);
+    if (faults === null) return reply.redirect('/console/clusters/?done=made', 303);
+    const locations = await deps.catalog.listAllLocations();
+    const page = { staff: request.staff!, locations, form: request.body, faults };
+    return sendPage(reply, newClusterPage(page), 422);
   });
 
   app.get('/clusters/:id/nodes/new', { schema: { params: Id } }, async (request, reply) => {
@@ -64,7 +82,7 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
     const node = { clusterId: cluster.id, name: form.name.trim(), ...changeOf(form) };
     const faults = await faultsOf(() => deps.clusters.addNode(staff.actor, node));
     if (faults !== null) return show(deps, reply, { staff, cluster, node: null, form, faults }, 422);
-    return reply.redirect('/console/clusters/', 303);
+    return reply.redirect('/console/clusters/?done=added', 303);
   });
 
   app.get(
@@ -102,7 +120,7 @@ export function registerClusters(app: App, deps: ClustersDeps): void {
     const staff = request.staff!;
     const { node, cluster } = await findNode(deps, staff, request.params.id);
     const faults = await faultsOf(() => deps.clusters.removeNode(staff.actor, node.id));
-    if (faults === null) return reply.redirect('/console/clusters/', 303);
+    if (faults === null) return reply.redirect('/console/clusters/?done=removed', 303);
     const toast = { tone: 'bad' as const, text: [...faults.values()].join(' ') };
     return show(deps, reply, { staff, cluster, node, form: formOf(node), toast }, 409);
   });
@@ -164,15 +182,19 @@ async function showClusters(
   deps: ClustersDeps,
   staff: Staff,
   reply: FastifyReply,
-  status: number,
-  faults?: ReadonlyMap<string, string>,
+  done: string,
 ): Promise<FastifyReply> {
-  const [clusters, locations, nodes] = await Promise.all([
+  const { actor } = staff;
+  const [clusters, locations, nodes, pools, days] = await Promise.all([
     deps.catalog.listClusters(),
     deps.catalog.listAllLocations(),
-    deps.clusters.listNodes(staff.actor, null),
+    deps.clusters.listNodes(actor, null),
+    deps.addresses.listPools(actor, null),
+    deps.clusters.listDayRoom(actor, 30),
   ]);
+  const text = outcomes[done];
+  const tone = done === 'kept' ? ('warn' as const) : ('good' as const);
+  const toast = text === undefined ? {} : { toast: { tone, text } };
   const nowMs = deps.clock.nowMs();
-  const page = { staff, clusters, locations, nodes, nowMs, ...(faults ? { faults } : {}) };
-  return sendPage(reply, clustersPage(page), status);
+  return sendPage(reply, clustersPage({ staff, clusters, locations, nodes, pools, days, nowMs, ...toast }));
 }

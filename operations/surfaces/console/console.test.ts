@@ -42,7 +42,7 @@ test('staff land in the console and see every customer’s tenants and servers',
   const { tenant } = await world.createCustomer('Visible Inc');
   await world.deploy(tenant, 'visible-1');
   for (const cookie of [operator, support]) {
-    assert.match(await (await get('/console/', cookie)).text(), /Visible Inc/);
+    assert.match(await (await get('/console/customers/', cookie)).text(), /Visible Inc/);
     assert.match(await (await get('/console/servers/', cookie)).text(), /visible-1/);
   }
 });

@@ -12,7 +12,6 @@ import {
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
 import { type Server, statusOf } from '#operations/servers/index.ts';
 import {
-  actionButton,
   age,
   badge,
   type Content,
@@ -20,8 +19,6 @@ import {
   code,
   confirm,
   definitionList,
-  field,
-  form,
   formatCount,
   formatMoney,
   formatTime,
@@ -36,8 +33,12 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { accountActions, membersSection } from './customer-forms.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
+import { ledgerTable } from './ledger.page.ts';
+import { toneOf } from './servers.page.ts';
+import { accountUsagePath } from './usage.page.ts';
 
 export interface CustomerPageOptions {
   staff: Staff;
@@ -51,6 +52,8 @@ export interface CustomerPageOptions {
   members: readonly Membership[];
   servers: readonly Server[];
   keys: readonly KeySummary[];
+  /** Names the adjustment's form: sent twice, it is booked once. */
+  formId: string;
   nowMs: number;
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
@@ -74,24 +77,24 @@ export function customerPage(options: CustomerPageOptions): Html {
       staff,
       title: tenant.name,
       current: 'customers',
-      breadcrumb: [{ label: 'Customers', href: '/console/' }, { label: tenant.name }],
+      breadcrumb: [{ label: 'Customers', href: '/console/customers/' }, { label: tenant.name }],
       toast: options.toast,
     },
     [
       pageHeader({
         title: tenant.name,
         state: stateOf(options),
-        actions: link(`/console/servers/?tenant=${tenant.id}`, 'Its servers', { kind: 'button' }),
+        actions: staff.canChange && accountActions(options),
       }),
       error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
       figures(options),
       facts(options),
       spendingChart(options.days),
-      staff.canChange && actions(options),
       serversTable(options),
-      ledgerTable(options),
+      ledgerSection(options),
+      cardsTable(options),
       chargesTable(options),
-      membersTable(options),
+      membersSection(options),
       keysTable(options),
       staff.canChange && tenant.status !== 'CLOSED' && closing(options),
     ],
@@ -160,42 +163,14 @@ function spendingChart(days: readonly DaySpending[]): Html {
   });
 }
 
-function actions({ staff, tenant }: CustomerPageOptions): Html {
-  const base = `/console/customers/${tenant.id}`;
-  const { csrfToken } = staff;
-  return section({ title: 'Account', id: 'account' }, [
-    form(
-      { action: `${base}/credit`, csrfToken, submit: 'Book credit', submitKind: 'button', layout: 'inline' },
-      [
-        field({
-          name: 'amount',
-          label: `Amount in ${tenant.currency}`,
-          required: true,
-          placeholder: '25.00',
-        }),
-        field({
-          name: 'reference',
-          label: 'Reference',
-          hint: 'Names the payment; the same one is never booked twice.',
-          required: true,
-          maxLength: 100,
-        }),
-      ],
-    ),
-    tenant.status !== 'CLOSED' &&
-      actionButton({
-        action: `${base}/status`,
-        csrfToken,
-        label: tenant.status === 'ACTIVE' ? 'Suspend the account' : 'Activate the account',
-        kind: tenant.status === 'ACTIVE' ? 'danger' : 'button',
-        fields: { status: tenant.status === 'ACTIVE' ? 'SUSPENDED' : 'ACTIVE' },
-      }),
-  ]);
-}
-
-function serversTable({ servers, nowMs }: CustomerPageOptions): Html {
+function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
   return section(
-    { title: 'Servers' },
+    {
+      title: 'Servers',
+      actions:
+        servers.length > 0 &&
+        link(`/console/servers/?tenant=${tenant.id}`, 'All of them', { kind: 'button' }),
+    },
     table<Server>({
       caption: 'Servers',
       columns: [
@@ -204,8 +179,9 @@ function serversTable({ servers, nowMs }: CustomerPageOptions): Html {
           header: 'Server',
           cell: (server) => link(`/console/servers/${server.id}`, server.name),
         },
-        { key: 'status', header: 'Status', cell: (server) => statusOf(server) },
+        { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
         { key: 'plan', header: 'Plan', cell: (server) => server.planName },
+        { key: 'location', header: 'Location', cell: (server) => server.locationName },
         { key: 'age', header: 'Made', cell: (server) => age(server.createdAt.getTime(), nowMs) },
       ],
       rows: servers,
@@ -214,25 +190,46 @@ function serversTable({ servers, nowMs }: CustomerPageOptions): Html {
   );
 }
 
-function ledgerTable({ entries, tenant }: CustomerPageOptions): Html {
+const ledgerRows = 15;
+
+function ledgerSection({ entries, tenant }: CustomerPageOptions): Html {
   return section(
-    { title: 'Ledger', description: 'The newest 50 entries.' },
-    table<LedgerEntry>({
-      caption: 'Ledger',
+    {
+      title: 'Ledger',
+      description: 'The newest entries.',
+      actions:
+        entries.length > ledgerRows &&
+        link(`/console/customers/${tenant.id}/ledger`, 'Whole ledger', { kind: 'button' }),
+    },
+    ledgerTable(entries.slice(0, ledgerRows), tenant),
+  );
+}
+
+function cardsTable({ cards, nowMs }: CustomerPageOptions): Content {
+  if (cards.length === 0) return '';
+  return section(
+    { title: 'Saved cards' },
+    table<SavedCard>({
+      caption: 'Saved cards',
       columns: [
-        { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
-        { key: 'source', header: 'Source', kind: 'code', cell: (entry) => code(entry.metadata.source) },
-        { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
+        { key: 'card', header: 'Card', cell: (card) => `${card.brand} ···· ${card.last4}` },
         {
-          key: 'amount',
-          header: 'Amount',
-          unit: tenant.currency,
-          kind: 'figure',
-          cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
+          key: 'state',
+          header: 'State',
+          cell: (card) =>
+            card.isExpired
+              ? badge('warn', 'expired')
+              : badge(card.isDefault ? 'good' : 'neutral', card.isDefault ? 'charged' : 'kept'),
         },
+        {
+          key: 'expires',
+          header: 'Expires',
+          cell: (card) => `${card.expiresYear}-${String(card.expiresMonth).padStart(2, '0')}`,
+        },
+        { key: 'saved', header: 'Saved', cell: (card) => age(card.createdAt.getTime(), nowMs) },
       ],
-      rows: entries,
-      empty: { title: 'No entries', text: 'Payments and charges will stand here.' },
+      rows: cards,
+      empty: { title: 'None', text: 'Cards that the customer saves will stand here.' },
     }),
   );
 }
@@ -271,25 +268,12 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
   );
 }
 
-function membersTable({ members }: CustomerPageOptions): Html {
+function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
   return section(
-    { title: 'Members' },
-    table<Membership>({
-      caption: 'Members',
-      columns: [
-        { key: 'name', header: 'Name', cell: (member) => member.personName },
-        { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
-        { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
-      ],
-      rows: members,
-      empty: { title: 'Nobody', text: 'Members of the organization will stand here.' },
-    }),
-  );
-}
-
-function keysTable({ keys, nowMs }: CustomerPageOptions): Html {
-  return section(
-    { title: 'API keys of the organization' },
+    {
+      title: 'API keys of the organization',
+      actions: link(accountUsagePath(tenant.id), 'API meter', { kind: 'button' }),
+    },
     table<KeySummary>({
       caption: 'API keys',
       columns: [

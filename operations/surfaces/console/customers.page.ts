@@ -1,4 +1,4 @@
-/** `/console/`: every tenant with its state and what it has. */
+/** `/console/customers/`: every tenant with its state and what it has. */
 import type { Tenant } from '#operations/accounts/index.ts';
 import {
   badge,
@@ -13,6 +13,7 @@ import {
   pageHeader,
   type Tone,
   table,
+  withQuery,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
@@ -34,21 +35,34 @@ export interface CustomersFilter {
   status: string;
 }
 
-export function customersPage(
-  staff: Staff,
-  all: readonly CustomerRow[],
-  rows: readonly CustomerRow[],
-  filter: CustomersFilter,
-): Html {
+export interface CustomersPageOptions {
+  staff: Staff;
+  all: readonly CustomerRow[];
+  /** Those of this page. */
+  rows: readonly CustomerRow[];
+  fittingCount: number;
+  filter: CustomersFilter;
+  page: number;
+  hasMore: boolean;
+}
+
+const path = '/console/customers/';
+
+export function customersPage(options: CustomersPageOptions): Html {
+  const { staff, all, rows, filter } = options;
   return consoleFrame(
     { staff, title: 'Customers', current: 'customers', breadcrumb: [{ label: 'Customers' }] },
     [
-      pageHeader({ title: 'Customers', state: stateOf(all) }),
+      pageHeader({
+        title: 'Customers',
+        state: stateOf(all),
+        actions: staff.canChange && link(`${path}new`, 'New customer', { kind: 'primary' }),
+      }),
       table<CustomerRow>({
-        caption: 'Tenants',
+        caption: 'Customers',
         filter: form(
           {
-            action: '/console/',
+            action: path,
             method: 'get',
             csrfToken: null,
             layout: 'inline',
@@ -75,7 +89,7 @@ export function customersPage(
         columns: [
           {
             key: 'name',
-            header: 'Tenant',
+            header: 'Customer',
             cell: ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name),
           },
           { key: 'organization', header: 'Organization', cell: ({ tenant }) => tenant.organizationName },
@@ -105,23 +119,38 @@ export function customersPage(
         ],
         rows,
         rowTone: (row) => ((row.balanceQuanta ?? 0) < 0 ? 'warn' : undefined),
-        pages: { label: `${formatCount(rows.length)} of ${formatCount(all.length)}` },
-        empty: {
-          title: all.length === 0 ? 'No customers yet' : 'Nobody like that',
-          text: 'Organizations and their tenants stand here, once somebody has signed up and the filter lets them.',
-        },
+        pages: pagesOf(options),
+        empty: emptyOf(options),
       }),
     ],
   );
 }
 
+function emptyOf({ staff, all }: CustomersPageOptions) {
+  if (all.length > 0)
+    return { title: 'Nobody like that', text: 'Names, organizations and ids are searched.' };
+  const text = 'A customer is an organization with an owner who signs in, and an account that pays for it.';
+  const action = { label: 'Make the first customer', href: `${path}new` };
+  return { title: 'No customers yet', text, ...(staff.canChange ? { action } : {}) };
+}
+
+function pagesOf({ rows, fittingCount, filter, page, hasMore }: CustomersPageOptions) {
+  const here = withQuery(path, { text: filter.text || undefined, status: filter.status || undefined });
+  return {
+    label: `${formatCount(rows.length)} of ${formatCount(fittingCount)}`,
+    previousHref: page > 1 ? withQuery(here, { page: page === 2 ? undefined : page - 1 }) : undefined,
+    nextHref: hasMore ? withQuery(here, { page: page + 1 }) : undefined,
+  };
+}
+
 function stateOf(rows: readonly CustomerRow[]): { tone: Tone; text: string } {
+  if (rows.length === 0) return { tone: 'neutral', text: 'There is no customer yet.' };
+  const all = rows.length === 1 ? 'One customer' : `${formatCount(rows.length)} customers`;
   const suspended = rows.filter((row) => row.tenant.status === 'SUSPENDED').length;
   const inDebt = rows.filter((row) => (row.balanceQuanta ?? 0) < 0).length;
-  if (suspended + inDebt === 0)
-    return { tone: 'good', text: `${formatCount(rows.length)} tenants, none suspended, none in debt.` };
+  if (suspended + inDebt === 0) return { tone: 'good', text: `${all}, none suspended, none in debt.` };
   return {
     tone: 'warn',
-    text: `Of ${formatCount(rows.length)} tenants ${formatCount(suspended)} suspended, ${formatCount(inDebt)} in debt.`,
+    text: `${all}, ${suspended === 0 ? 'none' : formatCount(suspended)} suspended, ${inDebt === 0 ? 'none' : formatCount(inDebt)} in debt.`,
   };
 }

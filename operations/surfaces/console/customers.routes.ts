@@ -1,128 +1,105 @@
-/** `/console/` and `/console/customers/{id}`: customers, and what operators may do to their accounts. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+/** `/console/customers/`: all customers, a new one, and the page and ledger of one. */
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, Tenant, TenantStatus } from '#operations/accounts/index.ts';
-import type { ApiKeys } from '#operations/api-keys/index.ts';
-import { type Billing, parseMoney } from '#operations/billing/index.ts';
-import type { Payments } from '#operations/payments/index.ts';
-import type { Servers } from '#operations/servers/index.ts';
+import type { Tenant } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { isConfirmed, sendPage, type Tone } from '#service-kit/pages/index.ts';
-import { customerPage } from './customer.page.ts';
+import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import { type CustomerRow, type CustomersFilter, customersPage } from './customers.page.ts';
 import { noSuchPage } from './guard.ts';
+import { ledgerPage } from './ledger.page.ts';
+import { newCustomerPage } from './new-customer.page.ts';
+import { CustomerParams, type CustomersDeps, findCustomer, showCustomer } from './show-customer.ts';
 
-export interface CustomersDeps {
-  accounts: Accounts;
-  apiKeys: ApiKeys;
-  billing: Billing;
-  payments: Payments;
-  servers: Servers;
-  clock: Clock;
-}
-
-const Params = Type.Object({ id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) });
 const ListQuery = Type.Object({
   text: Type.Optional(Type.String({ maxLength: 200 })),
   status: Type.Optional(Type.String({ maxLength: 20 })),
+  page: Type.Optional(Type.String({ maxLength: 8 })),
 });
 const DetailQuery = Type.Object({ done: Type.Optional(Type.String()) });
-const CreditForm = Type.Object({
-  amount: Type.String({ maxLength: 20 }),
-  reference: Type.String({ maxLength: 100 }),
+const LedgerQuery = Type.Object({ before: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,14}$' })) });
+const NewForm = Type.Object({
+  organization: Type.String({ maxLength: 400 }),
+  email: Type.String({ maxLength: 400 }),
+  name: Type.String({ maxLength: 400 }),
+  password: Type.String({ maxLength: 1_000 }),
 });
-const StatusForm = Type.Object({ status: Type.Union([Type.Literal('ACTIVE'), Type.Literal('SUSPENDED')]) });
 
 const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
-  credit: { tone: 'good', text: 'The credit is booked.' },
-  known: { tone: 'warn', text: 'This reference was booked before; nothing was booked again.' },
+  made: { tone: 'good', text: 'The customer is made; the owner may sign in.' },
+  credit: { tone: 'good', text: 'The payment is booked.' },
+  known: { tone: 'warn', text: 'This was booked before; nothing was booked again.' },
+  adjusted: { tone: 'good', text: 'The credit is adjusted.' },
+  password: { tone: 'good', text: 'The new password works, the old sessions have ended.' },
+  let_in: { tone: 'good', text: 'This person may sign in again.' },
+  kept_out: { tone: 'good', text: 'This person is signed out and can not come back.' },
   ACTIVE: { tone: 'good', text: 'The account is active.' },
   SUSPENDED: { tone: 'good', text: 'The account is suspended.' },
   CLOSED: { tone: 'good', text: 'The account is closed.' },
 };
 
-const rowsMax = 50;
+const customersPerPage = 100;
+const ledgerPerPage = 100;
 
 export function registerCustomers(app: App, deps: CustomersDeps): void {
-  app.get('/', { schema: { querystring: ListQuery } }, async (request, reply) => {
+  app.get('/customers/', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const staff = request.staff!;
     const filter = { text: request.query.text?.trim() ?? '', status: request.query.status ?? '' };
     const all = await readRows(deps, await deps.accounts.listTenants(staff.actor));
-    const rows = all.filter((row) => fits(row, filter));
-    return sendPage(reply, customersPage(staff, all, rows, filter));
+    const fitting = all.filter((row) => fits(row, filter));
+    const page = Math.max(1, Math.floor(Number(request.query.page)) || 1);
+    const rows = fitting.slice((page - 1) * customersPerPage, page * customersPerPage);
+    const hasMore = fitting.length > page * customersPerPage;
+    return sendPage(
+      reply,
+      customersPage({ staff, all, rows, fittingCount: fitting.length, filter, page, hasMore }),
+    );
+  });
+
+  app.get('/customers/new', async (request, reply) => {
+    const staff = request.staff!;
+    if (!staff.canChange) throw noSuchPage();
+    return sendPage(reply, newCustomerPage({ staff }));
+  });
+
+  app.post('/customers/', { schema: { body: NewForm } }, async (request, reply) => {
+    const staff = request.staff!;
+    try {
+      const { tenant } = await deps.accounts.createCustomer(staff.actor, request.body);
+      return reply.redirect(`/console/customers/${tenant.id}?done=made`, 303);
+    } catch (error) {
+      if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
+      const fault = { field: String(error.details.field), message: error.message };
+      return sendPage(reply, newCustomerPage({ staff, given: request.body, fault }), 422);
+    }
   });
 
   app.get(
     '/customers/:id',
-    { schema: { params: Params, querystring: DetailQuery } },
+    { schema: { params: CustomerParams, querystring: DetailQuery } },
     async (request, reply) => {
       const { done } = request.query;
-      return show(deps, request, reply, request.params.id, { toast: done ? outcomes[done] : undefined });
-    },
-  );
-
-  app.post(
-    '/customers/:id/credit',
-    { schema: { params: Params, body: CreditForm } },
-    async (request, reply) => {
-      const { id } = request.params;
-      const { amount, reference } = request.body;
-      const tenant = await find(deps, id);
-      const amountQuanta = parseMoney(amount) ?? 0;
-      const name = reference.trim();
-      if (amountQuanta === 0 || name === '') {
-        const error = 'Give an amount such as 25.00 and a reference that names the payment.';
-        return show(deps, request, reply, id, { error }, 422);
-      }
-      const isNew = await deps.billing.addDeposit(request.staff!.actor, tenant.id, {
-        amountQuanta,
-        reference: name,
-        description: `Deposit ${name}`,
+      return showCustomer(deps, request, reply, request.params.id, {
+        toast: done ? outcomes[done] : undefined,
       });
-      return back(reply, id, isNew ? 'credit' : 'known');
     },
   );
 
-  app.post('/customers/:id/status', { schema: { params: Params, body: StatusForm } }, (request, reply) =>
-    setStatus(deps, request, reply, request.params.id, request.body.status),
+  app.get(
+    '/customers/:id/ledger',
+    { schema: { params: CustomerParams, querystring: LedgerQuery } },
+    async (request, reply) => {
+      const staff = request.staff!;
+      const tenant = await findCustomer(deps, request.params.id);
+      const { before } = request.query;
+      const page = { limit: ledgerPerPage + 1, ...(before ? { beforeId: Number(before) } : {}) };
+      const found = await deps.billing.listEntries(staff.actor, tenant.id, page);
+      const entries = found.slice(0, ledgerPerPage);
+      const nextBeforeId = found.length > ledgerPerPage ? entries.at(-1)!.id : undefined;
+      const balanceQuanta = await deps.billing.balanceOf(staff.actor, tenant.id);
+      const isFirst = before === undefined;
+      return sendPage(reply, ledgerPage({ staff, tenant, balanceQuanta, entries, isFirst, nextBeforeId }));
+    },
   );
-
-  app.post('/customers/:id/close', { schema: { params: Params } }, async (request, reply) => {
-    const { id } = request.params;
-    const tenant = await find(deps, id);
-    if (!isConfirmed(request.body, tenant.name))
-      return show(deps, request, reply, id, { closeError: 'Type the name of the account.' }, 422);
-    return setStatus(deps, request, reply, id, 'CLOSED');
-  });
-}
-
-async function setStatus(
-  deps: CustomersDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  id: string,
-  status: TenantStatus,
-): Promise<FastifyReply> {
-  const tenant = await find(deps, id);
-  try {
-    await deps.accounts.setTenantStatus(request.staff!.actor, tenant.id, status);
-    return back(reply, id, status);
-  } catch (error) {
-    if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
-    return show(deps, request, reply, id, { error: error.message }, 422);
-  }
-}
-
-function back(reply: FastifyReply, id: string, done: string): FastifyReply {
-  return reply.redirect(`/console/customers/${id}?done=${done}`, 303);
-}
-
-async function find(deps: CustomersDeps, id: string): Promise<Tenant> {
-  const tenant = await deps.accounts.findTenant(Number(id));
-  if (!tenant) throw noSuchPage();
-  return tenant;
 }
 
 async function readRows(deps: CustomersDeps, tenants: readonly Tenant[]): Promise<CustomerRow[]> {
@@ -143,45 +120,4 @@ function fits({ tenant, balanceQuanta }: CustomerRow, { text, status }: Customer
     [tenant.name, tenant.organizationName, tenant.slug].some((name) => name.toLowerCase().includes(wanted));
   const isStatus = status === '' || (status === 'debt' ? (balanceQuanta ?? 0) < 0 : tenant.status === status);
   return isNamed && isStatus;
-}
-
-async function show(
-  deps: CustomersDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  id: string,
-  said: { toast?: { tone: Tone; text: string } | undefined; error?: string; closeError?: string },
-  status = 200,
-): Promise<FastifyReply> {
-  const staff = request.staff!;
-  const tenant = await find(deps, id);
-  const { actor } = staff;
-  const newest = { order: 'newest', limit: rowsMax } as const;
-  const [access, entries, days, charges, cards, members, servers, keys, profile] = await Promise.all([
-    deps.billing.accessOf([tenant.id]),
-    deps.billing.listEntries(actor, tenant.id, rowsMax),
-    deps.billing.sumDays(actor, tenant.id, 30),
-    deps.payments.listCharges(actor, tenant.id, rowsMax),
-    deps.payments.listCards(actor, tenant.id),
-    deps.accounts.membersOf(tenant.organizationId),
-    deps.servers.listServers(actor, tenant.id, newest),
-    deps.apiKeys.listKeysOf(actor, tenant.organizationId),
-    deps.accounts.billingProfileOf(tenant.id),
-  ]);
-  const page = customerPage({
-    staff,
-    tenant,
-    access: access.get(tenant.id)!,
-    profile,
-    entries,
-    days,
-    charges,
-    cards,
-    members,
-    servers,
-    keys,
-    nowMs: deps.clock.nowMs(),
-    ...said,
-  });
-  return sendPage(reply, page, status);
 }

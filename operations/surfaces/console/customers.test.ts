@@ -37,7 +37,7 @@ test('an operator finds a customer, books credit once, suspends, activates and c
   const { tenant } = customer;
   await world.createCustomer('Somebody else');
   const operator = await visit('operator@svc.test');
-  const list = await operator.page('/console/?text=console+cust');
+  const list = await operator.page('/console/customers/?text=console+cust');
   assert.match(list, new RegExp(`/console/customers/${tenant.id}"`));
   assert.doesNotMatch(list, /Somebody else/);
   const at = `/console/customers/${tenant.id}`;
@@ -63,7 +63,14 @@ test('support reads every page of customers, charges and staff, sees no form, an
   const { tenant } = await world.createCustomer('Read only');
   const support = await visit('support@svc.test');
   const at = `/console/customers/${tenant.id}`;
-  for (const path of ['/console/', at, '/console/reconciliation/', '/console/staff/']) {
+  for (const path of [
+    '/console/',
+    '/console/customers/',
+    at,
+    `${at}/ledger`,
+    '/console/reconciliation/',
+    '/console/staff/',
+  ]) {
     const page = await support.page(path);
     assert.match(page, /support, read-only/);
     const forms = page.match(/<form[^>]*method="post"[^>]*action="([^"]+)"/g) ?? [];
@@ -75,13 +82,14 @@ test('support reads every page of customers, charges and staff, sees no form, an
   }
   for (const [path, fields] of [
     [`${at}/credit`, { amount: '1', reference: 'x' }],
+    [`${at}/adjust`, { amount: '1', reason: 'x', form_id: crypto.randomUUID() }],
     [`${at}/status`, { status: 'SUSPENDED' }],
     [`${at}/close`, { confirm_name: tenant.name }],
     ['/console/reconciliation/retry', { charge: '1' }],
     ['/console/staff/', { email: 'x@x.test', name: 'x', password, role: 'operator' }],
     ['/console/staff/active', { person: '1', active: 'no' }],
   ] as const)
-    assert.ok([403, 404].includes((await support.post(path, fields)).status), path);
+    assert.ok((await support.post(path, fields)).status === 403, path);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_000_000);
   assert.equal((await world.accounts.findTenant(tenant.id))!.status, 'ACTIVE');
   assert.equal((await world.accounts.listStaff(systemActor)).length, 2);
@@ -128,4 +136,89 @@ test('an operator adds and deactivates staff, but not themselves', async () => {
     404,
     'customers are not staff',
   );
+});
+
+test('an operator gives and takes credit for a reason, once for each form; the customer reads the reason', async () => {
+  const customer = await world.createCustomer('Adjusted');
+  const { tenant, email } = customer;
+  const operator = await visit('operator@svc.test');
+  const at = `/console/customers/${tenant.id}`;
+  const formId = /name="form_id" value="([^"]+)"/.exec(await operator.page(at))![1]!;
+  const gift = { amount: '5', reason: 'Sorry for the outage', form_id: formId };
+  assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=adjusted/);
+  assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=known/);
+  const taken = { amount: '−2.50', reason: 'Booked twice', form_id: crypto.randomUUID() };
+  await operator.post(`${at}/adjust`, taken);
+  assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_025_000);
+  for (const wrong of [{ amount: '0' }, { amount: '-' }, { amount: '--5' }, { reason: ' ' }]) {
+    const given = { ...taken, ...wrong, form_id: crypto.randomUUID() };
+    assert.equal((await operator.post(`${at}/adjust`, given)).status, 422, JSON.stringify(wrong));
+  }
+  assert.match(await operator.page(`${at}/ledger`), /Credit is \$102\.50[\s\S]*Booked twice[\s\S]*−\$2\.50/);
+  const cookie = await world.signIn(email);
+  const own = await fetch(`${world.url}/client/billing/`, { headers: { accept: 'text/html', cookie } });
+  assert.match(await own.text(), /Sorry for the outage/);
+});
+
+test('credit that an operator gave is no payment: it opens nothing once it is spent', async () => {
+  const { tenant } = await world.accounts.createCustomer(systemActor, {
+    organization: 'Never paid',
+    email: 'never@paid.test',
+    name: 'Never',
+    password,
+  });
+  await world.accounts.setBillingProfile(systemActor, tenant.id, {
+    legalName: 'Never',
+    email: 'never@paid.test',
+    country: 'DE',
+  });
+  const access = async () => (await world.billing.accessOf([tenant.id])).get(tenant.id)!;
+  const adjust = (amountQuanta: number) =>
+    world.billing.adjustCredit(systemActor, tenant.id, {
+      amountQuanta,
+      reason: 'Trial',
+      formId: crypto.randomUUID(),
+    });
+  await adjust(50_000);
+  assert.equal((await access()).balanceQuanta, 50_000);
+  await adjust(-50_000);
+  assert.equal((await access()).hasDeposit, false);
+  const operator = await visit('operator@svc.test');
+  assert.match(await operator.page(`/console/customers/${tenant.id}`), /402 hourly_not_eligible/);
+});
+
+test('API-5.2: a deactivated member is signed out and their key stops; a new password ends the old sessions', async () => {
+  const customer = await world.createCustomer('Locked');
+  const { tenant, owner, email } = customer;
+  const key = await world.createKey(customer);
+  const operator = await visit('operator@svc.test');
+  const at = `/console/customers/${tenant.id}/members`;
+  const fields = { person: String(owner.id) };
+  let cookie = await world.signIn(email);
+  const pageStatus = async () =>
+    (await fetch(`${world.url}/client/`, { headers: { cookie, accept: 'text/html' }, redirect: 'manual' }))
+      .status;
+  const apiStatus = async () =>
+    (await fetch(`${world.url}/api/v2/servers`, { headers: { authorization: `Bearer ${key}` } })).status;
+  assert.deepEqual([await pageStatus(), await apiStatus()], [200, 200]);
+  assert.equal((await operator.post(`${at}/active`, { ...fields, active: 'no' })).status, 303);
+  assert.deepEqual([await pageStatus(), await apiStatus()], [303, 401]);
+  await operator.post(`${at}/active`, { ...fields, active: 'yes' });
+  assert.deepEqual([await pageStatus(), await apiStatus()], [200, 200]);
+
+  const short = await operator.post(`${at}/password`, { ...fields, password: 'short' });
+  assert.deepEqual([short.status, /10 to 200 characters/.test(await short.text())], [422, true]);
+  await operator.post(`${at}/password`, { ...fields, password: 'quite another one' });
+  assert.equal(await pageStatus(), 303, 'the old session has ended');
+  cookie = await world.signIn(email, 'quite another one');
+  assert.equal(await pageStatus(), 200);
+
+  const stranger = await world.createCustomer('Stranger');
+  const staff = (await world.accounts.findPersonByEmail('support@svc.test'))!;
+  await world.accounts.addMember(systemActor, tenant.organizationId, staff.id);
+  for (const person of [stranger.owner.id, staff.id, 999_999]) {
+    const given = { person: String(person), active: 'no', password: 'quite another one' };
+    assert.equal((await operator.post(`${at}/active`, given)).status, 404);
+    assert.equal((await operator.post(`${at}/password`, given)).status, 404);
+  }
 });

@@ -5,6 +5,8 @@ export interface FrameOptions {
   staff: Staff;
   title: string;
   current:
+    | 'overview'
+    | 'catalog'
     | 'customers'
     | 'reconciliation'
     | 'staff'
@@ -31,9 +33,11 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
       navigation: [
         {
           items: [
-            { label: 'Customers', href: '/console/', key: 'c', current: current === 'customers' },
+            { label: 'Overview', href: '/console/', key: 'o', current: current === 'overview' },
+            { label: 'Customers', href: '/console/customers/', key: 'c', current: current === 'customers' },
             { label: 'Servers', href: '/console/servers/', key: 's', current: current === 'servers' },
             { label: 'Clusters', href: '/console/clusters/', key: 'n', current: current === 'clusters' },
+            { label: 'Catalog', href: '/console/catalog/', key: 'l', current: current === 'catalog' },
             {
               label: 'Reconciliation',
               href: '/console/reconciliation/',

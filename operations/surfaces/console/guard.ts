@@ -20,8 +20,8 @@ declare module 'fastify' {
 }
 
 /**
- * A hook: strangers are sent to sign in, customers see nothing here. That support changes nothing is for the operations
- * to say, which refuse it at every door.
+ * A hook: strangers are sent to sign in, customers see nothing here, and support gets one refusal for every form, before
+ * anybody looks at its fields. The operations refuse support as well: theirs is the lock, this is the answer.
  */
 export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -33,7 +33,8 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
     }
     const actor = await deps.accounts.staffActorOf(session.personId);
     if (!actor) throw noSuchPage();
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isUnsafe = request.method !== 'GET' && request.method !== 'HEAD';
+    if (isUnsafe) {
       const fault = csrfFault(request, session.csrfToken);
       if (fault !== null) {
         throw new HttpError(403, {
@@ -42,6 +43,11 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
         });
       }
     }
+    if (isUnsafe && actor.role !== 'operator')
+      throw new HttpError(403, {
+        code: 'forbidden',
+        message: 'Support reads everything and changes nothing. Ask an operator to do this.',
+      });
     request.staff = { actor, person, csrfToken: session.csrfToken, canChange: actor.role === 'operator' };
     return undefined;
   };

@@ -1,5 +1,6 @@
 /**
- * The operators' console under `/console/`: customers, servers, and the projects of the admin API.
+ * The operators' console under `/console/`: what needs somebody, customers, servers, what is offered and where it runs,
+ * and the projects of the admin API.
  *
  * Staff only; everybody else gets the 404 of a page that does not exist. Support reads all of it and changes nothing:
  * the operations refuse, and the pages show them no form.
@@ -7,6 +8,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProjects } from '#operations/admin-projects/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { ApiFacts } from '#operations/api-reference/index.ts';
@@ -21,9 +23,13 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerCatalog } from './catalog.routes.ts';
 import { registerClusters } from './clusters.routes.ts';
+import { registerCustomerChanges } from './customer-changes.routes.ts';
 import { registerCustomers } from './customers.routes.ts';
 import { guardConsole } from './guard.ts';
+import { registerOverview } from './overview.routes.ts';
+import { registerPools } from './pools.routes.ts';
 import { registerProjects } from './projects.routes.ts';
 import { registerReconciliation } from './reconciliation.routes.ts';
 import { registerServers } from './servers.routes.ts';
@@ -33,6 +39,7 @@ import { registerWebhooks } from './webhooks.routes.ts';
 
 export interface ConsoleDeps {
   accounts: Accounts;
+  addresses: Addresses;
   apiFacts: ApiFacts;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
@@ -63,11 +70,15 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       routes.addHook('onRoute', (route) => {
         route.schema = { ...route.schema, hide: true } as typeof route.schema & { hide: boolean };
       });
+      registerOverview(routes, deps);
       registerCustomers(routes, deps);
+      registerCustomerChanges(routes, deps);
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
       registerServers(routes, deps);
       registerClusters(routes, deps);
+      registerPools(routes, deps);
+      registerCatalog(routes, deps);
       registerProjects(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

@@ -14,7 +14,7 @@ import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
 /** Deliveries that wait longer than this lack workers or a database, not receivers. */
-const lateSeconds = 60;
+export const lateSeconds = 60;
 
 /** `/console/webhooks/`: whether customers are told in time. */
 export function registerWebhooks(app: App, deps: { webhooks: Webhooks }): void {

@@ -1,16 +1,18 @@
+import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerAction } from '#operations/servers/index.ts';
 import type { Call, Handler } from './call.ts';
 import { idempotent } from './idempotent.ts';
 import { callerSignal, readWait } from './prefer-wait.ts';
-import { bodyOf, idOf } from './request-parts.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 import type { ServerRouteDeps } from './servers.routes.ts';
-import { compileValidator, invalidFields } from './validate-input.ts';
+import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction } from './views.ts';
 
 const checkAction = compileValidator(schemas.ActionRequest);
-const actionsMax = 50;
+const checkPage = compileValidator(schemas.ListActionsQuery);
+const limitDefault = 50;
 
 export interface ActionHandlers {
   listServerActions: Handler;
@@ -45,11 +47,18 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
   };
 
   return {
-    async listServerActions(call, request) {
-      const actions = await servers.listActions(call.actor, call.tenant.id, idOf(request), actionsMax);
+    async listServerActions(call, request, reply) {
+      const { limit, beforeId } = readPage(request);
+      const { actions, total } = await servers.pageActions(call.actor, call.tenant.id, idOf(request), {
+        limit: limit + 1,
+        beforeId,
+      });
+      const page = actions.slice(0, limit);
+      const cursor = actions.length > limit ? writeCursor(page.at(-1)!.id) : null;
+      if (cursor !== null) linkNextPage(request, reply, cursor);
       return {
-        actions: actions.map(showAction),
-        pagination: { limit: actionsMax, total: actions.length, has_more: false, next_cursor: null },
+        actions: page.map(showAction),
+        pagination: { limit, total, has_more: cursor !== null, next_cursor: cursor },
       };
     },
 
@@ -81,6 +90,25 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
       return showAction(await settled(call, action, [request, reply]));
     },
   };
+}
+
+function readPage(request: FastifyRequest): { limit: number; beforeId: number | null } {
+  const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  const query = convertQuery(schemas.ListActionsQuery, rest);
+  checkPage(query);
+  const { limit = limitDefault, cursor } = query as schemas.ListActionsQuery;
+  return { limit, beforeId: cursor === undefined ? null : readCursor(cursor) };
+}
+
+/** Opaque to callers: the last id of the page. */
+function writeCursor(id: number): string {
+  return Buffer.from(`actions:${id}`).toString('base64url');
+}
+
+function readCursor(cursor: string): number {
+  const match = /^actions:([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'));
+  if (match === null) throw invalidCursor();
+  return Number(match[1]);
 }
 
 function readWish(body: schemas.ActionRequest) {

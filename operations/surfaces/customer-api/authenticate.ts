@@ -9,7 +9,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import type { Version } from './call.ts';
-import { addRateLimit } from './rate-headers.ts';
+import { addRateLimit, quotaExceeded } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';
 import { notFound, selectTenant } from './select-tenant.ts';
 import type { Allowance, SlidingLog } from './sliding-log.ts';
@@ -122,6 +122,7 @@ function overBudget(limit: number, allowance: Allowance): HttpError {
       reason: 'key_rate',
       message: `This key has made ${limit} requests within a minute. Try again in ${allowance.resetSeconds} seconds.`,
       retryable: true,
+      problem: quotaExceeded('key'),
     },
     { 'retry-after': String(allowance.resetSeconds) },
   );

@@ -17,7 +17,7 @@ import type { Metering } from '#operations/metering/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
 import { accountHandlers } from './account.routes.ts';
 import { actionHandlers } from './actions.routes.ts';
@@ -26,6 +26,7 @@ import type { Handler, Version } from './call.ts';
 import { firewallHandlers } from './firewall.routes.ts';
 import { keyHandlers } from './key.routes.ts';
 import { networkHandlers } from './networks.routes.ts';
+import { addCommonHeaders, registerPreflights, registerUnrouted, routePath } from './other-requests.ts';
 import { addRefusedBudget } from './rate-headers.ts';
 import { noteMediaType, useBodyReader } from './read-body.ts';
 import { serverHandlers } from './servers.routes.ts';
@@ -33,6 +34,7 @@ import { createSlidingLog } from './sliding-log.ts';
 import { tenantHandlers } from './tenants.routes.ts';
 import { translateError } from './translate-error.ts';
 import { usageHandlers } from './usage.routes.ts';
+import { checkNoQuery } from './validate-input.ts';
 
 export interface CustomerApiDeps {
   apiKeys: ApiKeys;
@@ -51,12 +53,6 @@ export interface CustomerApiDeps {
   /** Failed authentications of one source within five minutes. */
   authFailuresMax: number;
 }
-
-const routedMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const;
-/** What a caller may call its own request; anything else is not repeated. */
-const clientName = /^[\x21-\x7e]{1,128}$/;
-const exposed =
-  'X-Request-Id, X-Client-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Api-Quota-Limit, X-Api-Quota-Remaining, X-Api-Quota-Used, X-Tenant-Id, ETag, Link, Location, Idempotent-Replayed, Preference-Applied';
 
 /** Registers the API's routes. */
 export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Promise<void> {
@@ -82,14 +78,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     useBodyReader(api);
     // Whoever waits for a change gets an answer before the server closes.
     api.addHook('preClose', async () => deps.notifications.release());
-    api.addHook('onRequest', async (request, reply) => {
-      const name = request.headers['x-client-request-id'];
-      if (typeof name === 'string' && clientName.test(name)) reply.header('x-client-request-id', name);
-      // Without credentials: the key travels in a header that only the calling script can know.
-      reply.header('access-control-allow-origin', '*');
-      reply.header('access-control-expose-headers', exposed);
-      reply.header('x-content-type-options', 'nosniff');
-    });
+    api.addHook('onRequest', async (request, reply) => addCommonHeaders(request, reply));
     api.addHook('onSend', (request, reply, payload) => finishAnswer(deps, request, reply, payload));
     api.addHook('onResponse', async (request) => {
       if (request.call !== null) await deps.apiKeys.noteUse(request.call.principal);
@@ -97,8 +86,9 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     for (const endpoint of endpoints as readonly Endpoint[])
       for (const version of endpoint.versions)
         registerEndpoint(api, gate, endpoint, version, handlers[endpoint.id as EndpointId]);
-    registerOtherMethods(api);
+    registerPreflights(api);
   });
+  registerUnrouted(app);
 }
 
 function registerEndpoint(
@@ -126,6 +116,8 @@ function registerEndpoint(
     preValidation: (request, reply) => gate.pass(request, reply, endpoint.selectsTenant),
     async handler(request, reply) {
       try {
+        // A parameter that does nothing is refused: `?dry_run=true` must not deploy.
+        if (endpoint.query === undefined) checkNoQuery(request.query);
         return await handler(request.call!, request, reply);
       } catch (error) {
         addRefusedBudget(reply, error);
@@ -133,41 +125,6 @@ function registerEndpoint(
       }
     },
   });
-}
-
-/** `OPTIONS` says what a path allows, without a key and uncounted; any other method is told the same with a 405. */
-function registerOtherMethods(api: FastifyInstance): void {
-  const methodsOf = new Map<string, string[]>();
-  for (const endpoint of endpoints as readonly Endpoint[]) {
-    for (const version of endpoint.versions) {
-      const url = routePath(version, endpoint.path);
-      const read = endpoint.method === 'GET' ? ['GET', 'HEAD'] : [endpoint.method];
-      methodsOf.set(url, [...(methodsOf.get(url) ?? []), ...read]);
-    }
-  }
-  for (const [url, methods] of methodsOf) {
-    const allow = ['OPTIONS', ...methods].join(', ');
-    api.options(url, async (_request, reply) => {
-      reply.header('allow', allow).header('access-control-allow-methods', allow);
-      reply.header(
-        'access-control-allow-headers',
-        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-None-Match, Idempotency-Key, Prefer',
-      );
-      reply.header('access-control-max-age', '600');
-      return reply.code(204).send();
-    });
-    const others = routedMethods.filter((method) => !methods.includes(method));
-    api.route({
-      method: [...others],
-      url,
-      exposeHeadRoute: false,
-      async onRequest() {
-        const message = `This path can't be used with that method. Allowed: ${allow}.`;
-        throw new HttpError(405, { code: 'method_not_allowed', message }, { allow });
-      },
-      handler: async () => undefined,
-    });
-  }
 }
 
 /** The last step of every answer: its count, its quota headers, how long it may be kept. */
@@ -184,13 +141,14 @@ async function finishAnswer(
     reply.header('x-api-quota-remaining', Math.max(0, limit - used));
     reply.header('x-api-quota-used', used);
   }
+  reply.header('vary', 'Authorization, X-Tenant-Id, Accept');
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   if (!isRead || reply.statusCode !== 200 || typeof payload !== 'string') {
     reply.header('cache-control', 'no-store');
     return payload;
   }
   const tag = `"${createHash('sha1').update(payload).digest('base64url')}"`;
-  reply.header('etag', tag).header('cache-control', 'private, no-cache').header('vary', 'Authorization');
+  reply.header('etag', tag).header('cache-control', 'private, no-cache');
   if (!isKnown(request.headers['if-none-match'], tag)) return payload;
   reply.code(304).removeHeader('content-type').removeHeader('content-length');
   return '';
@@ -200,10 +158,6 @@ function isKnown(header: string | undefined, tag: string): boolean {
   return (header ?? '')
     .split(',')
     .some((one) => one.trim().replace(/^W\//, '') === tag || one.trim() === '*');
-}
-
-function routePath(version: Version, path: string): string {
-  return `/api/${version}${path.replace(/\{(\w+)\}/g, ':$1')}`;
 }
 
 /** The same path in version 2; its query may hold what only the caller should see again. */

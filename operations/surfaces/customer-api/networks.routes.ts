@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import {
   immutableField,
-  type LabelCondition,
   memberCapacity,
   type Network,
   type NetworkFilter,
@@ -10,9 +9,10 @@ import {
   type Networks,
 } from '#operations/networks/index.ts';
 import type { Call, Handler } from './call.ts';
-import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
+import { labelsOf } from './read-list-query.ts';
+import { bodyOf, idOf, invalidCursor, linkNextPage, onePage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
-import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
+import { compileValidator, convertQuery } from './validate-input.ts';
 import { showAttachment } from './views.ts';
 
 const checkCreate = compileValidator(schemas.CreateNetworkRequest);
@@ -128,7 +128,7 @@ function serverNetworkHandlers(
       const cards = await networks.listAttachments(call.actor, call.tenant.id, idOf(request));
       return {
         networks: cards.map(showAttachment),
-        pagination: { limit: cards.length, total: cards.length, has_more: false, next_cursor: null },
+        pagination: onePage(cards.length),
       };
     },
 
@@ -200,20 +200,9 @@ function readListQuery(request: FastifyRequest): NetworkFilter {
     limit: query.limit ?? pageLimitDefault,
     name: query.name,
     serverId: query.server_id,
-    labels: query.label === undefined ? undefined : readLabels(query.label),
+    labels: query.label === undefined ? undefined : labelsOf(query.label),
     afterId: query.cursor === undefined ? undefined : readCursor(query.cursor),
   };
-}
-
-function readLabels(text: string): LabelCondition[] {
-  return text.split(',').map((part) => {
-    const match = /^(!?)([A-Za-z0-9._/-]{1,63})(?:=(.*))?$/.exec(part.trim());
-    if (match === null || (match[1] === '!' && match[3] !== undefined))
-      throw invalidFields([
-        { path: 'label', code: 'pattern', message: 'must be conditions such as env=prod, env or !old' },
-      ]);
-    return { name: match[2]!, value: match[3] ?? null, isAbsent: match[1] === '!' };
-  });
 }
 
 /** Opaque to callers: the last id of the page. */

@@ -15,6 +15,14 @@ interface RateLimit {
   resetSeconds: number;
 }
 
+/** The draft's problem type for a limit that is used up. */
+export function quotaExceeded(policy: RateLimit['policy']): Record<string, unknown> {
+  return {
+    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+    'violated-policies': [policy],
+  };
+}
+
 /** Adds a limit to those that the answer names. */
 export function addRateLimit(reply: FastifyReply, rate: RateLimit): void {
   append(reply, 'ratelimit-policy', `"${rate.policy}";q=${rate.limit};w=${rate.windowSeconds}`);

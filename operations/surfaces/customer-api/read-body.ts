@@ -47,6 +47,11 @@ async function readBody(request: FastifyRequest, payload: IncomingMessage): Prom
     );
   }
   if (bytes.length === 0) return undefined;
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    const message = 'Send the body as it is, without Content-Encoding.';
+    return new BodyFault(new HttpError(415, { code: 'unsupported_media_type', message }));
+  }
   if (request.hasForeignBody) {
     const message = 'Send the body as JSON, with Content-Type: application/json.';
     return new BodyFault(new HttpError(415, { code: 'unsupported_media_type', message }));

@@ -7,6 +7,8 @@ import { compileValidator, convertQuery, invalidFields } from './validate-input.
 
 const checkListQuery = compileValidator(schemas.ListServersQuery);
 const limitDefault = 50;
+/** RFC 3339, or a UTC day. A moment without its offset would be read as the server's local time. */
+const momentPattern = /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$)/i;
 
 const orders: Record<NonNullable<schemas.ListServersQuery['sort']>, ListOrder> = {
   '-created_at': 'newest',
@@ -44,7 +46,8 @@ function statusesOf(text: string): string[] {
   ]);
 }
 
-function labelsOf(text: string): NonNullable<ServerFilter['labels']> {
+/** The terms of a label selector; the same on every list. */
+export function labelsOf(text: string): NonNullable<ServerFilter['labels']> {
   const terms = parseLabelSelector(text);
   if (terms !== null) return terms;
   const message = 'must be terms such as env=prod, tier!=test, owner or !old, separated by commas';
@@ -52,7 +55,7 @@ function labelsOf(text: string): NonNullable<ServerFilter['labels']> {
 }
 
 function momentOf(text: string): Date {
-  const moment = /^\d{4}-\d{2}-\d{2}(T|$)/.test(text) ? new Date(text) : new Date(Number.NaN);
+  const moment = momentPattern.test(text) ? new Date(text) : new Date(Number.NaN);
   if (!Number.isNaN(moment.getTime())) return moment;
   throw invalidFields([
     { path: 'created_after', code: 'format', message: 'must be RFC 3339, such as 2026-11-21T10:00:00Z' },
@@ -67,7 +70,7 @@ export function writeCursor(order: ListOrder, last: { id: number; name: string }
 function readCursor(cursor: string, order: ListOrder): { id: number; name: string } {
   try {
     const [given, id, name] = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as unknown[];
-    if (given === order && Number.isSafeInteger(id) && typeof name === 'string')
+    if (given === order && Number.isSafeInteger(id) && typeof name === 'string' && !name.includes('\0'))
       return { id: id as number, name };
   } catch {
     // Not one of ours.

@@ -29,6 +29,11 @@ export function linkNextPage(request: FastifyRequest, reply: FastifyReply, curso
   reply.header('link', before === undefined ? link : `${String(before)}, ${link}`);
 }
 
+/** Of a list that is always whole: its one page. */
+export function onePage(count: number) {
+  return { limit: Math.max(200, count), total: count, has_more: false, next_cursor: null };
+}
+
 /** The 400 for a cursor that this list has not given out. */
 export function invalidCursor(): HttpError {
   return new HttpError(400, {

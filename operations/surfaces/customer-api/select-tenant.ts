@@ -39,8 +39,6 @@ function selectors(request: FastifyRequest): string[] {
   const inQuery = (request.query as Record<string, unknown>).tenant;
   const inBody = (request.body as Record<string, unknown> | null | undefined)?.tenant;
   const given = [inQuery, inBody, request.headers['x-tenant-id']].flat();
-  return given
-    .filter((value) => typeof value === 'string' || typeof value === 'number')
-    .map(String)
-    .filter((text) => text !== '');
+  // An empty one is a variable that was not set: it reaches nothing, and never the default workspace.
+  return given.filter((value) => typeof value === 'string' || typeof value === 'number').map(String);
 }

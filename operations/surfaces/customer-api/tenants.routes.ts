@@ -2,6 +2,7 @@ import type { Billing } from '#operations/billing/index.ts';
 import type { Networks } from '#operations/networks/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Handler } from './call.ts';
+import { onePage } from './request-parts.ts';
 import { showTenant } from './views.ts';
 
 /** The workspaces that the key may act on; locked ones are listed too, with the reason that a call would be given. */
@@ -26,7 +27,7 @@ export function tenantHandlers(deps: { billing: Billing; networks: Networks; ser
             index === 0,
           ),
         ),
-        pagination: { limit: tenants.length, total: tenants.length, has_more: false, next_cursor: null },
+        pagination: onePage(tenants.length),
       };
     },
   };

@@ -2,6 +2,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
 import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
+import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
 import { translateNetworkError } from './translate-network-error.ts';
 import { type InputFault, invalidFields } from './validate-input.ts';
@@ -24,7 +25,14 @@ export function translateError(error: unknown): unknown {
       const headers = { 'retry-after': String(resetSeconds) };
       return new HttpError(
         429,
-        { code: 'rate_limited', reason: 'deploy_rate', message, details: { limit, used }, retryable: true },
+        {
+          code: 'rate_limited',
+          reason: 'deploy_rate',
+          message,
+          details: { limit, used },
+          retryable: true,
+          problem: quotaExceeded('deploy'),
+        },
         headers,
       );
     }

@@ -25,7 +25,15 @@ export function showKey(
   };
 }
 
-export function showUsage(usage: AccountUsage, currency: string, price: OveragePrice): schemas.Usage {
+/** What `groups` and the lines of the CSV count by. */
+export type UsageGrouping = NonNullable<schemas.UsageQuery['group_by']>;
+
+export function showUsage(
+  usage: AccountUsage,
+  currency: string,
+  price: OveragePrice,
+  groupBy: UsageGrouping | null = null,
+): schemas.Usage {
   return {
     tenant_id: usage.tenantId,
     period: usage.period,
@@ -43,5 +51,30 @@ export function showUsage(usage: AccountUsage, currency: string, price: OverageP
     as_of: usage.asOf.toISOString(),
     keys: usage.keys.map((key) => ({ key_id: key.keyId, name: key.name, count: key.count })),
     days: usage.days,
+    group_by: groupBy,
+    groups: groupBy === null ? null : groupUsage(usage, groupBy),
   };
+}
+
+function groupUsage(usage: AccountUsage, groupBy: UsageGrouping): NonNullable<schemas.Usage['groups']> {
+  if (groupBy === 'day') return usage.days.map(({ date, count }) => ({ group: date, name: null, count }));
+  return usage.keys.map(({ keyId, name, count }) => ({ group: keyId, name, count }));
+}
+
+/** A line for each day or key, below the names of its columns (RFC 4180). */
+export function writeUsageCsv(usage: AccountUsage, groupBy: UsageGrouping): string {
+  const lines =
+    groupBy === 'day'
+      ? [['date', 'count'], ...usage.days.map(({ date, count }) => [date, count])]
+      : [
+          ['key_id', 'name', 'count'],
+          ...usage.keys.map(({ keyId, name, count }) => [keyId ?? '', name, count]),
+        ];
+  return lines.map((cells) => `${cells.map(writeCell).join(',')}\r\n`).join('');
+}
+
+function writeCell(value: string | number): string {
+  // A key's name is its owner's text: with a quote before it, no spreadsheet takes it for a formula.
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

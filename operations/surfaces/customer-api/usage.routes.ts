@@ -1,7 +1,8 @@
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import { preferredType } from '#service-kit/http/index.ts';
 import type { Handler } from './call.ts';
-import { showUsage } from './usage-views.ts';
+import { showUsage, writeUsageCsv } from './usage-views.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 
 const checkQuery = compileValidator(schemas.UsageQuery);
@@ -9,19 +10,24 @@ const checkQuery = compileValidator(schemas.UsageQuery);
 /** Counted requests of the selected account. */
 export function usageHandlers(deps: { metering: Metering }): { readUsage: Handler } {
   return {
-    async readUsage(call, request) {
+    async readUsage(call, request, reply) {
       const { tenant: _, ...rest } = request.query as Record<string, unknown>;
       const query = convertQuery(schemas.UsageQuery, rest);
       checkQuery(query);
+      const { period = null, group_by: groupBy = null } = query as schemas.UsageQuery;
       // The number that this call leaves with is the count that it shows.
       await call.counted;
       const usage = await deps.metering.usageOf(call.actor, {
         tenantId: call.tenant.id,
-        period: (query as schemas.UsageQuery).period ?? null,
+        period,
       });
-      if (usage !== null) return showUsage(usage, call.tenant.currency, deps.metering.price);
-      const message = 'This month has not begun yet.';
-      throw invalidFields([{ path: 'period', code: 'future', message }]);
+      if (usage === null) {
+        const message = 'This month has not begun yet.';
+        throw invalidFields([{ path: 'period', code: 'future', message }]);
+      }
+      if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
+        return reply.type('text/csv; charset=utf-8').send(writeUsageCsv(usage, groupBy ?? 'day'));
+      return showUsage(usage, call.tenant.currency, deps.metering.price, groupBy);
     },
   };
 }

@@ -72,6 +72,40 @@ test('API-8.1: the usage of a month adds up by key and by day, this very call in
   assert.ok(Date.parse(usage.resets_at) > Date.parse(usage.as_of));
 });
 
+test('a month by key or by day, as one shape in JSON and as lines in CSV, which no spreadsheet takes for formulas', async () => {
+  const customer = await world.createCustomer('Grouped');
+  const issued = await world.apiKeys.issueKey(systemActor, {
+    organizationId: customer.tenant.organizationId,
+    personId: customer.owner.id,
+    name: '=1+1,"x"',
+    scope: 'read',
+    tenantIds: null,
+  });
+  const key = issued.token;
+  const read = (query: string, accept: string) =>
+    call('GET', `/api/v2/usage${query}`, { key, headers: { accept } });
+  const plain = (await read('', '*/*')).body;
+  assert.deepEqual([plain.group_by, plain.groups], [null, null]);
+  const byKey = (await read('?group_by=key', 'application/json')).body;
+  assert.deepEqual(byKey.groups, [{ group: key.split('_')[1], name: '=1+1,"x"', count: 2 }]);
+  const byDay = (await read('?group_by=day', 'application/json, text/csv;q=0.5')).body;
+  assert.deepEqual(
+    byDay.groups.map((one: { group: string; count: number }) => ({ date: one.group, count: one.count })),
+    byDay.days,
+  );
+  const days = await read('', 'text/csv');
+  assert.equal(days.headers.get('content-type'), 'text/csv; charset=utf-8');
+  assert.equal(days.headers.get('x-api-quota-used'), '4');
+  const lines = days.text.split('\r\n');
+  assert.deepEqual(
+    [lines[0], lines.at(-2), lines.length],
+    ['date,count', `${byDay.days.at(-1).date},4`, byDay.days.length + 2],
+  );
+  const keys = await read('?group_by=key', 'text/csv, application/json;q=0.1');
+  assert.equal(keys.text, `key_id,name,count\r\n${key.split('_')[1]},"'=1+1,""x""",5\r\n`);
+  assert.equal((await read('?group_by=route', 'text/csv')).status, 422);
+});
+
 test('a month that is over keeps its figures, and one to come is refused', async () => {
   await using later = await createWorld();
   const ask = createApiClient(later.url);

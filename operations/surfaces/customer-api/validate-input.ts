@@ -1,6 +1,7 @@
 /** Checks bodies and queries against the contract; what does not fit becomes one 422 that names every fault. */
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { schemas } from '#contracts/customer-api/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
 export interface InputFault {
@@ -25,11 +26,35 @@ export function compileValidator(schema: TSchema): Validator {
   const compiled = Compile(schema);
   const known = Object.keys((schema as { properties?: object }).properties ?? {});
   return (value) => {
-    if (compiled.Check(value)) return;
-    const faults = (compiled.Errors(value) as SchemaError[]).flatMap((error) => explain(error, known));
-    throw invalidFields(faults);
+    const faults: InputFault[] = [];
+    if (!compiled.Check(value)) {
+      const errors = compiled.Errors(value) as SchemaError[];
+      faults.push(...errors.flatMap((error) => explain(error, errors, known)));
+    } else {
+      findUnkeepable(value, '', faults);
+    }
+    if (faults.length > 0) throw invalidFields(faults);
   };
 }
+
+/** What fits a schema and still can't be kept as it is: PostgreSQL has no U+0000, JavaScript no integer beyond 2^53. */
+function findUnkeepable(value: unknown, path: string, faults: InputFault[]): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0') || !value.isWellFormed())
+      faults.push({ path, code: 'characters', message: 'must not contain U+0000 or half a surrogate pair' });
+  } else if (typeof value === 'number') {
+    if (!Number.isSafeInteger(Math.trunc(value)))
+      faults.push({ path, code: 'maximum', message: `must be <= ${Number.MAX_SAFE_INTEGER}` });
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value))
+      findUnkeepable(member, path === '' ? name : `${path}.${name}`, faults);
+  }
+}
+
+/** Refuses a query that an endpoint without query parameters does not know; `tenant` is not this check's business. */
+export const checkNoQuery: Validator = compileValidator(
+  Type.Object({ tenant: Type.Optional(Type.Unknown()) }, { additionalProperties: false }),
+);
 
 export function invalidFields(faults: InputFault[], reason = 'invalid_fields', message?: string): HttpError {
   return new HttpError(422, {
@@ -49,13 +74,14 @@ export function convertQuery(
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {
       const isNumber = properties[name]?.type === 'integer' && typeof value === 'string';
-      return [name, isNumber && /^-?\d{1,15}$/.test(value) ? Number(value) : value];
+      const isSafe = isNumber && /^-?\d{1,16}$/.test(value) && Number.isSafeInteger(Number(value));
+      return [name, isSafe ? Number(value) : value];
     }),
   );
 }
 
-function explain(error: SchemaError, known: readonly string[]): InputFault[] {
-  const at = error.instancePath.replace(/^\//, '').replaceAll('/', '.');
+function explain(error: SchemaError, all: readonly SchemaError[], known: readonly string[]): InputFault[] {
+  const at = pathOf(error);
   const below = (name: string) => (at === '' ? name : `${at}.${name}`);
   if (error.keyword === 'required') {
     const names = error.params.requiredProperties as string[];
@@ -74,10 +100,45 @@ function explain(error: SchemaError, known: readonly string[]): InputFault[] {
   }
   // What a branch of a choice or a forbidden field says is said by the choice and by the object as well.
   if (error.keyword === 'boolean' || error.schemaPath.includes('/anyOf/')) return [];
-  if (error.keyword === 'anyOf')
-    return [{ path: at, code: 'type', message: 'must be text or a whole number above 0' }];
+  if (error.keyword === 'anyOf') return [explainChoice(error, all)];
   const allowed = error.params.allowedValues as unknown[] | undefined;
-  return [{ path: at, code: error.keyword, message: error.message, ...(allowed ? { allowed } : {}) }];
+  return [{ path: at, code: error.keyword, message: wordsOf(error), ...(allowed ? { allowed } : {}) }];
+}
+
+/** A value of the right type is told what is wrong with it, any other which types there are. */
+function explainChoice(choice: SchemaError, all: readonly SchemaError[]): InputFault {
+  const branches = all.filter(
+    (error) =>
+      error.instancePath === choice.instancePath &&
+      error.schemaPath.startsWith(`${choice.schemaPath}/anyOf/`),
+  );
+  const nearest = branches.find((error) => error.keyword !== 'type');
+  if (nearest !== undefined)
+    return { path: pathOf(choice), code: nearest.keyword, message: wordsOf(nearest) };
+  const types = branches.map((error) => typeWords[error.params.type as string] ?? String(error.params.type));
+  return { path: pathOf(choice), code: 'type', message: `must be ${types.join(' or ')}` };
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: 'text',
+  integer: 'a whole number',
+  null: 'null',
+};
+
+/** Patterns in words; a pattern that is not among them shows itself. */
+const patternWords: Readonly<Record<string, string>> = {
+  [schemas.namePattern]: 'must not begin or end with a space, nor contain control characters',
+  [schemas.hostnamePattern]: 'must be a host name in lower case, such as web-1.example.net',
+  [schemas.monthPattern]: 'must be a month such as 2025-11',
+  [schemas.monthOrDayPattern]: 'must be a month such as 2025-11, or a day such as 2025-11-30',
+};
+
+function wordsOf({ keyword, params, message }: SchemaError): string {
+  return (keyword === 'pattern' && patternWords[String(params.pattern)]) || message;
+}
+
+function pathOf(error: SchemaError): string {
+  return error.instancePath.replace(/^\//, '').replaceAll('/', '.');
 }
 
 function suggestion(name: string, known: readonly string[]): string {

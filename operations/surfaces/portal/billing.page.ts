@@ -56,6 +56,7 @@ export interface BillingPageOptions {
 /** Where ledger entries come from, in the customer's words. */
 export const sourceLabels: Readonly<Record<string, string>> = {
   deposit: 'Payment',
+  adjustment: 'Adjustment',
   server_hours: 'Server hours',
   api_overage: 'API requests',
 };

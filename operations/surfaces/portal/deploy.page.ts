@@ -142,7 +142,7 @@ type Faults = (path: string) => string | undefined;
 
 /** The operation's refusals, by the field of the form that they are about. */
 function faultsIn({ faults }: DeployPageOptions): Faults {
-  return (path) => faults?.find((fault) => fault.path === path)?.message;
+  return (path) => faults?.find((fault) => fault.path === path || fault.path.startsWith(`${path}.`))?.message;
 }
 
 function workspaceField({ tenants, choice }: DeployPageOptions): Content {

@@ -15,6 +15,7 @@ import {
   formatTime,
   type Html,
   hiddenField,
+  html,
   link,
   notice,
   pageHeader,
@@ -97,7 +98,7 @@ function newToken(token: string): Content {
   ];
 }
 
-function keysTable({ keys, counts, visitor, nowMs }: DeveloperPageOptions): Html {
+function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptions): Html {
   return table<KeySummary>({
     caption: 'API keys',
     columns: [
@@ -123,7 +124,10 @@ function keysTable({ keys, counts, visitor, nowMs }: DeveloperPageOptions): Html
         key: 'revoke',
         header: '',
         kind: 'actions',
-        cell: (key) => (key.isActive ? [rotateDrawer(key, visitor), revokeDrawer(key, visitor)] : ''),
+        cell: (key) =>
+          key.isActive
+            ? [narrowDrawer(key, visitor, tenants), rotateDrawer(key, visitor), revokeDrawer(key, visitor)]
+            : '',
       },
     ],
     rows: keys,
@@ -151,6 +155,28 @@ function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
       kind: 'primary',
       fields: { key_id: key.keyId },
     }),
+  ]);
+}
+
+/** Workspaces can be taken from a key and never given: whoever holds it must not gain by it. */
+function narrowDrawer(key: KeySummary, visitor: Visitor, tenants: readonly Tenant[]): Content {
+  const reached = tenants.filter(
+    (tenant) => tenant.organizationId === key.organizationId && (key.tenantIds?.includes(tenant.id) ?? true),
+  );
+  if (reached.length < 2) return '';
+  return drawer({ id: `narrow-${key.keyId}`, open: 'Limit', title: `Limit ${key.name}` }, [
+    notice({
+      tone: 'info',
+      title: 'The key keeps the workspaces that are ticked',
+      text: 'From its next call on it reaches no other, nor one that is made later. What was taken can’t be given back; create another key for that.',
+    }),
+    form({ action: '/client/developer/narrow', csrfToken: visitor.csrfToken, submit: 'Limit this key' }, [
+      hiddenField('key_id', key.keyId),
+      html`<fieldset class="field"><legend>Workspaces</legend>${reached.map((tenant) => {
+        const id = `narrow-${key.keyId}-${tenant.id}`;
+        return html`<div class="field field-checkbox"><input type="checkbox" id="${id}" name="tenants" value="${tenant.id}" checked><div><label for="${id}">${tenant.name}</label></div></div>`;
+      })}</fieldset>`,
+    ]),
   ]);
 }
 

@@ -18,13 +18,16 @@ export interface DeveloperDeps {
   clock: Clock;
 }
 
+const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const KeyForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
   scope: Type.Union([Type.Literal('read'), Type.Literal('full')]),
   organization: Type.Optional(Type.String()),
-  tenants: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+  tenants: Type.Optional(Type.Union([Id, Type.Array(Id)])),
   days: Type.Optional(Type.String()),
 });
+const Ids = Type.Optional(Type.Union([Id, Type.Array(Id)]));
+const NarrowForm = Type.Object({ key_id: Type.String({ maxLength: 64 }), tenants: Ids });
 const RevokeForm = Type.Object({ key_id: Type.String({ maxLength: 64 }) });
 const dayMs = 86_400_000;
 
@@ -79,6 +82,17 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
         return show(deps, visitor, reply, 422, { error: (error as Error).message });
       throw error;
     }
+  });
+
+  app.post('/developer/narrow', { schema: { body: NarrowForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const tenantIds = [request.body.tenants ?? []].flat().map(Number);
+    if (tenantIds.length === 0)
+      return show(deps, visitor, reply, 422, {
+        error: 'Leave the key one workspace at least, or revoke it.',
+      });
+    if (!(await deps.apiKeys.narrowKey(visitor.actor, request.body.key_id, tenantIds))) throw noSuchPage();
+    return reply.redirect('/client/developer/', 303);
   });
 
   app.post('/developer/revoke', { schema: { body: RevokeForm } }, async (request, reply) => {

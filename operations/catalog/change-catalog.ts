@@ -1,0 +1,116 @@
+/**
+ * What operators offer: locations, plans and images.
+ *
+ * A slug is what customers' programs say, so it never changes; neither do a plan's sizes, because servers of the plan
+ * have them. A new price is the price of later orders. What is withdrawn can't be ordered any more and stays readable.
+ */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#operations/accounts/index.ts';
+import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+const slugPattern = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/;
+const sizeMax = 1_000_000_000;
+
+/** Throws `catalog.invalid` (details.field), `catalog.slug_taken`. Operators only, as everything here. */
+export async function addLocation(
+  db: Queryable,
+  actor: Actor,
+  given: Omit<store.Location, 'id'>,
+): Promise<number> {
+  requireOperator(actor);
+  const location = { slug: parseSlug(given.slug), ...parseLocation(given) };
+  return unlessTaken(() => store.insertLocation(db, location));
+}
+
+/** Throws `catalog.not_found`, as all changes below. */
+export async function changeLocation(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  given: Pick<store.Location, 'name' | 'country'>,
+): Promise<void> {
+  requireOperator(actor);
+  requireFound(await store.updateLocation(db, id, parseLocation(given)));
+}
+
+export async function addPlan(db: Queryable, actor: Actor, given: Omit<store.Plan, 'id'>): Promise<number> {
+  requireOperator(actor);
+  const plan = { ...given, slug: parseSlug(given.slug), ...parseOffer(given) };
+  for (const field of ['vcpus', 'memoryMb', 'diskGb'] as const)
+    if (!Number.isInteger(plan[field]) || plan[field] < 1 || plan[field] > sizeMax)
+      throw invalid(field, 'A whole number above zero.');
+  return unlessTaken(() => store.insertPlan(db, plan));
+}
+
+export async function changePlan(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  given: Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'> & { isOffered: boolean },
+): Promise<void> {
+  requireOperator(actor);
+  requireFound(await store.updatePlan(db, id, { ...parseOffer(given), isOffered: given.isOffered }));
+}
+
+export async function addImage(db: Queryable, actor: Actor, given: Omit<store.Image, 'id'>): Promise<number> {
+  requireOperator(actor);
+  const family = given.family.trim().toLowerCase();
+  if (!slugPattern.test(family)) throw invalid('family', 'One word in lower case, such as debian.');
+  const image = { slug: parseSlug(given.slug), name: parseName(given.name), family };
+  return unlessTaken(() => store.insertImage(db, image));
+}
+
+export async function changeImage(
+  db: Queryable,
+  actor: Actor,
+  id: number,
+  given: { name: string; isOffered: boolean },
+): Promise<void> {
+  requireOperator(actor);
+  requireFound(await store.updateImage(db, id, { name: parseName(given.name), isOffered: given.isOffered }));
+}
+
+function parseLocation(given: Pick<store.Location, 'name' | 'country'>) {
+  const country = given.country.trim().toUpperCase();
+  if (!/^[A-Z]{2}$/.test(country)) throw invalid('country', 'Two letters, such as DE.');
+  return { name: parseName(given.name), country };
+}
+
+function parseOffer(given: Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'>) {
+  const { hourlyQuanta, monthlyCapQuanta } = given;
+  if (!Number.isSafeInteger(hourlyQuanta) || hourlyQuanta < 1)
+    throw invalid('hourlyQuanta', 'A price above zero, such as 0.0089.');
+  if (!Number.isSafeInteger(monthlyCapQuanta) || monthlyCapQuanta < hourlyQuanta)
+    throw invalid('monthlyCapQuanta', 'At least the price of an hour, such as 6.00.');
+  return { name: parseName(given.name), hourlyQuanta, monthlyCapQuanta };
+}
+
+function parseSlug(text: string): string {
+  const slug = text.trim();
+  // A slug of digits alone would read as an id.
+  if (!slugPattern.test(slug) || /^\d+$/.test(slug))
+    throw invalid('slug', 'Lower-case letters, digits, dots and dashes, such as debian-13.');
+  return slug;
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > 120) throw invalid('name', 'A name has 1 to 120 characters.');
+  return name;
+}
+
+async function unlessTaken(insert: () => Promise<number>): Promise<number> {
+  try {
+    return await insert();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new CodedError('catalog.slug_taken', 'There is one of this name already.', { field: 'slug' });
+  }
+}
+
+function requireFound(isFound: boolean): void {
+  if (!isFound) throw new CodedError('catalog.not_found', 'There is no such location, plan or image.');
+}
+
+const invalid = (field: string, message: string) => new CodedError('catalog.invalid', message, { field });

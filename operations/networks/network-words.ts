@@ -1,0 +1,19 @@
+/** What may be said of a network: the same rules through every door. */
+import { schemas } from '#contracts/customer-api/index.ts';
+import { invalidField } from './errors.ts';
+
+const namePattern = new RegExp(schemas.namePattern);
+
+/** Throws `networks.invalid`. */
+export function checkWords(words: {
+  name?: string | undefined;
+  description?: string | null | undefined;
+}): void {
+  const { name, description } = words;
+  if (name !== undefined && (name.length < 1 || name.length > 64 || !namePattern.test(name))) {
+    const message = 'must be 1 to 64 characters without spaces around them and without control characters';
+    throw invalidField('name', 'pattern', message);
+  }
+  if ((description ?? '').length > 255)
+    throw invalidField('description', 'maxLength', 'must be at most 255 characters');
+}

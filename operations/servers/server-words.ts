@@ -1,0 +1,57 @@
+/** What may be said in an order or a description of a server: the same rules through every door. */
+import { schemas } from '#contracts/customer-api/index.ts';
+import type { FieldFault } from './server-faults.ts';
+
+export interface ServerWords {
+  name?: string | undefined;
+  hostname?: string | undefined;
+  labels?: Readonly<Record<string, string | null>> | undefined;
+  /** As lines of `authorized_keys`. */
+  sshKeys?: readonly string[] | undefined;
+  userData?: string | undefined;
+}
+
+const userDataBytesMax = 65_536;
+const namePattern = new RegExp(schemas.namePattern);
+const hostnamePattern = new RegExp(schemas.hostnamePattern);
+const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
+/** One line: options may stand before the kind of the key, a comment behind its body. */
+const sshKeyPattern =
+  /^([^\p{Cc}\s][^\p{Cc}]* )?(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +AAAA[A-Za-z0-9+/]*={0,3}( [^\p{Cc}]*)?$/u;
+
+/** Everything that is wrong with the words, field by field. */
+export function wordFaults(words: ServerWords): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const check = (path: string, isRight: boolean, message: string, code = 'pattern') => {
+    if (!isRight) faults.push({ path, code, message });
+  };
+  const { name, hostname, labels, sshKeys, userData } = words;
+  if (name !== undefined)
+    check(
+      'name',
+      name.length >= 1 && name.length <= 64 && namePattern.test(name),
+      'must be 1 to 64 characters without spaces around them and without control characters',
+    );
+  if (hostname !== undefined)
+    check(
+      'hostname',
+      hostname.length <= 253 && hostnamePattern.test(hostname),
+      'must be a host name in lower case',
+    );
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
+    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters', 'maxLength');
+  }
+  // A private key pasted by mistake, or half of a public one, would only show when nobody gets in.
+  for (const [index, key] of (sshKeys ?? []).entries())
+    check(
+      `ssh_keys.${index}`,
+      sshKeyPattern.test(key),
+      'must be public keys, one a line, such as `ssh-ed25519 AAAA… me@home`',
+    );
+  if (userData !== undefined) {
+    const fits = Buffer.byteLength(userData) <= userDataBytesMax;
+    check('user_data', fits, 'must be at most 64 KiB as UTF-8', 'maxLength');
+  }
+  return faults;
+}

@@ -1,0 +1,108 @@
+/** What waits for somebody, the worst first: each with the page where it is dealt with. */
+import { formatCount, formatDuration, type Tone } from '#service-kit/pages/index.ts';
+import { isAway, isNearlyFull } from './clusters.page.ts';
+import type { OverviewFacts } from './overview.page.ts';
+import { lateSeconds } from './webhooks.routes.ts';
+
+export interface Matter {
+  tone: Extract<Tone, 'bad' | 'warn'>;
+  title: string;
+  /** Why it matters and what to do. */
+  text: string;
+  href: string;
+}
+
+const many = (count: number, one: string, more: string) =>
+  count === 1 ? `One ${one}` : `${formatCount(count)} ${more}`;
+
+export function findMatters(facts: OverviewFacts, nowMs: number): Matter[] {
+  const found = [...ofServers(facts), ...ofNodes(facts, nowMs), ...ofMoney(facts), ...ofDelivery(facts)];
+  return found.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
+}
+
+function ofServers({ servers }: OverviewFacts): Matter[] {
+  const failed = servers.get('failed') ?? 0;
+  if (failed === 0) return [];
+  return [
+    {
+      tone: 'bad',
+      title: many(failed, 'server failed to provision', 'servers failed to provision'),
+      text: 'Their owners can neither use nor destroy them until somebody retries or resolves it.',
+      href: '/console/servers/?status=failed',
+    },
+  ];
+}
+
+function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matter[] {
+  const away = nodes.filter((node) => isAway(node, nowMs));
+  const without = clusters.filter(
+    (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
+  );
+  const bare = clusters.filter((cluster) => !pools.some((pool) => pool.clusterId === cluster.id));
+  const names = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
+  const matters: (Matter | false)[] = [
+    ...away.map(
+      (node): Matter => ({
+        tone: 'bad',
+        title: `${node.name} does not answer`,
+        text: `${many(node.guestCount, 'guest lives', 'guests live')} there. ${node.lastError ?? 'Nothing was heard of it for a minute.'}`,
+        href: `/console/clusters/nodes/${node.id}`,
+      }),
+    ),
+    // Where there is none at all, the first steps say so.
+    nodes.length > 0 &&
+      without.length > 0 && {
+        tone: 'warn',
+        title: `${names(without)} can take no guests`,
+        text: 'There is no open node. Orders for a location without room are refused.',
+        href: '/console/clusters/',
+      },
+    pools.length > 0 &&
+      bare.length > 0 && {
+        tone: 'warn',
+        title: `${names(bare)} has no addresses`,
+        text: 'Only servers without a public address fit there.',
+        href: '/console/clusters/',
+      },
+    ...pools.filter(isNearlyFull).map(
+      (pool): Matter => ({
+        tone: 'warn',
+        title: `The addresses of ${pool.prefix} are nearly used up`,
+        text: `${formatCount(pool.givenCount)} of ${formatCount(pool.size)} are given away.`,
+        href: '/console/clusters/',
+      }),
+    ),
+  ];
+  return matters.filter((matter) => matter !== false);
+}
+
+function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): Matter[] {
+  const { inDebt } = customers;
+  const matters: (Matter | false)[] = [
+    waitingCharges > 0 && {
+      tone: oldestChargeMs > 3_600_000 ? 'bad' : 'warn',
+      title: many(waitingCharges, 'card charge waits', 'card charges wait'),
+      text: `Nobody knows yet how they went, the oldest for ${formatDuration(oldestChargeMs / 1000)}.`,
+      href: '/console/reconciliation/',
+    },
+    inDebt > 0 && {
+      tone: 'warn',
+      title: many(inDebt, 'customer is in debt', 'customers are in debt'),
+      text: 'The next billing maintenance suspends them, unless they are already.',
+      href: '/console/customers/?status=debt',
+    },
+  ];
+  return matters.filter((matter) => matter !== false);
+}
+
+function ofDelivery({ webhooks }: OverviewFacts): Matter[] {
+  if (webhooks.oldestSeconds <= lateSeconds) return [];
+  return [
+    {
+      tone: 'bad',
+      title: `Webhooks are ${formatDuration(webhooks.oldestSeconds)} late`,
+      text: 'Customers’ programs hear of nothing. Look at the log of operations for “webhooks”.',
+      href: '/console/webhooks/',
+    },
+  ];
+}

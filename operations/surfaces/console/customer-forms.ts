@@ -1,0 +1,151 @@
+/** What an operator does to a customer's account and its people; support sees the tables alone. */
+import type { Membership, Tenant } from '#operations/accounts/index.ts';
+import {
+  actionButton,
+  badge,
+  type Content,
+  drawer,
+  field,
+  form,
+  type Html,
+  hiddenField,
+  html,
+  section,
+  table,
+} from '#service-kit/pages/index.ts';
+import type { Staff } from './guard.ts';
+
+interface AccountOptions {
+  staff: Staff;
+  tenant: Tenant;
+  /** Names the adjustment's form: sent twice, it is booked once. */
+  formId: string;
+}
+
+/** The buttons beside the customer's name. */
+export function accountActions({ staff, tenant, formId }: AccountOptions): Content {
+  const base = `/console/customers/${tenant.id}`;
+  const { csrfToken } = staff;
+  const { currency } = tenant;
+  const isActive = tenant.status === 'ACTIVE';
+  return [
+    drawer({ id: 'book-payment', open: 'Book a payment', title: 'Book a payment' }, [
+      html`<p>Money that came in another way than by card, such as a bank transfer. It counts as a deposit, which opens
+        the API to an account that never paid.</p>`,
+      form({ action: `${base}/credit`, csrfToken, submit: 'Book payment' }, [
+        field({ name: 'amount', label: `Amount in ${currency}`, required: true, placeholder: '25.00' }),
+        field({
+          name: 'reference',
+          label: 'Reference',
+          hint: 'Names the payment; the same one is never booked twice.',
+          required: true,
+          maxLength: 100,
+        }),
+      ]),
+    ]),
+    drawer({ id: 'adjust-credit', open: 'Adjust credit', title: 'Adjust credit' }, [
+      html`<p>Gives credit or takes it without a payment. The customer reads the reason in the ledger.</p>`,
+      form({ action: `${base}/adjust`, csrfToken, submit: 'Adjust credit' }, [
+        hiddenField('form_id', formId),
+        field({
+          id: 'adjust-amount',
+          name: 'amount',
+          label: `Amount in ${currency}`,
+          hint: 'With a minus to take credit away.',
+          required: true,
+          placeholder: '-5.00',
+        }),
+        field({ name: 'reason', label: 'Reason', required: true, maxLength: 200 }),
+      ]),
+    ]),
+    tenant.status !== 'CLOSED' &&
+      actionButton({
+        action: `${base}/status`,
+        csrfToken,
+        label: isActive ? 'Suspend' : 'Activate',
+        kind: isActive ? 'danger' : 'primary',
+        fields: { status: isActive ? 'SUSPENDED' : 'ACTIVE' },
+      }),
+  ];
+}
+
+/** The people of the organization; an operator lets them in and keeps them out. */
+export function membersSection({
+  staff,
+  tenant,
+  members,
+}: {
+  staff: Staff;
+  tenant: Tenant;
+  members: readonly Membership[];
+}): Html {
+  return section(
+    {
+      title: 'Members',
+      description: `Of the organization ${tenant.organizationName}. A deactivated person can’t sign in, and their keys stop at once.`,
+    },
+    table<Membership>({
+      caption: 'Members',
+      columns: [
+        { key: 'name', header: 'Name', cell: (member) => member.personName },
+        { key: 'email', header: 'E-mail', cell: (member) => member.personEmail },
+        { key: 'role', header: 'Role', cell: (member) => badge('neutral', member.role) },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (member) =>
+            badge(member.isActive ? 'good' : 'warn', member.isActive ? 'active' : 'deactivated'),
+        },
+        ...(staff.canChange
+          ? [
+              {
+                key: 'act',
+                header: 'Do',
+                kind: 'actions' as const,
+                cell: (member: Membership) => memberActions(staff, tenant, member),
+              },
+            ]
+          : []),
+      ],
+      rows: members,
+      empty: { title: 'Nobody', text: 'Members of the organization will stand here.' },
+    }),
+  );
+}
+
+function memberActions(staff: Staff, tenant: Tenant, member: Membership): Content {
+  const base = `/console/customers/${tenant.id}/members`;
+  const { csrfToken } = staff;
+  return [
+    drawer(
+      {
+        id: `password-${member.personId}`,
+        open: 'New password',
+        title: `A new password for ${member.personName}`,
+      },
+      [
+        html`<p>For somebody who is locked out. It ends all their sessions; let them change it after they signed
+          in.</p>`,
+        form({ action: `${base}/password`, csrfToken, submit: 'Set password' }, [
+          hiddenField('person', member.personId),
+          field({
+            id: `field-password-${member.personId}`,
+            kind: 'password',
+            name: 'password',
+            label: 'New password',
+            hint: 'At least ten characters.',
+            required: true,
+            autocomplete: 'new-password',
+          }),
+        ]),
+      ],
+    ),
+    actionButton({
+      action: `${base}/active`,
+      csrfToken,
+      label: member.isActive ? 'Deactivate' : 'Activate',
+      kind: member.isActive ? 'danger' : 'button',
+      fields: { person: member.personId, active: member.isActive ? 'no' : 'yes' },
+    }),
+  ];
+}

@@ -1,0 +1,95 @@
+/** What a new installation lacks before anything can be sold, in the order in which it is made. */
+import { badge, type Html, link, section, table } from '#service-kit/pages/index.ts';
+import type { OverviewFacts } from './overview.page.ts';
+
+export interface Step {
+  title: string;
+  text: string;
+  href: string;
+  isDone: boolean;
+}
+
+export function firstSteps(facts: OverviewFacts): Step[] {
+  const { clusters, locations, nodes, pools, plans, images, customerCount, tokens } = facts;
+  const clusterId = clusters[0]?.id;
+  const inCluster = (what: string) =>
+    clusterId === undefined ? '/console/clusters/' : `/console/clusters/${clusterId}/${what}/new`;
+  return [
+    {
+      title: 'Make a location',
+      text: 'A place that customers choose.',
+      href: '/console/catalog/locations/new',
+      isDone: locations.length > 0,
+    },
+    {
+      title: 'Make a cluster',
+      text: 'The hypervisors of a location, and what drives them.',
+      href: '/console/clusters/new',
+      isDone: clusters.length > 0,
+    },
+    {
+      title: 'Add a node',
+      text: 'A machine that runs guests, and how much of it may be given away.',
+      href: inCluster('nodes'),
+      isDone: nodes.length > 0,
+    },
+    {
+      title: 'Add addresses',
+      text: 'The range that new servers get their addresses out of.',
+      href: inCluster('pools'),
+      isDone: pools.length > 0,
+    },
+    {
+      title: 'Make a plan',
+      text: 'A size of server and its price.',
+      href: '/console/catalog/plans/new',
+      isDone: plans.some((plan) => plan.isOffered),
+    },
+    {
+      title: 'Make an image',
+      text: 'The system that a new server starts with.',
+      href: '/console/catalog/images/new',
+      isDone: images.some((image) => image.isOffered),
+    },
+    {
+      title: 'Make a customer',
+      text: 'An organization with an owner who signs in.',
+      href: '/console/customers/new',
+      isDone: customerCount > 0,
+    },
+    {
+      title: 'Connect the monitor',
+      text: 'It needs a project and a token; with them customers see the traffic of their own servers.',
+      href: '/console/projects/',
+      isDone: tokens.some((token) => token.isActive),
+    },
+  ];
+}
+
+export function stepsSection(steps: readonly Step[], canChange: boolean): Html {
+  const next = steps.find((step) => !step.isDone);
+  return section(
+    { title: 'First steps', description: 'What this installation lacks, in the order in which it is made.' },
+    table<Step>({
+      caption: 'First steps',
+      columns: [
+        {
+          key: 'step',
+          header: 'Step',
+          cell: (step) => (canChange && !step.isDone ? link(step.href, step.title) : step.title),
+        },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (step) =>
+            step.isDone
+              ? badge('good', 'done')
+              : badge(step === next ? 'info' : 'neutral', step === next ? 'next' : 'to do'),
+        },
+        { key: 'text', header: 'What it is', kind: 'prose', cell: (step) => step.text },
+      ],
+      rows: steps,
+      empty: { title: 'Nothing to do', text: 'Everything is there.' },
+    }),
+  );
+}

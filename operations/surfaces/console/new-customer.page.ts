@@ -1,0 +1,76 @@
+import { field, form, type Html, link, pageHeader } from '#service-kit/pages/index.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+
+export interface NewCustomerOptions {
+  staff: Staff;
+  given?: { organization: string; name: string; email: string };
+  fault?: { field: string; message: string } | undefined;
+}
+
+/** `/console/customers/new`: an organization with its owner, who may sign in at once. */
+export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
+  const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
+  return consoleFrame(
+    {
+      staff,
+      title: 'New customer',
+      current: 'customers',
+      breadcrumb: [{ label: 'Customers', href: '/console/customers/' }, { label: 'New customer' }],
+    },
+    [
+      pageHeader({
+        title: 'New customer',
+        state: {
+          tone: 'info',
+          text: 'The owner signs in, says who is invoiced, and pays or gets credit; then servers can be deployed.',
+        },
+      }),
+      form(
+        {
+          action: '/console/customers/',
+          csrfToken: staff.csrfToken,
+          submit: 'Make customer',
+          cancel: link('/console/customers/', 'Cancel', { kind: 'button' }),
+        },
+        [
+          field({
+            name: 'organization',
+            label: 'Organization',
+            required: true,
+            maxLength: 120,
+            value: given?.organization,
+            error: errorOf('organization'),
+          }),
+          field({
+            kind: 'email',
+            name: 'email',
+            label: 'E-mail of its owner',
+            hint: 'Somebody who signs in here already keeps name and password.',
+            required: true,
+            maxLength: 254,
+            autocomplete: 'off',
+            value: given?.email,
+            error: errorOf('email'),
+          }),
+          field({
+            name: 'name',
+            label: 'Name of its owner',
+            maxLength: 120,
+            autocomplete: 'off',
+            value: given?.name,
+            error: errorOf('name'),
+          }),
+          field({
+            kind: 'password',
+            name: 'password',
+            label: 'First password',
+            hint: 'At least ten characters. The owner changes it in the settings.',
+            autocomplete: 'new-password',
+            error: errorOf('password'),
+          }),
+        ],
+      ),
+    ],
+  );
+}

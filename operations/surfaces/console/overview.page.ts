@@ -1,0 +1,158 @@
+/** `/console/`: what needs somebody first, then how the whole is doing. */
+import type { PoolUse } from '#operations/addresses/index.ts';
+import type { AdminToken } from '#operations/admin-projects/index.ts';
+import type { Cluster, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
+import type { DayRoom, Node } from '#operations/clusters/index.ts';
+import type { FleetUsage } from '#operations/metering/index.ts';
+import type { ServerStatus } from '#operations/servers/index.ts';
+import type { QueueHealth } from '#operations/webhooks/index.ts';
+import {
+  badge,
+  type Content,
+  formatCount,
+  formatMoney,
+  formatPercent,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { findMatters, type Matter } from './attention.ts';
+import { roomChart } from './clusters.page.ts';
+import { firstSteps, type Step, stepsSection } from './first-steps.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+import { requestsChart } from './usage.page.ts';
+
+/** What the page is made of; also what says which first steps are done. */
+export interface OverviewFacts {
+  servers: ReadonlyMap<ServerStatus, number>;
+  clusters: readonly Cluster[];
+  locations: readonly Location[];
+  nodes: readonly Node[];
+  pools: readonly PoolUse[];
+  plans: readonly Offer<Plan>[];
+  images: readonly Offer<Image>[];
+  days: readonly DayRoom[];
+  customerCount: number;
+  customers: { suspended: number; inDebt: number };
+  waitingCharges: number;
+  oldestChargeMs: number;
+  webhooks: QueueHealth;
+  usage: FleetUsage;
+  /** Of the admin API, of all projects. */
+  tokens: readonly AdminToken[];
+}
+
+export interface OverviewOptions {
+  staff: Staff;
+  facts: OverviewFacts;
+  nowMs: number;
+}
+
+export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
+  const matters = findMatters(facts, nowMs);
+  const steps = firstSteps(facts);
+  const isNew = steps.some((step) => !step.isDone);
+  const hasGuests = facts.days.some((day) => day.memoryMb > 0);
+  return consoleFrame(
+    { staff, title: 'Overview', current: 'overview', breadcrumb: [{ label: 'Overview' }] },
+    [
+      refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
+        pageHeader({ title: 'Overview', state: stateOf(facts, matters, steps) }),
+        matters.length > 0 && mattersSection(matters),
+        figures(facts),
+      ]),
+      isNew && stepsSection(steps, staff.canChange),
+      hasGuests && roomChart(facts),
+      facts.usage.count > 0 && requestsChart(facts.usage, 'small'),
+    ],
+  );
+}
+
+const runningOf = (facts: OverviewFacts) => facts.servers.get('running') ?? 0;
+const serversOf = (facts: OverviewFacts) =>
+  [...facts.servers.values()].reduce((sum, count) => sum + count, 0);
+
+function stateOf(
+  facts: OverviewFacts,
+  matters: readonly Matter[],
+  steps: readonly Step[],
+): { tone: Tone; text: string } {
+  const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
+  if (matters.length > 0) {
+    const count = matters.length === 1 ? 'One thing needs' : `${formatCount(matters.length)} things need`;
+    return { tone: matters[0]!.tone, text: `${count} somebody; ${running}.` };
+  }
+  const open = steps.filter((step) => !step.isDone);
+  if (open.length > 0) {
+    const left = open.length === 1 ? 'One step is' : `${formatCount(open.length)} steps are`;
+    return {
+      tone: 'info',
+      text: `${left} left before all of it works. Next: ${lowerFirst(open[0]!.title)}.`,
+    };
+  }
+  return { tone: 'good', text: `Nothing needs anybody; ${running}.` };
+}
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
+
+function mattersSection(matters: readonly Matter[]): Html {
+  return section(
+    { title: 'Needs attention' },
+    table<Matter>({
+      caption: 'Needs attention',
+      columns: [
+        { key: 'what', header: 'What', cell: (matter) => link(matter.href, matter.title) },
+        {
+          key: 'state',
+          header: 'How urgent',
+          cell: (matter) => badge(matter.tone, matter.tone === 'bad' ? 'now' : 'soon'),
+        },
+        { key: 'why', header: 'Why', kind: 'prose', cell: (matter) => matter.text },
+      ],
+      rows: matters,
+      rowTone: (matter) => matter.tone,
+      empty: { title: 'Nothing', text: 'What needs somebody will stand here.' },
+    }),
+  );
+}
+
+function figures(facts: OverviewFacts): Content {
+  const { usage, customers, nodes } = facts;
+  const sum = (of: (node: Node) => number) => nodes.reduce((total, node) => total + of(node), 0);
+  const capacity = sum((node) => node.capacity.memoryMb);
+  const given = sum((node) => node.used.memoryMb);
+  return html`${stats(
+    stat({
+      label: 'Customers',
+      href: '/console/customers/',
+      value: formatCount(facts.customerCount),
+      source: `${formatCount(customers.suspended)} suspended, ${formatCount(customers.inDebt)} in debt`,
+    }),
+    stat({
+      label: 'Servers running',
+      href: '/console/servers/',
+      value: formatCount(runningOf(facts)),
+      source: `of ${formatCount(serversOf(facts))}`,
+    }),
+    stat({
+      label: 'Memory given away',
+      href: '/console/clusters/',
+      value: capacity === 0 ? 'none there' : formatPercent(given / capacity),
+      source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} nodes`,
+    }),
+    stat({
+      label: 'API requests this month',
+      href: '/console/billing/usage/api/',
+      value: formatCount(usage.count),
+      source: `${formatMoney(usage.overageQuanta)} beyond the free ones`,
+    }),
+  )}`;
+}

@@ -1,0 +1,194 @@
+/** Support reads everything and changes nothing: every unsafe route that the router knows, and the operations behind. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { hasCode } from '#common/errors/index.ts';
+import { type StaffActor, systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+let support: { cookie: string; token: string };
+let operator: { cookie: string; token: string };
+let actor: StaffActor;
+/** Values of path variables by the words before them, so that a form that got through would change something. */
+let ids: Record<string, string>;
+
+before(async () => {
+  world = await createWorld();
+  for (const role of ['operator', 'support'] as const)
+    await world.accounts.createPerson(systemActor, {
+      email: `${role}@staff.test`,
+      name: role,
+      password,
+      staffRole: role,
+    });
+  support = await startSession('support@staff.test');
+  operator = await startSession('operator@staff.test');
+  const person = await world.accounts.findPersonByEmail('support@staff.test');
+  actor = (await world.accounts.staffActorOf(person!.id))!;
+  const { tenant } = await world.createCustomer('Untouched');
+  const { serverId } = await world.deploy(tenant, 'untouched');
+  const project = await world.adminProjects.create(systemActor, {
+    name: 'Untouched',
+    permissions: ['vm_inventory_read'],
+    clusterIds: null,
+  });
+  const [node] = await world.clusters.listNodes(systemActor, null);
+  const [pool] = await world.addresses.listPools(systemActor, null);
+  const [plan] = await world.catalog.listPlans();
+  const [image] = await world.catalog.listImages();
+  const [location] = await world.catalog.listLocations();
+  ids = {
+    customers: String(tenant.id),
+    accounts: String(tenant.id),
+    servers: String(serverId),
+    projects: String(project.id),
+    clusters: String(world.clusterId),
+    nodes: String(node!.id),
+    pools: String(pool!.id),
+    plans: String(plan!.id),
+    images: String(image!.id),
+    locations: String(location!.id),
+  };
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function startSession(email: string) {
+  const cookie = await world.signIn(email);
+  const page = await (await get('/console/', cookie)).text();
+  return { cookie, token: /name="csrf_token" value="([^"]+)"/.exec(page)![1]! };
+}
+
+const get = (path: string, cookie: string) =>
+  fetch(`${world.url}${path}`, { headers: { cookie, accept: 'text/html' }, redirect: 'manual' });
+
+const pathOf = (url: string) =>
+  url.replace(/\/([a-z-]+)\/:\w+/g, (_, word: string) => `/${word}/${ids[word]}`);
+
+const consoleRoutes = (isUnsafe: boolean) =>
+  world.routes.filter(
+    ({ method, url }) => url.startsWith('/console') && method !== 'HEAD' && (method !== 'GET') === isUnsafe,
+  );
+
+async function checksum(): Promise<string> {
+  const { pool } = world.database;
+  const { rows } = await pool.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public'
+     and table_type = 'BASE TABLE' and table_name not in ('sessions', 'sign_in_failures', 'leases') order by 1`,
+  );
+  const sums = await Promise.all(
+    rows.map(async ({ name }) => {
+      const text = `select md5(coalesce(string_agg(t::text, '' order by t::text), '')) as sum from "${name}" t`;
+      return `${name} ${(await pool.query<{ sum: string }>(text)).rows[0]!.sum}`;
+    }),
+  );
+  return sums.join('\n');
+}
+
+test('API-1.S6: every form of the console is refused to support, whatever stands in it, and nothing is changed', async () => {
+  const routes = consoleRoutes(true);
+  assert.ok(routes.length >= 25, `only ${routes.length} routes`);
+  const before = await checksum();
+  const person = String((await world.accounts.listStaff(systemActor))[0]!.id);
+  const fields = {
+    name: 'Changed',
+    confirm_name: 'Untouched',
+    amount: '5.00',
+    reference: 'support',
+    reason: 'support',
+    form_id: crypto.randomUUID(),
+    status: 'SUSPENDED',
+    action: 'stop',
+    person,
+    active: 'no',
+    password: 'another password',
+    vcpus: '1',
+    memory_gib: '1',
+    disk_gb: '1',
+    days: '1',
+    country: 'US',
+    hourly: '1',
+    monthly: '1',
+  };
+  for (const { method, url } of routes) {
+    const send = (given: Record<string, string>) =>
+      fetch(`${world.url}${pathOf(url)}`, {
+        method,
+        headers: { cookie: support.cookie, accept: 'text/html' },
+        body: new URLSearchParams({ csrf_token: support.token, ...given }),
+        redirect: 'manual',
+      });
+    for (const given of [fields, {}]) {
+      const answer = await send(given);
+      assert.equal(answer.status, 403, `${method} ${url}`);
+      assert.match(await answer.text(), /Support reads everything and changes nothing/, url);
+    }
+  }
+  assert.equal(await checksum(), before, 'something was changed');
+});
+
+test('every page that operators read, support reads too, without a form to send', async () => {
+  const forOperatorsAlone: string[] = [];
+  for (const { url } of consoleRoutes(false)) {
+    const page = await get(pathOf(url), support.cookie);
+    const text = await page.text();
+    const own = await get(pathOf(url), operator.cookie);
+    await own.arrayBuffer();
+    assert.equal(own.status, 200, url);
+    if (page.status === 404) {
+      forOperatorsAlone.push(url);
+      continue;
+    }
+    assert.equal(page.status, 200, url);
+    const forms = [...text.matchAll(/<form[^>]*method="post"[^>]*action="([^"]+)"/g)].map((form) => form[1]);
+    assert.deepEqual(forms, ['/sign-out'], url);
+    assert.doesNotMatch(text, /href="[^"]*\/new"/, `${url} leads to a form`);
+  }
+  // Pages that are a form and nothing else.
+  assert.ok(
+    forOperatorsAlone.every((url) => /\/new$|^\/console\/catalog\/\w+\/:id$/.test(url)),
+    forOperatorsAlone.join(' '),
+  );
+});
+
+/** What may be asked by everybody who reaches it, and what people do for themselves. */
+const reading =
+  /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
+const withoutActor: Readonly<Record<string, readonly string[]>> = {
+  accounts: ['signIn', 'acceptInvitation', 'changePassword'],
+  adminProjects: ['verify'],
+};
+
+test('the operations themselves refuse support, whichever door is left open', async () => {
+  const features = ['accounts', 'addresses', 'adminProjects', 'billing', 'catalog', 'clusters'] as const;
+  let tried = 0;
+  for (const feature of features) {
+    for (const [name, method] of Object.entries(world[feature] as unknown as Record<string, unknown>)) {
+      if (typeof method !== 'function' || reading.test(name) || withoutActor[feature]?.includes(name))
+        continue;
+      const call = method as (...given: unknown[]) => Promise<unknown>;
+      await assert.rejects(
+        async () => call(actor, Number(ids.customers), 1, {}),
+        (error) => hasCode(error, 'accounts.forbidden'),
+        `${feature}.${name}`,
+      );
+      tried += 1;
+    }
+  }
+  assert.ok(tried >= 25, `only ${tried} operations`);
+  const [tenantId, serverId] = [Number(ids.customers), Number(ids.servers)];
+  const { servers, payments } = world;
+  const calls: Record<string, () => Promise<unknown>> = {
+    changePower: () => servers.changePower(actor, null, serverId, { command: 'stop' }),
+    destroyServer: () => servers.destroyServer(actor, null, serverId),
+    describeServer: () => servers.describeServer(actor, null, serverId, { name: 'changed' }),
+    createServer: () => servers.createServer(actor, { tenantId, plan: 'small', image: 'debian-12' }),
+    retryProvisioning: () => servers.retryProvisioning(actor, serverId),
+    resolveProvisioning: () => servers.resolveProvisioning(actor, serverId, 'remove'),
+    retryReconciliation: () => payments.retryReconciliation(actor, 1),
+    addCredit: () => payments.addCredit(actor, tenantId, { amountQuanta: 100_000, formId: 'support' }),
+    removeCard: () => payments.removeCard(actor, tenantId, 1),
+    makeCardDefault: () => payments.makeCardDefault(actor, tenantId, 1),
+  };
+  for (const [name, call] of Object.entries(calls))
+    await assert.rejects(call, (error) => hasCode(error, 'accounts.forbidden'), name);
+});

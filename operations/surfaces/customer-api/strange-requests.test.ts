@@ -1,0 +1,286 @@
+/** What callers send by mistake or malice: each is told what is wrong, in the API's own words, and nothing breaks. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { type Call, type CallOptions, createApiClient } from './testing/client.ts';
+
+let world: World;
+let call: Call;
+let key: string;
+before(async () => {
+  world = await createWorld({ requestsPerMinute: 10_000 });
+  call = createApiClient(world.url);
+  key = await world.createKey(await world.createCustomer('Strange'));
+});
+after(() => world[Symbol.asyncDispose]());
+
+const order = { plan: 'small', image: 'debian-12', dry_run: true };
+
+/** The faults of a 422, as `path:code`. */
+async function faultsOf(method: string, path: string, options: CallOptions = {}): Promise<string[]> {
+  const answer = await call(method, path, { key, ...options });
+  assert.equal(answer.status, 422, `${method} ${path} ${JSON.stringify(options.body)}: ${answer.text}`);
+  return answer.body.error.fields.map(
+    (fault: { path: string; code: string }) => `${fault.path}:${fault.code}`,
+  );
+}
+
+/** Sends these bytes and reads until the server hangs up. */
+async function sendBytes(text: string): Promise<{ status: number; head: string; body: string }> {
+  const { hostname, port } = new URL(world.url);
+  const socket = connect(Number(port), hostname);
+  socket.end(text);
+  const pieces: Buffer[] = [];
+  for await (const piece of socket) pieces.push(piece as Buffer);
+  const [head = '', body = ''] = Buffer.concat(pieces).toString('utf8').split('\r\n\r\n', 2);
+  return { status: Number(head.split(' ')[1]), head: head.toLowerCase(), body };
+}
+
+test('API-7: a text that the database can not keep is a fault of its field, wherever it stands', async () => {
+  const network = (await call('POST', '/api/v2/networks', { key, body: { name: 'n' } })).body.id;
+  const bodies: [string, string, object, string][] = [
+    ['POST', '/api/v2/servers', { ...order, name: 'a\0b' }, 'name'],
+    ['POST', '/api/v2/servers', { ...order, user_data: '\0' }, 'user_data'],
+    ['POST', '/api/v2/servers', { ...order, labels: { a: '\0' } }, 'labels.a'],
+    ['POST', '/api/v2/servers', { ...order, ssh_keys: ['ssh-ed25519 AAAAAAAA\0AAAA'] }, 'ssh_keys.0'],
+    ['POST', '/api/v2/networks', { name: 'n', description: '\0' }, 'description'],
+    ['PATCH', `/api/v2/networks/${network}`, { labels: { a: 'x\0' } }, 'labels.a'],
+  ];
+  for (const [method, path, body, field] of bodies) {
+    const [fault] = await faultsOf(method, path, { body });
+    assert.ok(fault!.startsWith(`${field}:`), `${fault} for ${field}`);
+  }
+  const half = `{"plan":"small","image":"debian-12","dry_run":true,"user_data":"\\ud800"}`;
+  const headers = { 'content-type': 'application/json' };
+  assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { raw: half, headers }), [
+    'user_data:characters',
+  ]);
+  for (const query of ['servers?name=%00', 'servers?plan=%00', 'servers?location=a%00', 'networks?name=%00'])
+    assert.match((await faultsOf('GET', `/api/v2/${query}`))[0]!, /:characters$/, query);
+});
+
+test('API-7: a number beyond 2^53 is refused and never taken for its neighbour', async () => {
+  const created = await call('POST', '/api/v2/servers', { key, body: { ...order, dry_run: false } });
+  const path = `/api/v2/servers/${created.body.id}/networks`;
+  const headers = { 'content-type': 'application/json' };
+  for (const number of ['9007199254740993', '1e300', '1e400'])
+    assert.equal(
+      (await call('POST', path, { key, headers, raw: `{"network_id":${number}}` })).status,
+      422,
+      number,
+    );
+  // The largest that is exact names a network that nobody has.
+  assert.equal(
+    (await call('POST', path, { key, headers, raw: '{"network_id":9007199254740991}' })).status,
+    404,
+  );
+  assert.equal((await call('GET', '/api/v2/networks?server_id=9007199254740991', { key })).status, 200);
+  assert.deepEqual(await faultsOf('GET', '/api/v2/networks?server_id=9007199254740993'), ['server_id:type']);
+});
+
+test('API-4.9: names are one line of visible text, keys are keys, user data is counted in bytes', async () => {
+  for (const name of ['a\tb', 'a\u0007b', '\u202egnp.exe', ' a', 'a ', 'a\u2028b', ''])
+    assert.ok((await faultsOf('POST', '/api/v2/servers', { body: { ...order, name } })).length > 0, name);
+  assert.deepEqual(await faultsOf('POST', '/api/v2/networks', { body: { name: 'a\u0000' } }), [
+    'name:pattern',
+  ]);
+  for (const name of ['日本語 🎉', "O'Hara; drop table servers--", 'a'.repeat(64), '🎉'.repeat(32)])
+    assert.equal(
+      (await call('POST', '/api/v2/servers', { key, body: { ...order, name } })).status,
+      200,
+      name,
+    );
+  const keys = [
+    'not a key at all, friends',
+    'ssh-ed25519 AAAAAAAAAAAAAAAA\nssh-rsa BBBB',
+    '-----BEGIN OPENSSH PRIVATE KEY-----',
+  ];
+  for (const text of keys)
+    assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: { ...order, ssh_keys: [text] } }), [
+      'ssh_keys.0:pattern',
+    ]);
+  const good = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBh3 Jürgen at home';
+  const fits = { ...order, ssh_keys: [good], user_data: 'é'.repeat(32_768) };
+  assert.equal((await call('POST', '/api/v2/servers', { key, body: fits })).status, 200);
+  const userData = { ...order, user_data: 'é'.repeat(32_769) };
+  assert.deepEqual(await faultsOf('POST', '/api/v2/servers', { body: userData }), ['user_data:maxLength']);
+});
+
+test('API-7: a fault says what would be right, also where a field has a choice of types', async () => {
+  const messageOf = async (body: object) =>
+    (await call('POST', '/api/v2/networks', { key, body })).body.error.fields[0].message;
+  assert.equal(await messageOf({ name: 'n', description: 5 }), 'must be text or null');
+  assert.equal(
+    await messageOf({ name: 'n', description: 'a'.repeat(256) }),
+    'must not have more than 255 characters',
+  );
+  assert.equal(await messageOf({ name: 'n', location: true }), 'must be text or a whole number');
+  assert.match(await messageOf({ name: ' n' }), /must not begin or end with a space/);
+});
+
+test('API-4.9: a query parameter that does nothing is refused, so that ?dry_run=true never deploys', async () => {
+  const { dry_run: _, ...body } = order;
+  assert.deepEqual(await faultsOf('POST', '/api/v2/servers?dry_run=true', { body }), [
+    'dry_run:unknown_field',
+  ]);
+  for (const path of ['account', 'key', 'tenants', 'networks/1', 'servers/1/firewall', 'servers/1/networks'])
+    assert.deepEqual(await faultsOf('GET', `/api/v2/${path}?verbose=1`), ['verbose:unknown_field'], path);
+  assert.equal((await call('GET', '/api/v1/account?tenant=nonsense', { key })).status, 200, 'API-9.1');
+});
+
+test('API-9.2: an empty tenant is a variable that was not set: it reaches nothing, not the default workspace', async () => {
+  for (const [path, headers] of [
+    ['/api/v2/servers?tenant=', {}],
+    ['/api/v2/servers', { 'x-tenant-id': '' }],
+  ] as const)
+    assert.equal((await call('GET', path, { key, headers })).status, 404, path);
+  assert.equal((await call('POST', '/api/v2/servers?tenant=', { key, body: order })).status, 404);
+});
+
+test('API-4.9: created_after needs its offset, because without one nobody knows which moment is meant', async () => {
+  for (const text of ['2026-01-01T00:00:00', '2026-01-01T00:00', '2026', 'yesterday', '2026-13-01'])
+    assert.deepEqual(
+      await faultsOf('GET', `/api/v2/servers?created_after=${text}`),
+      ['created_after:format'],
+      text,
+    );
+  for (const text of ['2026-01-01', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00.5%2B02:00'])
+    assert.equal((await call('GET', `/api/v2/servers?created_after=${text}`, { key })).status, 200, text);
+});
+
+test('a compressed body is refused with a 415, because nobody unpacks it', async () => {
+  for (const encoding of ['gzip', 'br', 'x'])
+    assert.equal(
+      (await call('POST', '/api/v2/servers', { key, body: order, headers: { 'content-encoding': encoding } }))
+        .status,
+      415,
+    );
+  const identity = { 'content-encoding': 'identity' };
+  assert.equal((await call('POST', '/api/v2/servers', { key, body: order, headers: identity })).status, 200);
+});
+
+test('every refusal below /api/ has the API’s body, its id and CORS, whatever the method or the path', async () => {
+  const long = `/api/v2/servers/${'9'.repeat(5_000)}`;
+  assert.equal((await call('GET', long, { key })).status, 404);
+  assert.equal((await call('GET', long)).status, 401, 'API-8.2: who it is comes first');
+  const head = 'Host: x\r\nX-Client-Request-Id: mine\r\nConnection: close\r\n';
+  for (const [first, status] of [
+    ['GET /api/v2/nothing', 404],
+    ['POST /api/v1/tenants', 404],
+    ['PROPFIND /api/v2/servers', 405],
+    ['QUERY /api/v2/servers', 405],
+    ['PUT /api/v1/servers/1/', 405],
+    ['TRACE /api/v2/key', 405],
+  ] as const) {
+    const answer = await sendBytes(`${first} HTTP/1.1\r\n${head}\r\n`);
+    assert.equal(answer.status, status, first);
+    assert.match(answer.head, /\r\naccess-control-allow-origin: \*/, first);
+    assert.match(answer.head, /\r\nx-client-request-id: mine/, first);
+    assert.match(answer.head, /\r\ncache-control: no-store/, first);
+    if (status === 405) assert.match(answer.head, /\r\nallow: options, /, first);
+    const { error } = JSON.parse(answer.body);
+    assert.equal(error.code, status === 404 ? 'not_found' : 'method_not_allowed', first);
+  }
+});
+
+test('what can’t be read as HTTP is told so in the body of every error', async () => {
+  for (const [text, status] of [
+    ['hello\r\n\r\n', 400],
+    ['GET /api/v2/servers/%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+    ['POST /api/v2/servers HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400],
+    [
+      'POST /api/v2/servers HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+    ],
+    [`GET /api/v2/key HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['GET /api/v2/key HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n', 401],
+  ] as const) {
+    const answer = await sendBytes(text);
+    assert.equal(answer.status, status, text.slice(0, 90));
+    const { error } = JSON.parse(answer.body);
+    assert.equal(error.code, status === 401 ? 'unauthorized' : 'bad_request');
+    assert.match(answer.head, new RegExp(`x-request-id: ${error.request_id.toLowerCase()}`));
+  }
+});
+
+test('two requests sent at once over one connection are both answered, in their order', async () => {
+  const one = (path: string, more = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`;
+  const { hostname, port } = new URL(world.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(one('/api/v2/tenants') + one('/api/v2/key', 'Connection: close\r\n'));
+  const pieces: Buffer[] = [];
+  for await (const piece of socket) pieces.push(piece as Buffer);
+  const text = Buffer.concat(pieces).toString('utf8');
+  assert.equal(text.split('HTTP/1.1 200 OK').length, 3);
+  assert.ok(text.indexOf('"tenants":[{') < text.indexOf('"key_id"'));
+});
+
+test('a cursor that was made up tells nothing about another account’s servers', async () => {
+  const other = await world.createCustomer('Other');
+  const { dry_run: _, ...body } = order;
+  const otherKey = await world.createKey(other);
+  const theirs = (await call('POST', '/api/v2/servers', { key: otherKey, body })).body.id;
+  const cursor = Buffer.from(JSON.stringify(['newest', theirs, 'x'])).toString('base64url');
+  assert.deepEqual((await call('GET', `/api/v2/servers?cursor=${cursor}`, { key })).body.servers, []);
+  const nul = Buffer.from(JSON.stringify(['name', 1, '\0'])).toString('base64url');
+  assert.equal((await call('GET', `/api/v2/servers?sort=name&cursor=${nul}`, { key })).status, 400);
+});
+
+test('application/problem+json says the same in the members of RFC 9457; nobody else gets it', async () => {
+  const accept = 'application/problem+json';
+  const problem = await call('GET', '/api/v2/servers/424242', { key, headers: { accept } });
+  assert.equal(problem.headers.get('content-type'), accept);
+  const { request_id, ...rest } = problem.body;
+  assert.deepEqual(rest, {
+    type: '/docs/api/#error-not_found',
+    title: 'Not Found',
+    status: 404,
+    detail: 'There is nothing here by that name or id.',
+    instance: problem.headers.get('x-request-id'),
+    code: 'not_found',
+    retryable: false,
+  });
+  assert.equal(request_id, problem.headers.get('x-request-id'));
+  const faults = await call('POST', '/api/v2/servers', { key, body: {}, headers: { accept } });
+  assert.deepEqual([faults.body.reason, faults.body.fields.length], ['invalid_fields', 2]);
+  for (const usual of [
+    '*/*',
+    'application/json, application/problem+json',
+    'text/html',
+    'application/problem+json;q=0',
+  ])
+    assert.ok(
+      (await call('GET', '/api/v2/servers/424242', { key, headers: { accept: usual } })).body.error,
+      usual,
+    );
+});
+
+test('API-4: the actions of a server come in pages that hold all of them', async () => {
+  const { dry_run: _, ...body } = order;
+  const { id } = (await call('POST', '/api/v2/servers', { key, body })).body;
+  await world.jobs.drain();
+  for (let i = 0; i < 4; i += 1)
+    assert.equal(
+      (await call('POST', `/api/v2/servers/${id}/actions`, { key, body: { action: 'start' } })).body.changed,
+      false,
+    );
+  const seen: number[] = [];
+  let path: string | null = `/api/v2/servers/${id}/actions?limit=2`;
+  while (path !== null) {
+    const page = await call('GET', path, { key });
+    assert.equal(page.body.pagination.total, 5);
+    seen.push(...page.body.actions.map((action: { id: number }) => action.id));
+    const link: string | null = page.headers.get('link');
+    assert.equal(link !== null, page.body.pagination.has_more);
+    path = link === null ? null : /<(.*?)>; rel="next"/.exec(link)![1]!;
+  }
+  assert.equal(seen.length, 5);
+  assert.deepEqual(
+    seen,
+    seen.toSorted((a, b) => b - a),
+  );
+  const foreign = Buffer.from('networks:1').toString('base64url');
+  assert.equal((await call('GET', `/api/v2/servers/${id}/actions?cursor=${foreign}`, { key })).status, 400);
+});

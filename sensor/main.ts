@@ -12,6 +12,15 @@ Examples:
   read day.pcap --name '*.example.com' --from 12:00 --to 12:15
   tcpdump -i eth0 -c 100000 -w - | … read -     without a file`;
 
+const runSettings = `
+Settings are environment variables. Those that are mostly needed:
+  SVC_MONITOR_URL             the monitor's URL (http://127.0.0.1:8090)
+  SVC_SENSOR_CAPTURES         interfaces with their roles: uplink:eth0,bridge:br0
+  SVC_SENSOR_ENROLMENT_TOKEN  one-time token for the first start; or call enrol
+  SVC_SENSOR_STATE_DIR        folder of the credential and the spool
+  SVC_SENSOR_SPOOL_MIB        how large the spool may grow while the monitor is away (160)
+All of them: docs/settings.md, or man svc-sensor. What this host lacks: check.`;
+
 /** Adds the sensor's commands to its part of the command line. */
 export function addCommands(program: Command): void {
   const several = (text: string, before: string[]) => [...before, text];
@@ -55,12 +64,15 @@ export function addCommands(program: Command): void {
     )
     .option('--top <rows>', 'rows of each table; 0 for all (default: 15)')
     .addHelpText('after', readExamples)
+    // As for any option that means nothing.
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (files: string[], options: ReadOptions) => {
       process.exitCode = (await import('./commands/read.ts')).readFiles(files, options);
     });
   program
     .command('run')
     .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')
+    .addHelpText('after', runSettings)
     .action(async () => {
       process.exitCode = await (await import('./commands/run.ts')).run(process.env);
     });
@@ -95,5 +107,11 @@ export function addCommands(program: Command): void {
     .option('--node <name>', "the hypervisor node's name in operations (default: SVC_SENSOR_NODE)")
     .action(async (options: { token: string; node?: string }) => {
       await (await import('./commands/enrol.ts')).enrolCommand(options, process.env);
+    });
+  program
+    .command('compile', { hidden: true })
+    .description('Keep compiled code, so that the next start is quick and small')
+    .action(async () => {
+      await (await import('./commands/compile.ts')).compile();
     });
 }

@@ -6,7 +6,7 @@ import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts'
 import * as store from './store.ts';
 
 /**
- * Operators and the program itself. A closed tenant stays closed. The row is locked, so two
+ * Operators and the program itself. A closed tenant stays closed, and is closed only when it has no server. The row is locked, so two
  * changes at once follow each other: `db` must be a transaction.
  */
 export async function setTenantStatus(
@@ -19,10 +19,21 @@ export async function setTenantStatus(
   const current = await store.lockTenantStatus(db, tenantId);
   if (current === null) throw invalid('There is no such tenant.');
   if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
+  if (status === 'CLOSED' && current !== 'CLOSED') await requireNoServers(db, tenantId);
   await store.updateTenantStatus(db, tenantId, status, status === 'SUSPENDED' ? 'operator' : null);
   if (status === 'ACTIVE' || status === current) return;
   const reason = status === 'SUSPENDED' ? 'account_suspended' : 'account_closed';
   await emit(db, { type: 'account.locked', tenantId, reason });
+}
+
+/** Servers of a closed account would run and cost on, with nobody who is let in to destroy them. */
+async function requireNoServers(db: Queryable, tenantId: number): Promise<void> {
+  const { servers, orders } = await store.countLiving(db, tenantId);
+  if (servers > 0)
+    throw invalid(
+      `This account still has ${servers === 1 ? 'a server' : `${servers} servers`}. Destroy what is left, then close it.`,
+    );
+  if (orders > 0) throw invalid('An order of this account is being carried out. Try again in a minute.');
 }
 
 /** Suspends an active tenant for debt; false when it is not active. Asked by billing maintenance alone (API-3.6). */

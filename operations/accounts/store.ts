@@ -168,6 +168,18 @@ export async function listTenants(db: Queryable): Promise<Tenant[]> {
   return rows;
 }
 
+/** What of a tenant still lives: servers, and orders that may become one. Reads the neighbours' rows. */
+export async function countLiving(
+  db: Queryable,
+  tenantId: number,
+): Promise<{ servers: number; orders: number }> {
+  const { rows } = await sql<{ servers: number; orders: number }>`
+    select (select count(*) from servers where tenant_id = ${tenantId} and provisioning_state <> 'deleted') as servers,
+      (select count(*) from server_orders
+        where tenant_id = ${tenantId} and queued_at is null and closed_reason is null) as orders`.execute(db);
+  return rows[0]!;
+}
+
 /**
  * The status, with the row locked until the transaction ends; null when there is no such tenant. The lock lets references
  * to the row pass: whoever books an entry refers to the tenant first and takes its balance then, and would deadlock with

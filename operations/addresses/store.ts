@@ -56,7 +56,7 @@ export async function listPools(
 
 /** The cluster's row, locked so that two pools are not made beside each other; false when there is none. */
 export async function lockCluster(tx: Queryable, clusterId: number): Promise<boolean> {
-  const { rows } = await sql`select 1 from clusters where id = ${clusterId} for update`.execute(tx);
+  const { rows } = await sql`select 1 from clusters where id = ${clusterId} for no key update`.execute(tx);
   return rows.length === 1;
 }
 

@@ -45,6 +45,41 @@ test('API-2.1.2: every verdict costs one look-up by key id, also for unknown and
   assert.deepEqual(seen[3], [token.split('_')[1]]);
 });
 
+test('API-2.1.5: a key can be left fewer workspaces, from its next call on, and never gets one back by it', async () => {
+  const { owner, tenant } = await world.createCustomer('Narrow');
+  const { organizationId } = tenant;
+  const second = await world.accounts.createTenant(systemActor, { organizationId, name: 'Second' });
+  const foreign = await world.createCustomer('Narrow foreign');
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const issue = (tenantIds: number[] | null) =>
+    world.apiKeys.issueKey(actor, {
+      organizationId,
+      personId: owner.id,
+      name: 'narrow',
+      scope: 'full',
+      tenantIds,
+    });
+  const reached = async (token: string) =>
+    (await world.apiKeys.verifyKey(token))?.tenants.map((each) => each.id) ?? null;
+  const all = await issue(null);
+  assert.deepEqual(await reached(all.token), [tenant.id, second.id]);
+  assert.ok(await world.apiKeys.narrowKey(actor, all.keyId, [second.id, foreign.tenant.id]));
+  assert.deepEqual(await reached(all.token), [second.id]);
+  await world.accounts.createTenant(systemActor, { organizationId, name: 'Third' });
+  assert.deepEqual(await reached(all.token), [second.id], 'none that is made later');
+  assert.ok(await world.apiKeys.narrowKey(actor, all.keyId, [tenant.id, second.id]));
+  assert.deepEqual(await reached(all.token), [second.id], 'nothing comes back');
+  assert.ok(await world.apiKeys.narrowKey(actor, all.keyId, []));
+  assert.equal(await reached(all.token), null, 'a key with none stays locked');
+
+  const mine = await issue([tenant.id]);
+  const stranger = (await world.accounts.customerActorOf(foreign.owner.id))!;
+  assert.equal(await world.apiKeys.narrowKey(stranger, mine.keyId, []), false);
+  const byKey = actorOf((await world.apiKeys.verifyKey(mine.token))!);
+  await assert.rejects(world.apiKeys.narrowKey(byKey, mine.keyId, []), /may not change keys/);
+  assert.deepEqual(await reached(mine.token), [tenant.id]);
+});
+
 test('API-2.1.3: creates at the same time never pass 25 active keys of a person', async () => {
   const customer = await world.createCustomer('Limit');
   for (let i = 0; i < 20; i += 1) await world.createKey(customer);

@@ -11,6 +11,7 @@ import { type Actor, type CustomerActor, requireStaff } from '#operations/accoun
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createLookup } from './batch-lookup.ts';
 import { activeKeysMax, type IssueKeyInput, type IssueKeyResult, issueKey } from './issue-key.ts';
+import { narrowKey } from './narrow-key.ts';
 import { revokeKey, revokeKeysNamed } from './revoke-key.ts';
 import { rotateKey } from './rotate-key.ts';
 import * as store from './store.ts';
@@ -41,6 +42,11 @@ export interface ApiKeys {
    * `api_keys.limit`, `accounts.forbidden`.
    */
   rotateKey(actor: CustomerActor, keyId: string): Promise<IssueKeyResult>;
+  /**
+   * Leaves a key those of its workspaces that are named, never more than it had; false when the actor has no such active
+   * key. One that is left none authenticates nobody.
+   */
+  narrowKey(actor: Actor, keyId: string, tenantIds: readonly number[]): Promise<boolean>;
   /** False when the actor has no such active key. */
   revokeKey(actor: Actor, keyId: string): Promise<boolean>;
   /** Revokes a person's keys of this name; returns how many. The program only. */
@@ -81,6 +87,7 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
       max: activeKeysMax,
       used: await store.countActive(deps.db(), personId),
     }),
+    narrowKey: (actor, keyId, tenantIds) => narrowKey(deps.db(), actor, keyId, tenantIds),
     revokeKey: (actor, keyId) => revokeKey(deps.db(), actor, keyId),
     revokeKeysNamed: (actor, personId, name) => revokeKeysNamed(deps.db(), actor, personId, name),
   };

@@ -50,6 +50,8 @@ export interface KeySummary {
   organizationName: string;
   /** null: all tenants of the organization. */
   tenantNames: string[] | null;
+  /** Of the same, in the same order. */
+  tenantIds: number[] | null;
   createdAt: Date;
   expiresAt: Date | null;
   revokedAt: Date | null;
@@ -85,7 +87,10 @@ export async function listKeys(
       k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) as "isActive",
       case when k.tenant_access = 'selected' then coalesce((
         select json_agg(t.name order by t.id) from api_key_tenants g join tenants t on t.id = g.tenant_id
-        where g.key_id = k.key_id), '[]') end as "tenantNames"
+        where g.key_id = k.key_id), '[]') end as "tenantNames",
+      case when k.tenant_access = 'selected' then coalesce((
+        select json_agg(g.tenant_id order by g.tenant_id) from api_key_tenants g where g.key_id = k.key_id), '[]')
+      end as "tenantIds"
     from api_keys k join people p on p.id = k.person_id join organizations o on o.id = k.organization_id
     where k.person_id = ${personId} or k.organization_id = any(${[...organizationIds]}::bigint[])
     order by "isActive" desc, k.created_at desc, k.key_id`.execute(db);
@@ -166,6 +171,31 @@ export async function expireKey(tx: Queryable, keyId: string, hours: number): Pr
   await sql`update api_keys
     set expires_at = least(expires_at, svc_now() + make_interval(hours => ${hours}::int))
     where key_id = ${keyId}`.execute(tx);
+}
+
+/** Locks an active key; false when there is none, or it is nobody's of these. Null: whoever's it is. */
+export async function lockActiveKey(
+  tx: Queryable,
+  keyId: string,
+  whose: { personId: number; organizationIds: readonly number[] } | null,
+): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from api_keys
+    where key_id = ${keyId} and revoked_at is null and (expires_at is null or expires_at > svc_now())
+      and (${whose === null} or person_id = ${whose?.personId ?? 0}
+        or organization_id = any(${[...(whose?.organizationIds ?? [])]}::bigint[]))
+    for update`.execute(tx);
+  return rows.length === 1;
+}
+
+/** Takes all grants but these; a key for all tenants becomes one for these. */
+export async function keepGrants(tx: Queryable, keyId: string, tenantIds: readonly number[]): Promise<void> {
+  await sql`insert into api_key_tenants (key_id, tenant_id)
+    select k.key_id, t.id from api_keys k join tenants t on t.organization_id = k.organization_id
+    where k.key_id = ${keyId} and k.tenant_access = 'all' on conflict do nothing`.execute(tx);
+  await sql`update api_keys set tenant_access = 'selected' where key_id = ${keyId}`.execute(tx);
+  await sql`delete from api_key_tenants
+    where key_id = ${keyId} and tenant_id <> all(${[...tenantIds]}::bigint[])`.execute(tx);
 }
 
 export async function revokeOwnKey(

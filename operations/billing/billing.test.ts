@@ -86,6 +86,18 @@ test('no hour is charged that begins after the server’s destruction was asked 
   assert.equal(await spent(), 60);
 });
 
+test('an account is closed only when nothing of it runs and costs on', async () => {
+  const { tenant } = await world.createCustomer('Closing');
+  const { serverId } = await world.deploy(tenant, 'last');
+  const close = () => world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
+  await assert.rejects(close(), /still has a server/);
+  await world.servers.destroyServer(systemActor, tenant.id, serverId);
+  await assert.rejects(close(), /still has a server/, 'its destruction is under way');
+  await world.jobs.drain();
+  await close();
+  assert.equal((await world.accounts.findTenant(tenant.id))?.status, 'CLOSED');
+});
+
 test('workers that charge hours take balances in one order, whatever servers they hold', async () => {
   await using crossed = await createWorld();
   const [first, second] = [await crossed.createCustomer('First'), await crossed.createCustomer('Second')];

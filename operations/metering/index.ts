@@ -11,11 +11,19 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
-import { type AccountUsage, type FleetUsage, readFleetUsage, readUsage } from './read-usage.ts';
+import {
+  type AccountUsage,
+  type FleetUsage,
+  readFleetKeys,
+  readFleetUsage,
+  readMonths,
+  readUsage,
+} from './read-usage.ts';
 import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
-export type { AccountUsage, FleetUsage } from './read-usage.ts';
+export { type AccountUsage, type FleetUsage, rowsPerPage } from './read-usage.ts';
+export type { FleetKey, MonthSum } from './store.ts';
 export { createUsageThresholdLoop } from './tell-thresholds.ts';
 export type { OveragePrice } from './usage.ts';
 
@@ -32,8 +40,16 @@ export interface Metering {
   countOfMonth(tenantId: number): Promise<number>;
   /** A month of an account, the running one for null; null when it has not begun. Throws `accounts.forbidden`. */
   usageOf(actor: Actor, query: { tenantId: number; period: string | null }): Promise<AccountUsage | null>;
-  /** A month of all accounts, for staff. */
-  fleetUsage(actor: Actor, period: string | null): Promise<FleetUsage | null>;
+  /** A month of all accounts and one page of them, for staff. */
+  fleetUsage(actor: Actor, period: string | null, page?: number): Promise<FleetUsage | null>;
+  /** A page of a month's keys, most requests first. For staff. */
+  fleetKeys(
+    actor: Actor,
+    period: string,
+    page: number,
+  ): Promise<{ keys: store.FleetKey[]; keyCount: number }>;
+  /** The last months, the oldest first; all accounts (null) for staff alone. */
+  lastMonths(actor: Actor, tenantId: number | null, months: number): Promise<store.MonthSum[]>;
   /** This month's requests of each of these keys; those without any are left out. */
   countOfKeys(keyIds: readonly string[]): Promise<Map<string, number>>;
   /** Keeps what was free in every month that is over, once for each (API-8.7). For the tick that charges overage. */
@@ -89,7 +105,9 @@ export function createMetering(deps: MeteringDeps): Metering {
     },
     countOfMonth: (tenantId) => store.findCount(deps.db(), tenantId),
     usageOf: (actor, query) => readUsage(deps.db(), deps, actor, query),
-    fleetUsage: (actor, period) => readFleetUsage(deps.db(), deps, actor, period),
+    fleetUsage: (actor, period, page = 1) => readFleetUsage(deps.db(), deps, actor, period, page),
+    fleetKeys: (actor, period, page) => readFleetKeys(deps.db(), actor, period, page),
+    lastMonths: (actor, tenantId, months) => readMonths(deps.db(), actor, tenantId, months),
     countOfKeys: (keyIds) => store.countKeys(deps.db(), keyIds),
     closeMonths: () => store.closeMonths(deps.db(), deps.includedPerMonth),
     async lockDueOverage(tx, afterTenantId, limit) {

@@ -23,7 +23,7 @@ export interface FleetUsage extends Pick<MonthUsage, 'period' | 'isOpen' | 'star
   overageQuanta: number;
   chargedQuanta: number;
   days: store.DayUsage[];
-  /** Most requests first. */
+  /** One page of them, most requests first. */
   accounts: (store.FleetAccount & { overageCount: number; overageQuanta: number })[];
 }
 
@@ -32,7 +32,10 @@ interface UsageDeps {
   price: OveragePrice;
 }
 
-const accountsMax = 50;
+/** Rows of a page. */
+export const rowsPerPage = 50;
+
+const partOf = (page: number) => ({ limit: rowsPerPage, offset: (page - 1) * rowsPerPage });
 
 /** The account's month; null for a month that has not begun. Throws `accounts.forbidden` for another's account. */
 export async function readUsage(
@@ -69,6 +72,7 @@ export async function readFleetUsage(
   deps: UsageDeps,
   actor: Actor,
   period: string | null,
+  page: number,
 ): Promise<FleetUsage | null> {
   requireStaff(actor);
   const month = await store.findMonth(db, null, period, deps.includedPerMonth);
@@ -76,7 +80,7 @@ export async function readFleetUsage(
   const [totals, days, accounts] = await Promise.all([
     store.sumMonth(db, month.period, deps),
     store.listDays(db, null, month.period),
-    store.listTopAccounts(db, month.period, deps.includedPerMonth, accountsMax),
+    store.listTopAccounts(db, month.period, deps.includedPerMonth, partOf(page)),
   ]);
   return {
     period: month.period,
@@ -91,4 +95,27 @@ export async function readFleetUsage(
       return { ...account, overageCount: over, overageQuanta: overageQuanta(over, deps.price) };
     }),
   };
+}
+
+/** A page of the keys of a month, most requests first. For staff. */
+export async function readFleetKeys(
+  db: Queryable,
+  actor: Actor,
+  period: string,
+  page: number,
+): Promise<{ keys: store.FleetKey[]; keyCount: number }> {
+  requireStaff(actor);
+  return store.listTopKeys(db, period, partOf(page));
+}
+
+/** The last months of all accounts for staff, or of one account for whoever reaches it. */
+export async function readMonths(
+  db: Queryable,
+  actor: Actor,
+  tenantId: number | null,
+  months: number,
+): Promise<store.MonthSum[]> {
+  if (tenantId === null) requireStaff(actor);
+  else if (!reachesTenant(actor, tenantId)) throw forbidden('This account is not yours.');
+  return store.listMonths(db, tenantId, months);
 }

@@ -234,14 +234,62 @@ export async function listTopAccounts(
   db: Queryable,
   period: string,
   includedPerMonth: number,
-  limit: number,
+  part: { limit: number; offset: number },
 ): Promise<FleetAccount[]> {
   const { rows } = await sql<FleetAccount>`
     select u.tenant_id as "tenantId", t.name, t.currency, u.count,
       coalesce(u.included_count, ${includedPerMonth}) as "includedCount", u.overage_charged_count as "chargedCount"
     from usage_months u join tenants t on t.id = u.tenant_id
-    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id limit ${limit}`.execute(
-    db,
-  );
+    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.tenant_id
+    limit ${part.limit} offset ${part.offset}`.execute(db);
+  return rows;
+}
+
+/** A key's requests of a month for one of the accounts that it reaches. */
+export interface FleetKey {
+  keyId: string;
+  name: string;
+  isActive: boolean;
+  tenantId: number;
+  tenantName: string;
+  count: number;
+}
+
+/** Those with the most requests, each for each account that it was used for. */
+export async function listTopKeys(
+  db: Queryable,
+  period: string,
+  part: { limit: number; offset: number },
+): Promise<{ keys: FleetKey[]; keyCount: number }> {
+  const { rows } = await sql<FleetKey & { keyCount: number }>`
+    select u.key_id as "keyId", k.name, k.revoked_at is null as "isActive", u.tenant_id as "tenantId",
+      t.name as "tenantName", u.count, count(*) over () as "keyCount"
+    from usage_key_months u join api_keys k on k.key_id = u.key_id join tenants t on t.id = u.tenant_id
+    where u.month = to_date(${period}, 'YYYY-MM') order by u.count desc, u.key_id, u.tenant_id
+    limit ${part.limit} offset ${part.offset}`.execute(db);
+  return { keys: rows, keyCount: rows[0]?.keyCount ?? 0 };
+}
+
+export interface MonthSum {
+  startsAt: Date;
+  count: number;
+  accountCount: number;
+}
+
+/** The last months of all accounts, or of one; the oldest first, months without requests as zero. */
+export async function listMonths(
+  db: Queryable,
+  tenantId: number | null,
+  months: number,
+): Promise<MonthSum[]> {
+  const whose = tenantId === null ? sql`true` : sql`u.tenant_id = ${tenantId}`;
+  const { rows } = await sql<MonthSum>`
+    with present as (select date_trunc('month', svc_now() at time zone 'utc') as month)
+    select each.month at time zone 'utc' as "startsAt", coalesce(sum(u.count), 0)::bigint as count,
+      count(u.tenant_id) as "accountCount"
+    from present, generate_series(present.month - make_interval(months => ${months - 1}), present.month,
+      interval '1 month') as each (month)
+    left join usage_months u on u.month = each.month::date and ${whose}
+    group by each.month order by each.month`.execute(db);
   return rows;
 }

@@ -6,7 +6,7 @@
  * was overtaken changes nothing. What a guest takes its time for (booting, halting) is asked about again by a later job:
  * no worker waits for a guest.
  */
-import { describeError, hasCode } from '#common/errors/index.ts';
+import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { releaseAddresses } from '#operations/addresses/index.ts';
 import { releaseRoom } from '#operations/clusters/index.ts';
 import { enqueueDestroyNotice } from '#operations/destroy-notices/index.ts';
@@ -65,7 +65,8 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
       store.noteProgress(deps.db(), serverId, percent),
     );
     if (progress === 'booting') return await waitForBoot(deps, job);
-  } catch (error) {
+  } catch (caught) {
+    const error = withoutSecret(caught, guest.rootPassword);
     if (!isPermanentRefusal(error)) throw error;
     await failProvisioning(deps, serverId, 'hypervisor_failed', describeError(error));
     return;
@@ -81,6 +82,14 @@ async function provision(deps: ServersDeps, job: Job): Promise<void> {
     if (hasCode(error, 'jobs.overtaken')) await removeStray(deps, serverId);
     throw error;
   }
+}
+
+/** A hypervisor's tools may repeat what they were given: of the password nothing comes into a log or a table. */
+function withoutSecret(error: unknown, secret: string): unknown {
+  const told = describeError(error);
+  if (!told.includes(secret)) return error;
+  const message = told.replaceAll(secret, '(password)');
+  return error instanceof CodedError ? new CodedError(error.code, message) : new Error(message);
 }
 
 async function describeGuest(deps: ServersDeps, facts: store.ProvisioningFacts): Promise<GuestDefinition> {

@@ -3,7 +3,6 @@
  * takes no time. Customers and servers are made through the same doors that the product uses.
  */
 import { createTestClock, systemClock, type TestClock } from '#common/clock/index.ts';
-import { silentReporter } from '#common/reporter/index.ts';
 import { createAccounts, type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
@@ -40,6 +39,7 @@ import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { createSecretWatch } from './watch-secrets.ts';
 
 export const password = 'a password for tests';
 
@@ -69,7 +69,8 @@ export async function createWorld(options: WorldOptions = {}) {
   const database = await createTestDatabase('operations');
   const db = () => database.db;
   const pool = () => database.pool;
-  const reporter = silentReporter;
+  const secrets = createSecretWatch();
+  const { reporter } = secrets;
   const isDocumentationGlobal = options.isDocumentationGlobal ?? true;
   const accounts = createAccounts({ db });
   const addresses = createAddresses({ db });
@@ -79,8 +80,10 @@ export async function createWorld(options: WorldOptions = {}) {
   const payments = createPayments(paymentsDeps);
   const orders = createOrders({ db, payments, deploysPerHour: options.deploysPerHour ?? 1_000 });
   const billing = createBilling({ db, pool, gateway: payments.gatewayName });
-  const apiKeys = createApiKeys({ db, pool, reporter });
-  const adminProjects = createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 });
+  const apiKeys = secrets.watchKeys(createApiKeys({ db, pool, reporter }));
+  const adminProjects = secrets.watchTokens(
+    createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 }),
+  );
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
@@ -182,6 +185,7 @@ export async function createWorld(options: WorldOptions = {}) {
     errorPage: renderErrorPage,
     async routes(app) {
       answers = watchAnswers(app);
+      secrets.watchApp(app);
       app.addHook('onRoute', ({ method, url }) => {
         for (const one of [method].flat()) routes.push({ method: one, url });
       });
@@ -203,6 +207,8 @@ export async function createWorld(options: WorldOptions = {}) {
   let made = 0;
   return {
     database,
+    secrets,
+    reporter,
     ...surfaces,
     jobs,
     serversDeps,
@@ -309,8 +315,10 @@ export async function createWorld(options: WorldOptions = {}) {
     async [Symbol.asyncDispose]() {
       await http.stop();
       await notifications.stop();
+      const { leaks } = await secrets.findLeaks(database.pool);
       await database.drop();
       answers?.throwFaults();
+      if (leaks.length > 0) throw new Error(`secrets where none may be:\n${leaks.join('\n')}`);
     },
   };
 }

@@ -166,7 +166,8 @@ export class Booking {
   }
 }
 
+/** The last words differ most often, so they are looked at first. */
 function isSameAddress(words: Int32Array, base: number): boolean {
-  for (let word = 0; word < 4; word += 1) if (words[base + word] !== words[base + 4 + word]) return false;
+  for (let word = 3; word >= 0; word -= 1) if (words[base + word] !== words[base + 4 + word]) return false;
   return true;
 }

@@ -1,8 +1,8 @@
 /**
  * Conversations between two sockets: who is the client, what it is called, and what it moved since the last flush.
  *
- * `locate` runs once per packet, so a flow is a fixed record of 128 bytes in one buffer behind an index of
- * (hash, record) pairs. Under pressure the flows that matter least make room: TCP attempts that nobody answered have
+ * `locate` runs once per packet, so a flow is a fixed record of 128 bytes in one buffer behind an index of one word for
+ * each place: small enough for the processor's cache, because a flood looks everywhere in it. Under pressure the flows that matter least make room: TCP attempts that nobody answered have
  * an eighth of the table to themselves, then closed flows, then single UDP packets, then idle ones. A flow that makes
  * room is flushed first, so no byte is lost; a packet that finds no room is for the caller to count.
  */
@@ -76,6 +76,17 @@ export const Flag = {
   confirmed: 65536,
 } as const;
 
+/**
+ * A word of the index: the record's number plus one, how far the place is from where its hash belongs, and some bits of
+ * the hash that spare a look at most other records. 0 is a free place.
+ */
+const recordMask = 0x3ffff;
+const distanceShift = 18;
+/** A distance that means "this much or more". */
+const distanceMax = 0x7f;
+const distanceMask = distanceMax << distanceShift;
+const tagMask = ~(recordMask | distanceMask);
+
 const sampleSize = 32;
 /** Seconds of silence after which a flow makes room while the table is full: TCP and the rest, unanswered or not. */
 const emergency = { halfOpen: 5, established: 100, unanswered: 10, answered: 100 } as const;
@@ -126,8 +137,9 @@ export class FlowTable {
     const buffer = new ArrayBuffer(options.flowsMax * flowWords * 4);
     this.words = new Int32Array(buffer);
     this.sums = new Float64Array(buffer);
+    if (options.flowsMax >= recordMask) throw new RangeError(`at most ${recordMask - 1} flows`);
     const places = 1 << Math.ceil(Math.log2(options.flowsMax * 2));
-    this.#index = new Int32Array(places * 2);
+    this.#index = new Int32Array(places);
     this.#mask = places - 1;
     this.#late = new Int32Array(Math.max(1, options.flowsMax >> 4)).fill(-1);
     this.#attempts = new Int32Array(Math.max(1, options.flowsMax >> 3)).fill(-1);
@@ -142,12 +154,13 @@ export class FlowTable {
     const hash = hashPacket(p, isLower, ports, meta, this.#key0, this.#key1);
     const index = this.#index;
     const words = this.words;
+    const tag = hash & tagMask;
     let at = hash & this.#mask;
     for (;;) {
-      const record = index[at * 2 + 1]! - 1;
-      if (record < 0) break;
-      if (index[at * 2] === hash) {
-        const base = record * flowWords;
+      const place = index[at]!;
+      if (place === 0) break;
+      if ((place & tagMask) === tag) {
+        const base = ((place & recordMask) - 1) * flowWords;
         if (
           words[base + Field.ports] === ports &&
           words[base + Field.meta] === meta &&
@@ -186,9 +199,9 @@ export class FlowTable {
     if (isAttempt) this.#retireAttempt();
     const base = this.#take(now);
     if (base < 0) return -1;
-    const words = this.words;
-    // A loop of our own: a call of `fill` costs more than so few words.
-    for (let word = base + Field.bytes; word < base + flowWords; word += 1) words[word] = 0;
+    const { words, sums } = this;
+    // A loop of our own, two words at a time: a call of `fill` costs more than so few.
+    for (let pair = (base + Field.bytes) >> 1; pair < (base + flowWords) >> 1; pair += 1) sums[pair] = 0;
     const source = isLower ? base : base + 4;
     const target = isLower ? base + 4 : base;
     words[source] = p.source0;
@@ -302,10 +315,14 @@ export class FlowTable {
   }
 
   #link(base: number, hash: number): void {
-    let at = hash & this.#mask;
-    while (this.#index[at * 2 + 1] !== 0) at = (at + 1) & this.#mask;
-    this.#index[at * 2] = hash;
-    this.#index[at * 2 + 1] = base / flowWords + 1;
+    const mask = this.#mask;
+    let at = hash & mask;
+    let distance = 0;
+    while (this.#index[at] !== 0) {
+      at = (at + 1) & mask;
+      distance += 1;
+    }
+    this.#index[at] = placeWord(base / flowWords + 1, distance, hash);
   }
 
   /** Takes the record out of the index and moves followers up, so that probing never meets a hole. */
@@ -314,19 +331,32 @@ export class FlowTable {
     const mask = this.#mask;
     const record = base / flowWords + 1;
     let hole = hashRecord(this.words, base, this.#key0, this.#key1) & mask;
-    while (index[hole * 2 + 1] !== record) hole = (hole + 1) & mask;
+    while ((index[hole]! & recordMask) !== record) hole = (hole + 1) & mask;
     let at = hole;
     for (;;) {
       at = (at + 1) & mask;
-      if (index[at * 2 + 1] === 0) break;
-      const home = index[at * 2]! & mask;
-      if (((at - home) & mask) < ((at - hole) & mask)) continue;
-      index[hole * 2] = index[at * 2]!;
-      index[hole * 2 + 1] = index[at * 2 + 1]!;
+      const place = index[at]!;
+      if (place === 0) break;
+      const distance = this.#distance(place, at);
+      const step = (at - hole) & mask;
+      if (distance < step) continue;
+      index[hole] = placeWord(place & recordMask, distance - step, place);
       hole = at;
     }
-    index[hole * 2 + 1] = 0;
+    index[hole] = 0;
   }
+
+  /** How far a place is from where its record's hash belongs. */
+  #distance(place: number, at: number): number {
+    const distance = (place & distanceMask) >>> distanceShift;
+    if (distance < distanceMax) return distance;
+    const base = ((place & recordMask) - 1) * flowWords;
+    return (at - hashRecord(this.words, base, this.#key0, this.#key1)) & this.#mask;
+  }
+}
+
+function placeWord(record: number, distance: number, hash: number): number {
+  return record | (Math.min(distance, distanceMax) << distanceShift) | (hash & tagMask);
 }
 
 /** True when a reset or both ends' FIN were seen. */

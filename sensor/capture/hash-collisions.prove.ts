@@ -90,7 +90,7 @@ function p99(capture: Capture, flows: readonly Flow[]): number {
   const view = new DataView(frame.buffer);
   const costs: number[] = [];
   for (let from = 0; from + batch <= flows.length; from += batch) {
-    const started = performance.now();
+    const started = process.threadCpuUsage();
     for (let i = from; i < from + batch; i += 1) {
       const flow = flows[i]!;
       view.setInt32(26, flow.source);
@@ -98,7 +98,9 @@ function p99(capture: Capture, flows: readonly Flow[]): number {
       view.setInt32(34, flow.ports);
       capture.observe(frame, 0, frame.length, frame.length, testMinute, 0, -1);
     }
-    costs.push(((performance.now() - started) * 1e6) / batch);
+    // Processor time, not the clock's: a busy machine takes turns away.
+    const used = process.threadCpuUsage(started);
+    costs.push(((used.user + used.system) * 1000) / batch);
   }
   // The table has to be full before the cost is what it stays at.
   const settled = costs.slice(Math.floor(costs.length / 2)).sort((a, b) => a - b);

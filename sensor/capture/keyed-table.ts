@@ -12,6 +12,9 @@ export interface KeyedTableShape {
   recordsMax: number;
 }
 
+/** Records that a table has room for from the start. */
+const recordsMin = 256;
+
 /** Mixes one word into a running hash. */
 export function mixHash(hash: number, word: number): number {
   let mixed = Math.imul(hash ^ word, 0x9e3779b1);
@@ -39,7 +42,7 @@ export class KeyedTable {
   constructor(shape: KeyedTableShape, seed: number) {
     this.#shape = shape;
     this.#seed = seed;
-    this.#capacity = Math.min(1024, shape.recordsMax);
+    this.#capacity = Math.min(recordsMin, shape.recordsMax);
     this.key = new Int32Array(shape.keyWords);
     this.keys = new Int32Array(this.#capacity * shape.keyWords);
     this.words = new Int32Array(this.#capacity * shape.wordCount);
@@ -75,7 +78,7 @@ export class KeyedTable {
 
   /** Forgets every record; memory that an unusual minute made it take is given back. */
   clear(): void {
-    const usual = Math.min(this.#shape.recordsMax, Math.max(1024, this.count * 4));
+    const usual = Math.min(this.#shape.recordsMax, Math.max(recordsMin, this.count * 4));
     if (this.#capacity > usual) this.#resize(1 << Math.ceil(Math.log2(usual)));
     else this.#index.fill(0);
     this.count = 0;

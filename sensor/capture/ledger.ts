@@ -6,7 +6,7 @@
  * answered with `false` for the caller to count.
  */
 import { formatWords } from './address-words.ts';
-import { KeyedTable } from './keyed-table.ts';
+import { KeyedTable, mixHash } from './keyed-table.ts';
 import type { HostCounters, NameEvidence, UsageDirection, UsageRow } from './minute-report.ts';
 import type { NameTable } from './name-table.ts';
 import { Protocol } from './packet.ts';
@@ -36,6 +36,9 @@ const hostKeyWords = 5;
 /** Words of a host: high part of the MAC with VLAN, low part, state of the owner. */
 const hostWords = 3;
 const Owner = { unknown: 0, one: 1, conflict: 2 } as const;
+/** Bits for each remote address, and in all, that tell most of those without a record apart: they fit the nearest cache. */
+const seenBitsOfHost = 8;
+const seenBitsMax = 1 << 16;
 const usageKeyWords = 11;
 const usageWords = 4;
 
@@ -62,6 +65,9 @@ export class Ledger {
   readonly #names: NameTable;
 
   readonly #noiseRowsMax: number;
+  readonly #seed: number;
+  readonly #seen: Int32Array;
+  readonly #seenMask: number;
 
   constructor(
     names: NameTable,
@@ -71,7 +77,12 @@ export class Ledger {
     noiseRowsMax: number,
   ) {
     this.#noiseRowsMax = noiseRowsMax;
+    this.#seed = seed;
     this.#names = names;
+    const wanted = Math.min(seenBitsMax, Math.max(32, remoteHostsMax * seenBitsOfHost));
+    const seenBits = 2 ** Math.ceil(Math.log2(wanted));
+    this.#seen = new Int32Array(seenBits >> 5);
+    this.#seenMask = seenBits - 1;
     const host = { keyWords: hostKeyWords, wordCount: hostWords, sumCount: 3 };
     this.#localHosts = new KeyedTable({ ...host, recordsMax: 1 << 20 }, seed);
     this.#remoteHosts = new KeyedTable({ ...host, recordsMax: remoteHostsMax }, seed);
@@ -94,6 +105,7 @@ export class Ledger {
     isNoise: boolean,
   ): boolean {
     const mayAdd = isLocal || !isNoise || this.#remoteHosts.count < this.#noiseRowsMax;
+    if (!mayAdd && !this.#mayBeSeen(source, at)) return false;
     const record = this.#hostRecord(isLocal, version, source, at, mayAdd);
     if (record < 0) return false;
     const { sums } = this.#hosts(isLocal);
@@ -231,6 +243,18 @@ export class Ledger {
     this.#localHosts.clear();
     this.#remoteHosts.clear();
     this.#usage.clear();
+    this.#seen.fill(0);
+  }
+
+  /** False for a remote address that has no record for certain. */
+  #mayBeSeen(source: Int32Array, at: number): boolean {
+    const bit = this.#seenBit(source, at);
+    return (this.#seen[bit >> 5]! & (1 << (bit & 31))) !== 0;
+  }
+
+  #seenBit(source: Int32Array, at: number): number {
+    const words = source[at]! ^ Math.imul(source[at + 1]!, 3) ^ Math.imul(source[at + 2]!, 5);
+    return mixHash(this.#seed ^ words, source[at + 3]!) & this.#seenMask;
   }
 
   #usageRow(record: number, minuteMs: number): UsageRow {
@@ -273,7 +297,13 @@ export class Ledger {
     key[2] = source[at + 2]!;
     key[3] = source[at + 3]!;
     key[4] = version;
-    return mayAdd ? table.locate() : table.find();
+    if (!mayAdd) return table.find();
+    const record = table.locate();
+    if (!isLocal && record >= 0) {
+      const bit = this.#seenBit(source, at);
+      this.#seen[bit >> 5]! |= 1 << (bit & 31);
+    }
+    return record;
   }
 
   /** MACs that sent for a routable remote address: they belong to routers, not to the owner of what they forward. */

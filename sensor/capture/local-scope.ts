@@ -23,12 +23,20 @@ export function compileLocalScope(scope: LocalScope): LocalRanges {
   const ipv6 = mergeRanges(ranges.filter((range) => range.version === 6));
   const bounds4 = new Float64Array(ipv4.flatMap((range) => [Number(range.first), Number(range.last)]));
   const bounds6 = new Uint32Array(ipv6.flatMap((range) => [...toWords(range.first), ...toWords(range.last)]));
+  const touched4 = firstBytes(ipv4);
   return {
     isLocal: (version, w0, w1, w2, w3) =>
       version === 4
-        ? isInside4(bounds4, w3 >>> 0)
+        ? touched4[w3 >>> 24] === 1 && isInside4(bounds4, w3 >>> 0)
         : isInside6(bounds6, w0 >>> 0, w1 >>> 0, w2 >>> 0, w3 >>> 0),
   };
+}
+
+/** For each value of an address's first byte, 1 when a range has such addresses: most remote ones need no search. */
+function firstBytes(ranges: readonly Range[]): Uint8Array {
+  const touched = new Uint8Array(256);
+  for (const { first, last } of ranges) touched.fill(1, Number(first >> 24n), Number(last >> 24n) + 1);
+  return touched;
 }
 
 function parseRange(text: string): Range {

@@ -1,6 +1,6 @@
 /** The main thread's handle on one thread that captures: starts it, hears it, stops it. */
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '#common/clock/index.ts';
+import { type Clock, systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { WindowReport } from '#sensor/capture/index.ts';
 import type {
@@ -107,4 +107,24 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
       await stubborn?.terminate();
     },
   };
+}
+
+/** Starts a thread with nothing to listen to, which ends as soon as it has compiled its modules. */
+export async function compileThread(): Promise<void> {
+  const thread = createMemberThread({
+    input: {
+      name: 'none',
+      role: 'uplink',
+      source: { kind: 'live', interfaceName: '', ringMiB: 2, method: 'ring' },
+      share: 1,
+      windowMs: 10_000,
+      windowApplicationsMax: 0,
+    },
+    clock: systemClock,
+    onListening() {},
+    onReports() {},
+    onWindows() {},
+    onEnded() {},
+  });
+  await thread.start().catch(() => {});
 }

@@ -6,6 +6,7 @@
  * Wall time is compared with monotonic time in every turn: after a jump of the clock the packet path starts anew,
  * because neither the minutes jumped over nor those that come twice were observed.
  */
+import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { startOfMinuteMs } from '#common/clock/index.ts';
@@ -115,6 +116,8 @@ port.on('message', (message: ToWorker) => {
 });
 
 try {
+  // Kept now, so that a sensor that is killed later starts again without compiling.
+  flushCompileCache();
   const opened = await openSource(input.source);
   source = opened.source;
   const { method, countsSegments, fanoutGroup } = source;

@@ -42,7 +42,7 @@ export function renderTables(input: TablesInput, query: ReadQuery, look: TextLoo
     ...summary(input, look),
     ...(input.minutes ? minuteLines(input.minutes, look) : []),
     ...show('Applications', applicationColumns, applicationRows(result)),
-    ...show('Flows', flowColumns, result.flows.map(flowRow)),
+    ...show('Flows', flowColumns, flowRows(result.flows)),
     ...show('DNS answers', dnsColumns, dnsRows(result)),
     ...show('Hosts', hostColumns, hostRows(result)),
     ...show('Conversations', conversationColumns, conversationRows(result)),
@@ -114,7 +114,7 @@ function minuteLines(minutes: readonly MinuteTotals[], look: TextLook): string[]
 }
 
 const applicationColumns: Column[] = [
-  { title: 'name', style: 'name', shrinksTo: 16 },
+  { title: 'name', style: 'name', shrinksTo: 16, keepsEnd: true },
   { title: 'transport' },
   { title: 'port', isNumber: true },
   { title: 'in', isNumber: true },
@@ -141,10 +141,10 @@ function applicationRows(result: ReadingResult) {
 }
 
 const flowColumns: Column[] = [
-  { title: 'client', shrinksTo: 12 },
-  { title: 'server', shrinksTo: 12 },
+  { title: 'client', shrinksTo: 12, keepsEnd: true },
+  { title: 'server', shrinksTo: 12, keepsEnd: true },
   { title: 'transport' },
-  { title: 'name', style: 'name', shrinksTo: 14 },
+  { title: 'name', style: 'name', shrinksTo: 14, keepsEnd: true },
   { title: 'known by', style: 'quiet' },
   { title: 'sent', isNumber: true },
   { title: 'received', isNumber: true },
@@ -161,6 +161,38 @@ const evidenceWords: Readonly<Record<string, string>> = {
 };
 
 const bytesOf = (flow: ListedFlow) => flow.clientBytes + flow.serverBytes;
+
+/** A name that one connection said in two ways, such as CONNECT and the hello behind it, is one row. */
+function flowRows(flows: readonly ListedFlow[]) {
+  const rows: ReturnType<typeof flowRow>[] = [];
+  let last: ListedFlow | null = null;
+  for (const flow of flows) {
+    const row = flowRow(flow);
+    const before = rows.at(-1);
+    if (last && before && isSameConnection(last, flow) && last.host === flow.host)
+      before.cells[evidenceCell] += `, ${row.cells[evidenceCell]}`;
+    else rows.push(row);
+    last = flow;
+  }
+  return rows;
+}
+
+const evidenceCell = 4;
+
+function isSameConnection(a: ListedFlow, b: ListedFlow): boolean {
+  return (
+    a.client.port === b.client.port &&
+    a.server.port === b.server.port &&
+    a.client.ip === b.client.ip &&
+    a.server.ip === b.server.ip &&
+    a.protocol === b.protocol &&
+    a.tunnel === b.tunnel &&
+    a.clientPackets === b.clientPackets &&
+    a.clientBytes === b.clientBytes &&
+    a.serverBytes === b.serverBytes &&
+    a.evidence !== b.evidence
+  );
+}
 
 function flowRow(flow: ListedFlow) {
   const transport = transportName(flow.protocol);
@@ -183,7 +215,7 @@ function flowRow(flow: ListedFlow) {
 
 const dnsColumns: Column[] = [
   { title: 'client', shrinksTo: 12 },
-  { title: 'name', style: 'name', shrinksTo: 16 },
+  { title: 'name', style: 'name', shrinksTo: 16, keepsEnd: true },
   { title: 'addresses', shrinksTo: 16 },
   { title: 'asked', style: 'quiet' },
 ];

@@ -235,6 +235,16 @@ test('options that mean nothing are refused with what to type, exit code 2', () 
   }
 });
 
+test('what can not be understood at all ends with exit code 2 as well, help with 0', () => {
+  assert.match(run('read').stderr, /missing required argument 'file'/);
+  assert.deepEqual(
+    [['read'], ['read', '--hots', '192.0.2.1', 'x.pcap'], ['read', '--help']].map(
+      (words) => run(...words).status,
+    ),
+    [2, 2, 0],
+  );
+});
+
 test('several files are one capture, in the order of their packets; one that is no capture is said and left out', () => {
   const parts = [pcapFile(frames.slice(3)), pcapFile(frames.slice(0, 3))].map((bytes, i) =>
     stored(`part${i}.pcap`, bytes),

@@ -3,6 +3,7 @@
  *
  * Parts stop in reverse order: first the captures, whose last partial minute still reaches the spool, then the uplink.
  */
+import { flushCompileCache } from 'node:module';
 import { hostname } from 'node:os';
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -51,6 +52,8 @@ export async function run(environment: Readonly<Record<string, string | undefine
   const parts = [supervision, ...createParts(config, client, identity, spool, reporter)];
   return runUntilSignal(parts, reporter, () => {
     supervision.ready();
+    // Kept now, so that a sensor that is killed later starts again without compiling.
+    flushCompileCache();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
     reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
     if (config.replayFile) {

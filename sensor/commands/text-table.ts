@@ -6,6 +6,8 @@ export interface Column {
   isNumber?: boolean;
   /** May be shortened, down to this many characters, when the terminal is narrow. */
   shrinksTo?: number;
+  /** What is shortened loses its beginning, because its end says more: ports of addresses, domains of names. */
+  keepsEnd?: boolean;
   style?: Style;
 }
 
@@ -33,7 +35,7 @@ export function renderTable(columns: readonly Column[], rows: readonly string[][
       .map((cell, i) => {
         const column = columns[i]!;
         const width = widths[i]!;
-        const cut = cell.length > width ? `${cell.slice(0, width - 1)}…` : cell;
+        const cut = shorten(cell, width, column.keepsEnd ?? false);
         const isLast = i === cells.length - 1 && !column.isNumber;
         const padded = column.isNumber ? cut.padStart(width) : isLast ? cut : cut.padEnd(width);
         const wanted = style(column);
@@ -43,6 +45,11 @@ export function renderTable(columns: readonly Column[], rows: readonly string[][
       .trimEnd();
   const titles = columns.map((column) => column.title);
   return [line(titles, () => 'quiet'), ...rows.map((row) => line(row, (column) => column.style))];
+}
+
+function shorten(cell: string, width: number, keepsEnd: boolean): string {
+  if (cell.length <= width) return cell;
+  return keepsEnd ? `…${cell.slice(1 - width)}` : `${cell.slice(0, width - 1)}…`;
 }
 
 /** The widths that the cells need; where that is too much, the widest column that may shrink gives way first. */

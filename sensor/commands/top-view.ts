@@ -103,7 +103,8 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
     { title: 'LOST', isFigure: true },
     { title: 'UNPARSED', isFigure: true, fromWidth: 60 },
     { title: 'NO DETAIL', isFigure: true, fromWidth: 80 },
-    { title: 'METHOD', fromWidth: 90 },
+    // Only a sensor that was asked says how it captures.
+    ...(state.status ? [{ title: 'METHOD', fromWidth: 90 }] : []),
   ];
   const methodOf = (name: string) => {
     const capture = state.status?.captures.find((one) => one.name === name);

@@ -9,7 +9,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { createCollection, type LocalWindow } from '#sensor/collection/index.ts';
-import { readSensorConfig } from '#sensor/config.ts';
+import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { followSensor } from '#sensor/local-status/index.ts';
 import type { Spool } from '#sensor/spool/index.ts';
 import { renderPlain, renderTop, type Sorting, sortings, type TopState } from './top-view.ts';
@@ -58,7 +58,7 @@ export async function top(
   try {
     const stop = options.interface
       ? await captureHere(options.interface, options.local, config.captures[0]?.source, show, screen)
-      : await followRunning(config.stateDirectory, show, screen, () => end(1));
+      : await followRunning(config, show, screen, () => end(1));
     const code = await ended;
     await stop();
     return code;
@@ -68,7 +68,7 @@ export async function top(
 }
 
 async function followRunning(
-  stateDirectory: string,
+  { stateDirectory, commandName }: SensorConfig,
   show: (window: LocalWindow) => void,
   screen: Screen,
   onEnd: () => void,
@@ -85,7 +85,7 @@ async function followRunning(
     throw new CodedError(
       'top.no_sensor',
       `No sensor runs with the state directory ${stateDirectory}, or you may not see it. Start one, set ` +
-        'SVC_SENSOR_STATE_DIR, or watch an interface by itself: ./svc sensor top --interface eth0',
+        `SVC_SENSOR_STATE_DIR, or watch an interface by itself: ${commandName} top --interface eth0`,
     );
   }
   return async () => connection.close();

@@ -112,7 +112,7 @@ export function openPacketSocket(options: PacketSocketOptions): PacketSocket {
   if (index === 0) {
     throw new CodedError(
       'capture.no_interface',
-      `There is no network interface ${interfaceName}. Name one of 'ip link' in SVC_SENSOR_CAPTURES.`,
+      `There is no network interface ${interfaceName}: name one that 'ip link' shows.`,
     );
   }
   const fd: number = c.socket(afPacket, sockRaw | sockCloexec, 0);

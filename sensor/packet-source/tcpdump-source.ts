@@ -140,7 +140,7 @@ function endError(interfaceName: string, said: string): CodedError {
   if (/No such device|No such interface/i.test(said)) {
     return new CodedError(
       'capture.no_interface',
-      `There is no network interface ${interfaceName}. Name one of 'ip link' in SVC_SENSOR_CAPTURES.`,
+      `There is no network interface ${interfaceName}: name one that 'ip link' shows.`,
     );
   }
   if (/disappeared|network is down|not up/i.test(said)) {

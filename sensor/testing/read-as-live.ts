@@ -2,7 +2,7 @@
  * Reads a capture file as a live capture would take it: every frame through the engine of a minute capture with its
  * bounded tables, every minute closed. For benchmarks, which start it as a program of its own.
  *
- * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE    (prints counters as JSON)
+ * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …    (one after the other; prints the last one's counters as JSON)
  */
 import { readFileSync } from 'node:fs';
 import { createCapture } from '#sensor/capture/index.ts';
@@ -69,10 +69,11 @@ export function readAsLive(path: string): LiveReading {
 }
 
 if (import.meta.main) {
-  const [path] = process.argv.slice(2);
-  if (!path) {
-    console.error('usage: sh tools/with-node sensor/testing/read-as-live.ts FILE');
+  const paths = process.argv.slice(2);
+  if (paths.length === 0) {
+    console.error('usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …');
     process.exit(2);
   }
-  console.log(JSON.stringify(readAsLive(path)));
+  const readings = paths.map(readAsLive);
+  console.log(JSON.stringify(readings.at(-1)));
 }

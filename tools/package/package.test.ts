@@ -161,6 +161,9 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
     'neither the project nor npm is there',
   );
 
+  const compiled = await machine.run('find /var/cache/svc-sensor -type f -user svc-sensor | wc -l');
+  assert.ok(Number(compiled.stdout) > 100, 'the service finds its modules compiled at its first start');
+
   const nobody = 'setpriv --reuid nobody --regid nogroup --clear-groups --';
   const help = await machine.run(`${nobody} svc-sensor --help`);
   assert.match(help.stdout, /Usage: svc-sensor .*read .*run .*enrol /s, help.stderr);
@@ -204,7 +207,11 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
 
   assert.equal((await machine.run('dpkg --no-triggers --purge svc-sensor')).status, 0);
   assert.equal(
-    (await machine.run('ls -d /usr/lib/svc-sensor /var/lib/svc-sensor /etc/svc-sensor 2>/dev/null')).stdout,
+    (
+      await machine.run(
+        'ls -d /usr/lib/svc-sensor /var/lib/svc-sensor /var/cache/svc-sensor /etc/svc-sensor 2>/dev/null',
+      )
+    ).stdout,
     '',
   );
 });

@@ -2,7 +2,7 @@
  * A process that speaks Stripe's wire format and keeps its own books, with the ways in which a gateway lets one down.
  *
  * Run as `fake-stripe.ts`; it prints its port. Beside Stripe's own paths it has `POST /testing/plan` for how the charge
- * of the next orders behaves, `GET /testing/books` for what it holds to be true, and `POST /testing/late` to let the
+ * of the next orders behaves, `GET /testing/books` for what it holds to be true, `GET /testing/heard` for all that it was told, and `POST /testing/late` to let the
  * late ones succeed now. Behaviour belongs to the intent, by its `charge_key` or the plan at its creation.
  */
 import { createHmac, randomBytes } from 'node:crypto';
@@ -61,6 +61,8 @@ let plan: Plan = { behaviour: 'success' };
 /** Plans for the charges of one tenant each. */
 const plans = new Map<string, Plan>();
 let made = 0;
+/** Everything that was ever said to it. */
+const heard: string[] = [];
 
 function id(prefix: string): string {
   made += 1;
@@ -71,6 +73,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   const text = Buffer.concat(pieces).toString();
+  heard.push(`${request.method} ${request.url}\n${text}`);
   const path = request.url!.split('?')[0]!;
   if (path.startsWith('/testing/')) return testing(path, text, response);
   const form = new URLSearchParams(text);
@@ -290,6 +293,10 @@ function testing(path: string, text: string, response: ServerResponse): void {
   if (path === '/testing/late') {
     for (const intent of intents.values()) if (intent.status === 'processing') capture(intent);
     send(response, 200, {});
+    return;
+  }
+  if (path === '/testing/heard') {
+    send(response, 200, heard);
     return;
   }
   const books = [...intents.values()].map(({ plan: _, customer: _c, inUse: _i, ...booked }) => booked);

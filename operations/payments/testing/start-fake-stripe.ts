@@ -9,6 +9,8 @@ export interface FakeStripe extends AsyncDisposable {
   /** Lets the charges that are still being processed succeed. */
   finishLate(): Promise<void>;
   books(): Promise<BookedIntent[]>;
+  /** Everything that it was told, in order. */
+  heard(): Promise<string[]>;
 }
 
 /** A gateway of its own process, which a test can't reach into and which survives its callers. */
@@ -28,6 +30,7 @@ export async function startFakeStripe(): Promise<FakeStripe> {
     async finishLate() {
       await ask('late');
     },
+    heard: () => ask('heard') as Promise<string[]>,
     books: () => ask('books') as Promise<BookedIntent[]>,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');

@@ -38,6 +38,7 @@ import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 import { ledgerTable } from './ledger.page.ts';
 import { toneOf } from './servers.page.ts';
+import { accountUsagePath } from './usage.page.ts';
 
 export interface CustomerPageOptions {
   staff: Staff;
@@ -267,9 +268,12 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
   );
 }
 
-function keysTable({ keys, nowMs }: CustomerPageOptions): Html {
+function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
   return section(
-    { title: 'API keys of the organization' },
+    {
+      title: 'API keys of the organization',
+      actions: link(accountUsagePath(tenant.id), 'API meter', { kind: 'button' }),
+    },
     table<KeySummary>({
       caption: 'API keys',
       columns: [

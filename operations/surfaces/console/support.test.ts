@@ -39,6 +39,7 @@ before(async () => {
   const [location] = await world.catalog.listLocations();
   ids = {
     customers: String(tenant.id),
+    accounts: String(tenant.id),
     servers: String(serverId),
     projects: String(project.id),
     clusters: String(world.clusterId),
@@ -151,7 +152,7 @@ test('every page that operators read, support reads too, without a form to send'
 
 /** What may be asked by everybody who reaches it, and what people do for themselves. */
 const reading =
-  /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
+  /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
 const withoutActor: Readonly<Record<string, readonly string[]>> = {
   accounts: ['signIn', 'acceptInvitation', 'changePassword'],
   adminProjects: ['verify'],

@@ -1,6 +1,15 @@
-import type { FleetUsage, OveragePrice } from '#operations/metering/index.ts';
+/** `/console/billing/usage/api/`: the requests of all accounts in a month, who makes them and by which key. */
 import {
+  type FleetKey,
+  type FleetUsage,
+  type MonthSum,
+  type OveragePrice,
+  rowsPerPage,
+} from '#operations/metering/index.ts';
+import {
+  badge,
   chart,
+  code,
   formatCount,
   formatMoney,
   formatTime,
@@ -14,6 +23,7 @@ import {
   stats,
   type Tone,
   table,
+  tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
@@ -22,21 +32,28 @@ import type { Staff } from './guard.ts';
 export interface FleetUsageOptions {
   staff: Staff;
   usage: FleetUsage;
+  /** Given where the keys are looked at instead of the accounts. */
+  keys: { keys: readonly FleetKey[]; keyCount: number } | null;
+  months: readonly MonthSum[];
   price: OveragePrice;
+  page: number;
 }
 
 export const fleetUsagePath = '/console/billing/usage/api/';
 const dayMs = 86_400_000;
 
-/** `/console/billing/usage/api/`: the requests of all accounts in a month, and who makes them. */
-export function fleetUsagePage({ staff, usage, price }: FleetUsageOptions): Html {
+export function fleetUsagePage(options: FleetUsageOptions): Html {
+  const { staff, usage, price, keys } = options;
+  const here = withQuery(fleetUsagePath, { period: usage.period });
   return consoleFrame({ staff, title: 'API meter', current: 'usage', breadcrumb: [{ label: 'API meter' }] }, [
     pageHeader({
       title: 'API meter',
       state: stateOf(usage),
-      actions: link('/console/billing/usage/api/docs/', 'API reference', { kind: 'button' }),
+      actions: [
+        monthLinks(usage, fleetUsagePath),
+        link('/console/billing/usage/api/docs/', 'API reference', { kind: 'button' }),
+      ],
     }),
-    months(usage),
     stats(
       stat({ label: 'Requests', value: formatCount(usage.count), source: `in ${usage.period}, UTC` }),
       stat({
@@ -56,10 +73,19 @@ export function fleetUsagePage({ staff, usage, price }: FleetUsageOptions): Html
       }),
     ),
     requestsChart(usage, 'normal'),
-    section(
-      { title: 'Accounts', id: 'accounts', description: 'The fifty with the most requests.' },
-      accountsTable(usage),
-    ),
+    monthsChart(options.months),
+    section({ title: 'Who calls', id: 'who' }, [
+      tabs('Requests by', [
+        { label: 'By account', href: `${here}#who`, current: keys === null, count: usage.accountCount },
+        {
+          label: 'By key',
+          href: `${withQuery(here, { by: 'key' })}#who`,
+          current: keys !== null,
+          count: keys?.keyCount,
+        },
+      ]),
+      keys === null ? accountsTable(options) : keysTable(options, keys),
+    ]),
   ]);
 }
 
@@ -84,6 +110,22 @@ export function requestsChart(
   });
 }
 
+export function monthsChart(months: readonly MonthSum[]): Html {
+  const isQuiet = months.every((month) => month.count === 0);
+  return chart({
+    id: 'requests-by-month',
+    title: 'API requests by month, the last year',
+    unit: 'count',
+    size: 'small',
+    source: 'UTC months; the running one so far',
+    data: {
+      timesMs: months.map((month) => month.startsAt.getTime()),
+      series: isQuiet ? [] : [{ label: 'Requests', values: months.map((month) => month.count) }],
+    },
+    emptyText: 'No request was counted in the last year.',
+  });
+}
+
 function stateOf(usage: FleetUsage): { tone: Tone; text: string } {
   if (usage.count === 0) return { tone: 'neutral', text: `Nobody has called the API in ${usage.period}.` };
   const over =
@@ -97,23 +139,37 @@ function stateOf(usage: FleetUsage): { tone: Tone; text: string } {
   };
 }
 
-function months(usage: FleetUsage): Html {
-  const at = (date: Date) => withQuery(fleetUsagePath, { period: date.toISOString().slice(0, 7) });
+/** The ways to the months beside this one. */
+export function monthLinks(usage: { startsAt: Date; endsAt: Date; isOpen: boolean }, path: string): Html {
+  const at = (date: Date) => withQuery(path, { period: date.toISOString().slice(0, 7) });
   const previous = link(at(new Date(usage.startsAt.getTime() - dayMs)), '← Previous month', {
     kind: 'button',
   });
   const next = usage.isOpen ? '' : link(at(usage.endsAt), 'Next month →', { kind: 'button' });
-  return html`<div class="actions">${previous}${next}</div>`;
+  return html`${previous}${next}`;
 }
 
-function accountsTable(usage: FleetUsage): Html {
+function pagesOf(shown: number, total: number, page: number, here: string) {
+  if (total <= rowsPerPage) return undefined;
+  return {
+    label: `${formatCount(shown)} of ${formatCount(total)}`,
+    previousHref: page > 1 ? withQuery(here, { page: page === 2 ? undefined : page - 1 }) : undefined,
+    nextHref: page * rowsPerPage < total ? withQuery(here, { page: page + 1 }) : undefined,
+  };
+}
+
+export const accountUsagePath = (tenantId: number) => `${fleetUsagePath}accounts/${tenantId}`;
+
+function accountsTable({ usage, page }: FleetUsageOptions): Html {
+  const here = withQuery(fleetUsagePath, { period: usage.period });
   return table({
     caption: 'Accounts by requests',
     columns: [
       {
         key: 'name',
         header: 'Account',
-        cell: (account) => link(`/console/servers/?tenant=${account.tenantId}`, account.name),
+        cell: (account) =>
+          link(withQuery(accountUsagePath(account.tenantId), { period: usage.period }), account.name),
       },
       { key: 'count', header: 'Requests', kind: 'figure', cell: (account) => formatCount(account.count) },
       {
@@ -138,9 +194,45 @@ function accountsTable(usage: FleetUsage): Html {
       },
     ],
     rows: usage.accounts,
+    pages: pagesOf(usage.accounts.length, usage.accountCount, page, here),
     empty: {
       title: 'No requests in this month',
       text: 'Accounts will stand here as soon as one of their keys calls the API.',
     },
+  });
+}
+
+function keysTable(
+  { usage, page }: FleetUsageOptions,
+  { keys, keyCount }: NonNullable<FleetUsageOptions['keys']>,
+): Html {
+  const here = withQuery(fleetUsagePath, { period: usage.period, by: 'key' });
+  return table<FleetKey>({
+    caption: 'Keys by requests',
+    columns: [
+      { key: 'id', header: 'Key', kind: 'code', cell: (key) => code(`svc_${key.keyId}_…`) },
+      { key: 'name', header: 'Name', cell: (key) => key.name },
+      {
+        key: 'account',
+        header: 'Account',
+        cell: (key) =>
+          link(withQuery(accountUsagePath(key.tenantId), { period: usage.period }), key.tenantName),
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (key) => badge(key.isActive ? 'good' : 'neutral', key.isActive ? 'active' : 'revoked'),
+      },
+      { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
+      {
+        key: 'share',
+        header: 'Share',
+        kind: 'figure',
+        cell: (key) => shareBar(key.count / Math.max(1, usage.count)),
+      },
+    ],
+    rows: keys,
+    pages: pagesOf(keys.length, keyCount, page, here),
+    empty: { title: 'No requests in this month', text: 'Keys that call the API will stand here.' },
   });
 }

@@ -8,7 +8,7 @@ import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { developerPage } from './developer.page.ts';
+import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
 
 export interface DeveloperDeps {
@@ -18,13 +18,16 @@ export interface DeveloperDeps {
   clock: Clock;
 }
 
+const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const KeyForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
   scope: Type.Union([Type.Literal('read'), Type.Literal('full')]),
   organization: Type.Optional(Type.String()),
-  tenants: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+  tenants: Type.Optional(Type.Union([Id, Type.Array(Id)])),
   days: Type.Optional(Type.String()),
 });
+const Ids = Type.Optional(Type.Union([Id, Type.Array(Id)]));
+const NarrowForm = Type.Object({ key_id: Type.String({ maxLength: 64 }), tenants: Ids });
 const RevokeForm = Type.Object({ key_id: Type.String({ maxLength: 64 }) });
 const dayMs = 86_400_000;
 
@@ -35,8 +38,9 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
   app.post('/developer/', { schema: { body: KeyForm } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { name, scope } = request.body;
-    const refuse = (status: number, error: string) =>
-      show(deps, visitor, reply, status, { error, name, scope });
+    const given = { ...request.body, tenants: [request.body.tenants ?? []].flat() };
+    const refuse = (status: number, fault: { error: string } | { daysError: string }) =>
+      show(deps, visitor, reply, status, { ...fault, given });
     const owned = visitor.actor.ownedOrganizationIds;
     const organizationId = request.body.organization ? Number(request.body.organization) : owned[0];
     if (organizationId === undefined || !owned.includes(organizationId)) {
@@ -46,8 +50,9 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
       });
     }
     const days = request.body.days?.trim() ?? '';
-    if (!/^(|[1-9]\d{0,3})$/.test(days)) return refuse(422, 'Give a whole number of days, or nothing.');
-    const tenants = [request.body.tenants ?? []].flat().map(Number);
+    if (!/^(|[1-9]\d{0,3})$/.test(days))
+      return refuse(422, { daysError: 'Give a whole number of days, or nothing.' });
+    const tenants = given.tenants.map(Number);
     try {
       const { token } = await deps.apiKeys.issueKey(visitor.actor, {
         organizationId,
@@ -60,7 +65,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
       return show(deps, visitor, reply, 200, { token });
     } catch (error) {
       if (error instanceof CodedError && error.code.startsWith('api_keys.'))
-        return refuse(422, error.message);
+        return refuse(422, { error: error.message });
       throw error;
     }
   });
@@ -79,6 +84,17 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
     }
   });
 
+  app.post('/developer/narrow', { schema: { body: NarrowForm } }, async (request, reply) => {
+    const visitor = request.visitor!;
+    const tenantIds = [request.body.tenants ?? []].flat().map(Number);
+    if (tenantIds.length === 0)
+      return show(deps, visitor, reply, 422, {
+        error: 'Leave the key one workspace at least, or revoke it.',
+      });
+    if (!(await deps.apiKeys.narrowKey(visitor.actor, request.body.key_id, tenantIds))) throw noSuchPage();
+    return reply.redirect('/client/developer/', 303);
+  });
+
   app.post('/developer/revoke', { schema: { body: RevokeForm } }, async (request, reply) => {
     const isRevoked = await deps.apiKeys.revokeKey(request.visitor!.actor, request.body.key_id);
     if (!isRevoked) throw noSuchPage();
@@ -91,7 +107,7 @@ async function show(
   visitor: Visitor,
   reply: FastifyReply,
   status: number,
-  state: { token?: string; error?: string; name?: string; scope?: 'read' | 'full' },
+  state: Pick<DeveloperPageOptions, 'token' | 'error' | 'daysError' | 'given'>,
 ): Promise<FastifyReply> {
   const { actor } = visitor;
   const [keys, memberships, tenants] = await Promise.all([

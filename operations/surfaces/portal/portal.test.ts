@@ -219,6 +219,28 @@ test('API-2.1.6, API-2.1.a: a new key is in the answer to the POST that made it,
   assert.equal(await world.apiKeys.verifyKey(token), null);
 });
 
+test('API-2.1.5: a key is limited to fewer workspaces in the portal, and to none only by revoking it', async () => {
+  const customer = await world.createCustomer('Limits');
+  const { organizationId, id } = customer.tenant;
+  const second = await world.accounts.createTenant(systemActor, { organizationId, name: 'Limits two' });
+  const token = await world.createKey(customer);
+  const key_id = token.split('_')[1]!;
+  const cookie = await world.signIn(customer.email);
+  const csrf_token = await csrfOf(cookie);
+  const limit = async (fields: Record<string, string>) =>
+    (await post('/client/developer/narrow', cookie, { csrf_token, key_id, ...fields })).status;
+  const reached = async () => (await world.apiKeys.verifyKey(token))?.tenants.map((tenant) => tenant.id);
+  assert.match(await (await get('/client/developer/', cookie)).text(), /Limit this key/);
+  assert.equal(await limit({}), 422);
+  assert.equal(await limit({ tenants: 'all' }), 422);
+  assert.equal(await limit({ key_id: 'nobody0000000000', tenants: String(id) }), 404);
+  assert.deepEqual(await reached(), [id, second.id]);
+  assert.equal(await limit({ tenants: String(second.id) }), 303);
+  assert.deepEqual(await reached(), [second.id]);
+  const page = await (await get('/client/developer/', cookie)).text();
+  assert.doesNotMatch(page, /Limit this key/, 'one workspace is left, of which nothing can be taken');
+});
+
 test('API-1.S3: only the owner of the organization creates keys; a member is told so and gets none', async () => {
   const { tenant } = await world.createCustomer('Members');
   const member = await world.accounts.createPerson(systemActor, {

@@ -92,7 +92,7 @@ async function takeAway(fleet: Fleet, cause: Cause, token: string, memberId: num
     case 'revoked':
       return apiKeys.revokeKey(systemActor, keyId);
     case 'narrowed':
-      return fleet.pool.query('delete from api_key_tenants where key_id = $1', [keyId]);
+      return apiKeys.narrowKey(systemActor, keyId, []);
     case 'member removed':
       return accounts.removeMember(systemActor, fleet.tenant.organizationId, memberId);
     case 'person deactivated':

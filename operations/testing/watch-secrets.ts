@@ -1,0 +1,138 @@
+/**
+ * Follows every root password and every token of a test run, and says where one stood that must not: in an answer, in a
+ * log line, or in the database beside the order's own row (API-2.1.a, API-2.1.c, API-2.3.b).
+ *
+ * A password may stand in the answer that its order gave, a token in one answer of a page that makes tokens. It knows
+ * the secrets by what was made, not by what a field is called, so a leak under any name is found.
+ */
+import type pg from 'pg';
+import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import type { AdminProjects } from '#operations/admin-projects/index.ts';
+import type { ApiKeys } from '#operations/api-keys/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+
+const passwordLength = 20;
+const secretLength = 43;
+const tokenPattern = /svc(?:adm|sen)?_[a-z0-9]{16}_[A-Za-z0-9_-]{43}/g;
+const makingPasswords = /^POST (\/api\/v[12]\/servers|\/client\/servers\/new)\/?$/;
+const makingTokens =
+  /^POST (\/client\/developer\/?|\/client\/developer\/rotate|\/console\/projects\/[^/]+\/tokens\/?)$/;
+
+export interface SecretWatch {
+  /** Writes nowhere; what would be written is looked at. */
+  readonly reporter: Reporter;
+  watchKeys(usual: ApiKeys): ApiKeys;
+  watchTokens(usual: AdminProjects): AdminProjects;
+  /** To be called before routes are registered. */
+  watchApp(app: App): void;
+  /** Text that left the program on another way, such as a webhook. */
+  watchText(where: string, text: string): void;
+  /** Where secrets stood that must not; how many were looked for, in how much. */
+  findLeaks(pool: pg.Pool): Promise<{ leaks: string[]; secrets: number; bytes: number }>;
+}
+
+export function createSecretWatch(): SecretWatch {
+  const tokens = new Set<string>();
+  /** Words that could hold a secret, and where they were first said. */
+  const said = new Map<string, string>();
+  const leaks = new Set<string>();
+  const shownTokens = new Set<string>();
+  let bytes = 0;
+
+  const note = (where: string, text: string) => {
+    bytes += text.length;
+    for (const word of wordsOf(text)) if (!said.has(word)) said.set(word, where);
+  };
+  const noteAnswer = (route: string, text: string) => {
+    const mayShowToken = makingTokens.test(route);
+    for (const token of new Set(text.match(tokenPattern))) {
+      tokens.add(token);
+      if (!mayShowToken || shownTokens.has(token)) leaks.add(`a token in an answer to ${route}`);
+      shownTokens.add(token);
+    }
+    const rest = text.replaceAll(tokenPattern, '');
+    note(`an answer to ${route}`, makingPasswords.test(route) ? withoutOwnPassword(rest) : rest);
+  };
+  return {
+    reporter: createReporter({
+      program: 'test',
+      format: 'json',
+      level: 'debug',
+      write: (line) => note('the log', line),
+    }),
+    watchKeys: (usual) => ({
+      ...usual,
+      async issueKey(actor, input) {
+        const issued = await usual.issueKey(actor, input);
+        tokens.add(issued.token);
+        return issued;
+      },
+      async rotateKey(actor, keyId) {
+        const issued = await usual.rotateKey(actor, keyId);
+        tokens.add(issued.token);
+        return issued;
+      },
+    }),
+    watchTokens: (usual) => ({
+      ...usual,
+      async issueToken(...given) {
+        const issued = await usual.issueToken(...given);
+        tokens.add(issued.token);
+        return issued;
+      },
+    }),
+    watchApp(app) {
+      app.addHook('onSend', async (request, reply, payload) => {
+        const route = `${request.method} ${request.url.split('?')[0]}`;
+        if (typeof payload === 'string') noteAnswer(route, payload);
+        note(`a header of ${route}`, Object.values(reply.getHeaders()).join('\n'));
+        return payload;
+      });
+    },
+    watchText: note,
+    async findLeaks(pool) {
+      const { rows } = await pool.query<{ root_password: string }>('select root_password from server_orders');
+      const passwords = new Set(
+        rows.map((row) => row.root_password).filter((one) => one.length === passwordLength),
+      );
+      const secrets = new Set([...tokens].map((token) => token.slice(-secretLength)));
+      await readDatabase(pool, note);
+      for (const [word, where] of said) {
+        if (holds(word, passwords, passwordLength)) leaks.add(`a root password in ${where}`);
+        if (holds(word, secrets, secretLength)) leaks.add(`a token's secret in ${where}`);
+      }
+      return { leaks: [...leaks], secrets: passwords.size + secrets.size, bytes };
+    },
+  };
+}
+
+/** The one password that an answer to an order may hold: its own. */
+function withoutOwnPassword(text: string): string {
+  const shown = /"root_password":"([^"]+)"|<code>([^<]{20})<\/code>/.exec(text);
+  return shown === null ? text : text.replaceAll(shown[1] ?? shown[2]!, '');
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/[A-Za-z0-9_-]{20,}/g) ?? [];
+}
+
+function holds(word: string, secrets: ReadonlySet<string>, length: number): boolean {
+  for (let from = 0; from + length <= word.length; from += 1)
+    if (secrets.has(word.slice(from, from + length))) return true;
+  return false;
+}
+
+/** Every row of every table as text, but for the password on its order. */
+async function readDatabase(pool: pg.Pool, see: (where: string, text: string) => void): Promise<void> {
+  const { rows: tables } = await pool.query<{ name: string }>(
+    `select quote_ident(table_name) as name from information_schema.tables
+     where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  for (const { name } of tables) {
+    const shown = name === 'server_orders' ? "(to_jsonb(t) - 'root_password')" : 't';
+    const { rows } = await pool.query<{ text: string | null }>(
+      `select string_agg(${shown}::text, E'\\n') as text from ${name} t`,
+    );
+    see(`the table ${name}`, rows[0]?.text ?? '');
+  }
+}

@@ -14,7 +14,7 @@ import * as store from './store.ts';
 export type { Delivery, Endpoint } from './endpoint.ts';
 export type { CreateEndpointInput, EndpointInput } from './manage-endpoint.ts';
 export { createWebhookSender, type WebhookSender, type WebhookSenderDeps } from './send-deliveries.ts';
-export type { Attempt, QueueHealth } from './store.ts';
+export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
 export { createWebhookUpkeep } from './upkeep.ts';
 
 export interface WebhooksDeps {
@@ -22,7 +22,7 @@ export interface WebhooksDeps {
   rules: TargetRules;
 }
 
-/** Everything but `readQueueHealth` is for owners of organizations; others see no endpoint at all. */
+/** Everything but `readQueueHealth` and `listFailing` is for owners of organizations; others see no endpoint at all. */
 export interface Webhooks {
   listEndpoints(actor: Actor): Promise<Endpoint[]>;
   /** Throws `webhooks.not_found`, as all below. */
@@ -49,6 +49,8 @@ export interface Webhooks {
   ): Promise<{ attempts: store.Attempt[]; publicId: string; body: object } | null>;
   /** How much waits, and for how long. Staff only. */
   readQueueHealth(actor: Actor): Promise<store.QueueHealth>;
+  /** Endpoints whose receivers fail, the longest first. Staff only. */
+  listFailing(actor: Actor, limit: number): Promise<store.FailingEndpoint[]>;
 }
 
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
@@ -78,6 +80,10 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
     async readQueueHealth(actor) {
       requireStaff(actor);
       return store.readQueueHealth(db());
+    },
+    async listFailing(actor, limit) {
+      requireStaff(actor);
+      return store.listFailing(db(), limit);
     },
   };
 }

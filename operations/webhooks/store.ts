@@ -186,3 +186,34 @@ export async function readQueueHealth(db: Queryable): Promise<QueueHealth> {
     (select count(*)::int from webhook_endpoints) as endpoints`.execute(db);
   return rows[0]!;
 }
+
+/** An endpoint whose receiver does not take what we send; never its path, which may hold a secret of the receiver's. */
+export interface FailingEndpoint {
+  id: number;
+  organizationName: string;
+  /** The account of its events, or the payer of an organization that wants all of them. */
+  tenantId: number;
+  host: string;
+  failingSince: Date;
+  consecutiveFailures: number;
+  lastStatusCode: number | null;
+  lastError: string | null;
+}
+
+/** Those that fail longest come first. */
+export async function listFailing(db: Queryable, limit: number): Promise<FailingEndpoint[]> {
+  const { rows } = await sql<FailingEndpoint>`
+    select e.id, o.name as "organizationName",
+      coalesce(e.tenant_id, (select t.id from tenants t where t.organization_id = o.id
+        order by t.is_payer desc, t.id limit 1)) as "tenantId",
+      substring(e.url from '^[a-z]+://([^/?#]+)') as host, e.failing_since as "failingSince",
+      e.consecutive_failures as "consecutiveFailures", a.status_code as "lastStatusCode", a.error as "lastError"
+    from webhook_endpoints e join organizations o on o.id = e.organization_id
+    left join lateral (select a.status_code, a.error from webhook_attempts a
+      join webhook_deliveries d on d.id = a.delivery_id where d.endpoint_id = e.id
+      order by a.at desc limit 1) a on true
+    where e.failing_since is not null and e.disabled_at is null order by e.failing_since limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+}

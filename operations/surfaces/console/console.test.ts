@@ -106,10 +106,18 @@ test('staff see whether webhooks are sent in time', async () => {
   await world.webhooks.createEndpoint(actor, {
     organizationId: tenant.organizationId,
     tenantId: null,
-    url: 'https://example.com/',
+    url: 'https://example.com/secret-path',
     description: '',
     eventTypes: ['server.created'],
   });
+  assert.match(await (await get('/console/webhooks/', support)).text(), /None fails/);
+  await world.database.pool.query(
+    "update webhook_endpoints set failing_since = now() - interval '3 hours', consecutive_failures = 4",
+  );
+  const failing = await (await get('/console/webhooks/', support)).text();
+  assert.match(failing, /some receivers do not take what we send/);
+  assert.match(failing, /Late[\s\S]*example\.com[\s\S]*3 h ago/);
+  assert.doesNotMatch(failing, /secret-path/, 'a receiver’s path may be its secret');
   await world.deploy(tenant, 'late');
   await world.database.pool.query("update events set occurred_at = now() - interval '10 minutes'");
   assert.match(await (await get('/console/webhooks/', support)).text(), /Deliveries are 10 min late/);

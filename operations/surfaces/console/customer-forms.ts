@@ -58,14 +58,26 @@ export function accountActions({ staff, tenant, formId }: AccountOptions): Conte
         field({ name: 'reason', label: 'Reason', required: true, maxLength: 200 }),
       ]),
     ]),
-    tenant.status !== 'CLOSED' &&
+    tenant.status === 'SUSPENDED' &&
       actionButton({
         action: `${base}/status`,
         csrfToken,
-        label: isActive ? 'Suspend' : 'Activate',
-        kind: isActive ? 'danger' : 'primary',
-        fields: { status: isActive ? 'SUSPENDED' : 'ACTIVE' },
+        label: 'Activate',
+        kind: 'primary',
+        fields: { status: 'ACTIVE' },
       }),
+    isActive &&
+      drawer({ id: 'ask-suspend', open: 'Suspend', title: `Suspend ${tenant.name}?`, openKind: 'danger' }, [
+        html`<p>Its API answers 403 from the next call on and nothing can be ordered. Its servers go on running and
+            costing. It stays so until an operator activates it again.</p>`,
+        actionButton({
+          action: `${base}/status`,
+          csrfToken,
+          label: 'Suspend',
+          kind: 'danger',
+          fields: { status: 'SUSPENDED' },
+        }),
+      ]),
   ];
 }
 

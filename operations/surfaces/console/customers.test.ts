@@ -222,3 +222,22 @@ test('API-5.2: a deactivated member is signed out and their key stops; a new pas
     assert.equal((await operator.post(`${at}/password`, given)).status, 404);
   }
 });
+
+test('an operator sets a colleague’s password, which ends the colleague’s sessions, and their own, which ends the others', async () => {
+  const operator = await visit('operator@svc.test');
+  const staff = await world.accounts.listStaff(systemActor);
+  const idOf = (email: string) => String(staff.find((person) => person.email === email)!.id);
+  const support = await visit('support@svc.test');
+  const elsewhere = await visit('operator@svc.test');
+  const set = (person: string, given: string) =>
+    operator.post('/console/staff/password', { person, password: given });
+  assert.equal((await set(idOf('support@svc.test'), 'short')).status, 422);
+  assert.equal((await support.get('/console/')).status, 200);
+  assert.equal((await set(idOf('support@svc.test'), 'quite another one')).status, 303);
+  assert.equal((await support.get('/console/')).status, 303, 'sent to sign in');
+  assert.equal((await set(idOf('operator@svc.test'), password)).status, 303);
+  assert.equal((await elsewhere.get('/console/')).status, 303);
+  assert.equal((await operator.get('/console/')).status, 200, 'this one stays');
+  const { owner } = await world.createCustomer('No colleague');
+  assert.equal((await set(String(owner.id), 'quite another one')).status, 404);
+});

@@ -8,10 +8,12 @@ import {
   code,
   codeBlock,
   definitionList,
+  drawer,
   field,
   form,
   formatTime,
   type Html,
+  html,
   moment,
   notice,
   pageHeader,
@@ -20,7 +22,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
-import { permissionHints, projectFields } from './projects.page.ts';
+import { namesOfClusters, permissionHints, projectFields } from './projects.page.ts';
 
 export interface ProjectPageOptions {
   staff: Staff;
@@ -95,13 +97,17 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
         kind: 'actions',
         cell: (token) =>
           token.isActive && staff.canChange
-            ? actionButton({
-                action: `/console/projects/${project.id}/revoke`,
-                csrfToken: staff.csrfToken,
-                label: 'Revoke',
-                kind: 'danger',
-                fields: { token_id: token.id },
-              })
+            ? drawer({ id: `revoke-${token.id}`, open: 'Revoke', title: 'Revoke this token?' }, [
+                html`<p>Whoever uses ${code(`svcadm_${token.id}_…`)} is refused from the next call on. A revoked token
+                  never works again: issue its successor first.</p>`,
+                actionButton({
+                  action: `/console/projects/${project.id}/revoke`,
+                  csrfToken: staff.csrfToken,
+                  label: 'Revoke',
+                  kind: 'danger',
+                  fields: { token_id: token.id },
+                }),
+              ])
             : '',
       },
     ],
@@ -136,20 +142,19 @@ function issueForm({ staff, project, tokenError }: ProjectPageOptions): Html {
 }
 
 function editSection({ staff, project, error, clusters }: ProjectPageOptions): Html {
-  const known = clusters.map((cluster) => `${cluster.id} is ${cluster.name}`).join(', ');
   return section(
     {
       title: 'Permissions',
-      description: `A change works at once, with the tokens there are. Clusters: ${known || 'none yet'}.`,
+      description: 'A change works at once, with the tokens there are.',
     },
     form({ action: `/console/projects/${project.id}`, csrfToken: staff.csrfToken, submit: 'Save', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: project.name }),
-      projectFields(project),
+      projectFields(project, clusters),
     ]),
   );
 }
 
-function factsSection({ project }: ProjectPageOptions): Html {
+function factsSection({ project, clusters }: ProjectPageOptions): Html {
   return section(
     { title: 'Permissions' },
     definitionList([
@@ -158,7 +163,7 @@ function factsSection({ project }: ProjectPageOptions): Html {
         term: name.replaceAll('_', ' '),
         value: project.permissions.some((each) => each === name) ? `Yes. ${hint}` : 'No',
       })),
-      { term: 'Clusters', value: project.clusterIds === null ? 'all' : project.clusterIds.join(', ') },
+      { term: 'Clusters', value: namesOfClusters(project, clusters) },
     ]),
   );
 }

@@ -1,5 +1,6 @@
 import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject } from '#operations/admin-projects/index.ts';
+import type { Cluster } from '#operations/catalog/index.ts';
 import {
   type Content,
   code,
@@ -26,13 +27,14 @@ export const permissionHints: Partial<Record<ProjectPermission, string>> = {
 export interface ProjectsPageOptions {
   staff: Staff;
   projects: readonly AdminProject[];
+  clusters: readonly Cluster[];
   /** What a refused form held. */
   name?: string;
   error?: string;
 }
 
 export function projectsPage(options: ProjectsPageOptions): Html {
-  const { staff, projects } = options;
+  const { staff, projects, clusters } = options;
   const count = projects.length;
   return consoleFrame(
     { staff, title: 'Admin projects', current: 'projects', breadcrumb: [{ label: 'Admin projects' }] },
@@ -41,7 +43,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
         title: 'Admin projects',
         state: {
           tone: 'neutral',
-          text: `${count === 1 ? 'One machine' : `${count} machines`} may use the admin API.`,
+          text: `${count === 0 ? 'No program' : count === 1 ? 'One program' : `${count} programs`} may use the admin API.`,
         },
       }),
       table<AdminProject>({
@@ -58,7 +60,11 @@ export function projectsPage(options: ProjectsPageOptions): Html {
             kind: 'prose',
             cell: (project) => project.permissions.map((name, index) => [index > 0 && ' ', code(name)]),
           },
-          { key: 'clusters', header: 'Clusters', cell: clustersOf },
+          {
+            key: 'clusters',
+            header: 'Clusters',
+            cell: (project) => namesOfClusters(project, clusters),
+          },
           { key: 'created', header: 'Created', cell: (project) => formatTime(project.createdAt.getTime()) },
         ],
         rows: projects,
@@ -72,25 +78,29 @@ export function projectsPage(options: ProjectsPageOptions): Html {
   );
 }
 
-function clustersOf(project: AdminProject): string {
-  return project.clusterIds === null ? 'all' : project.clusterIds.join(', ');
+/** In words: an id says nothing to a person. */
+export function namesOfClusters(project: AdminProject, clusters: readonly Cluster[]): string {
+  if (project.clusterIds === null) return 'all';
+  const names = new Map(clusters.map((cluster) => [cluster.id, cluster.name]));
+  return project.clusterIds.map((id) => names.get(id) ?? `${id}, which is not there`).join(', ');
 }
 
-function createSection({ staff, error, name }: ProjectsPageOptions): Html {
+function createSection({ staff, error, name, clusters }: ProjectsPageOptions): Html {
   return section(
     { title: 'Create a project' },
     form({ action: '/console/projects/', csrfToken: staff.csrfToken, submit: 'Create project', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: name ?? '' }),
-      projectFields({ permissions: Object.keys(permissionHints), clusterIds: null }),
+      projectFields({ permissions: Object.keys(permissionHints), clusterIds: null }, clusters),
     ]),
   );
 }
 
 /** Permissions and clusters, as both forms ask for them. */
-export function projectFields(project: {
-  permissions: readonly string[];
-  clusterIds: readonly number[] | null;
-}): Content {
+export function projectFields(
+  project: { permissions: readonly string[]; clusterIds: readonly number[] | null },
+  clusters: readonly Cluster[],
+): Content {
+  const known = clusters.map((cluster) => `${cluster.id} is ${cluster.name}`).join(', ');
   const boxes = Object.entries(permissionHints).map(
     ([name, hint]) =>
       html`<div class="field field-checkbox"><input type="checkbox" id="permission-${name}" name="permissions" value="${name}"${project.permissions.includes(name) ? html` checked` : ''}><div><label for="permission-${name}">${code(name)}</label><p class="hint">${hint}</p></div></div>`,
@@ -103,7 +113,7 @@ export function projectFields(project: {
     field({
       name: 'clusters',
       label: 'Clusters',
-      hint: 'Ids, separated by commas. Empty: all clusters.',
+      hint: `Ids, separated by commas; empty: all clusters.${known === '' ? '' : ` ${known}.`}`,
       isCode: true,
       value: project.clusterIds?.join(', ') ?? '',
     }),

@@ -84,8 +84,15 @@ async function showProjects(
   reply: FastifyReply,
   state: { error?: string; name?: string },
 ): Promise<FastifyReply> {
-  const projects = await deps.adminProjects.list(staff.actor);
-  return sendPage(reply, projectsPage({ staff, projects, ...state }), state.error === undefined ? 200 : 422);
+  const [projects, clusters] = await Promise.all([
+    deps.adminProjects.list(staff.actor),
+    deps.catalog.listClusters(),
+  ]);
+  return sendPage(
+    reply,
+    projectsPage({ staff, projects, clusters, ...state }),
+    state.error === undefined ? 200 : 422,
+  );
 }
 
 async function showProject(

@@ -67,10 +67,10 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
     { term: 'Id', value: code(String(server.id), true) },
     { term: 'Guest', value: code(`vm-${server.id}`, true) },
     {
-      term: 'Tenant',
-      value: link(`/console/servers/?tenant=${server.tenantId}`, tenant?.name ?? String(server.tenantId)),
+      term: 'Customer',
+      value: link(`/console/customers/${server.tenantId}`, tenant?.name ?? String(server.tenantId)),
     },
-    { term: 'Cluster', value: link('/console/clusters/', server.clusterName) },
+    { term: 'Cluster', value: link('/console/clusters/', `${server.clusterName}, ${server.locationName}`) },
     { term: 'Node', value: server.node === null ? 'none yet' : code(server.node) },
     {
       term: 'Addresses',

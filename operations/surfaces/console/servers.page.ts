@@ -135,9 +135,9 @@ function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOption
     },
     {
       key: 'tenant',
-      header: 'Tenant',
+      header: 'Customer',
       cell: (server) =>
-        link(`/console/servers/?tenant=${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
+        link(`/console/customers/${server.tenantId}`, names.get(server.tenantId) ?? 'unknown'),
     },
     { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
     { key: 'since', header: 'Since', cell: (server) => age(server.statusChangedAt.getTime(), nowMs) },

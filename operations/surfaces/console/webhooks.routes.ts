@@ -1,30 +1,46 @@
-import type { QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
+import type { Clock } from '#common/clock/index.ts';
+import type { FailingEndpoint, QueueHealth, Webhooks } from '#operations/webhooks/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  age,
+  code,
   formatCount,
   formatDuration,
   type Html,
+  link,
   pageHeader,
+  section,
   sendPage,
   stat,
   stats,
   type Tone,
+  table,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
 /** Deliveries that wait longer than this lack workers or a database, not receivers. */
 export const lateSeconds = 60;
+const failingMax = 50;
 
 /** `/console/webhooks/`: whether customers are told in time. */
-export function registerWebhooks(app: App, deps: { webhooks: Webhooks }): void {
+export function registerWebhooks(app: App, deps: { webhooks: Webhooks; clock: Clock }): void {
   app.get('/webhooks/', async (request, reply) => {
     const staff = request.staff!;
-    return sendPage(reply, webhooksPage(staff, await deps.webhooks.readQueueHealth(staff.actor)));
+    const [health, failing] = await Promise.all([
+      deps.webhooks.readQueueHealth(staff.actor),
+      deps.webhooks.listFailing(staff.actor, failingMax),
+    ]);
+    return sendPage(reply, webhooksPage(staff, health, failing, deps.clock.nowMs()));
   });
 }
 
-function webhooksPage(staff: Staff, health: QueueHealth): Html {
+function webhooksPage(
+  staff: Staff,
+  health: QueueHealth,
+  failing: readonly FailingEndpoint[],
+  nowMs: number,
+): Html {
   const isLate = health.oldestSeconds > lateSeconds;
   return consoleFrame(
     { staff, title: 'Webhooks', current: 'webhooks', breadcrumb: [{ label: 'Webhooks' }] },
@@ -51,8 +67,53 @@ function webhooksPage(staff: Staff, health: QueueHealth): Html {
         }),
         stat({ label: 'Endpoints', value: formatCount(health.endpoints), source: 'of all customers' }),
       ),
+      section(
+        {
+          title: 'Failing endpoints',
+          description: `Those that fail longest, ${failingMax} at most. Their owners see each attempt in the portal and send it again.`,
+        },
+        failingTable(failing, nowMs),
+      ),
     ],
   );
+}
+
+function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html {
+  return table<FailingEndpoint>({
+    caption: 'Failing endpoints',
+    columns: [
+      {
+        key: 'customer',
+        header: 'Customer',
+        cell: (endpoint) => link(`/console/customers/${endpoint.tenantId}`, endpoint.organizationName),
+      },
+      { key: 'host', header: 'Receiver', kind: 'code', cell: (endpoint) => code(endpoint.host) },
+      {
+        key: 'since',
+        header: 'Failing since',
+        cell: (endpoint) => age(endpoint.failingSince.getTime(), nowMs),
+      },
+      {
+        key: 'count',
+        header: 'Failures in a row',
+        kind: 'figure',
+        cell: (endpoint) => formatCount(endpoint.consecutiveFailures),
+      },
+      {
+        key: 'last',
+        header: 'Last answer',
+        kind: 'prose',
+        cell: (endpoint) =>
+          endpoint.lastError ??
+          (endpoint.lastStatusCode === null ? 'none' : `HTTP ${endpoint.lastStatusCode}`),
+      },
+    ],
+    rows: failing,
+    empty: {
+      title: 'None fails',
+      text: 'Endpoints whose receivers do not take what we send will stand here.',
+    },
+  });
 }
 
 function stateOf(health: QueueHealth, isLate: boolean): { tone: Tone; text: string } {

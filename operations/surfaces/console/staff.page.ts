@@ -1,0 +1,157 @@
+import type { Person } from '#operations/accounts/index.ts';
+import {
+  actionButton,
+  badge,
+  type Content,
+  drawer,
+  field,
+  form,
+  formatCount,
+  type Html,
+  hiddenField,
+  html,
+  notice,
+  pageHeader,
+  section,
+  type Tone,
+  table,
+} from '#service-kit/pages/index.ts';
+import { consoleFrame } from './frame.ts';
+import type { Staff } from './guard.ts';
+
+export interface StaffPageOptions {
+  staff: Staff;
+  people: readonly Person[];
+  toast?: { tone: Tone; text: string };
+  error?: string;
+  /** What a refused form of a new person held. */
+  given?: { name: string; email: string; role: string };
+}
+
+/** `/console/staff/`: our own people, operators and support. */
+export function staffPage(options: StaffPageOptions): Html {
+  const { staff, people, error, toast } = options;
+  return consoleFrame({ staff, title: 'Staff', current: 'staff', breadcrumb: [{ label: 'Staff' }], toast }, [
+    pageHeader({ title: 'Staff', state: stateOf(people) }),
+    error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+    table<Person>({
+      caption: 'Staff',
+      columns: [
+        { key: 'name', header: 'Name', cell: (person) => person.name },
+        { key: 'email', header: 'E-mail', cell: (person) => person.email },
+        {
+          key: 'role',
+          header: 'Role',
+          cell: (person) =>
+            badge(person.staffRole === 'operator' ? 'info' : 'neutral', person.staffRole ?? ''),
+        },
+        {
+          key: 'state',
+          header: 'State',
+          cell: (person) =>
+            badge(person.isActive ? 'good' : 'neutral', person.isActive ? 'active' : 'deactivated'),
+        },
+        ...(staff.canChange
+          ? [
+              {
+                key: 'act',
+                header: 'Do',
+                kind: 'actions' as const,
+                cell: (person: Person) => personActions(staff, person),
+              },
+            ]
+          : []),
+      ],
+      rows: people,
+      empty: { title: 'Nobody', text: 'Make the first operator by ./svc operations create-operator.' },
+    }),
+    staff.canChange && addSection(options),
+  ]);
+}
+
+function stateOf(people: readonly Person[]): { tone: Tone; text: string } {
+  const active = people.filter((person) => person.isActive);
+  const operators = active.filter((person) => person.staffRole === 'operator').length;
+  if (operators === 1)
+    return {
+      tone: 'warn',
+      text: 'One operator alone may change things: nobody can help when that one is locked out.',
+    };
+  return {
+    tone: 'good',
+    text: `${formatCount(operators)} of ${formatCount(active.length)} may change things; support reads everything.`,
+  };
+}
+
+function personActions(staff: Staff, person: Person): Content {
+  const { csrfToken } = staff;
+  const isSelf = person.id === staff.actor.personId;
+  return [
+    drawer(
+      {
+        id: `password-${person.id}`,
+        open: 'New password',
+        title: isSelf ? 'A new password for yourself' : `A new password for ${person.name}`,
+      },
+      [
+        html`<p>It ends ${isSelf ? 'your other' : 'all of their'} sessions.</p>`,
+        form({ action: '/console/staff/password', csrfToken, submit: 'Set password' }, [
+          hiddenField('person', person.id),
+          field({
+            id: `field-password-${person.id}`,
+            kind: 'password',
+            name: 'password',
+            label: 'New password',
+            hint: 'At least ten characters.',
+            required: true,
+            autocomplete: 'new-password',
+          }),
+        ]),
+      ],
+    ),
+    !isSelf &&
+      actionButton({
+        action: '/console/staff/active',
+        csrfToken,
+        label: person.isActive ? 'Deactivate' : 'Activate',
+        kind: person.isActive ? 'danger' : 'button',
+        fields: { person: person.id, active: person.isActive ? 'no' : 'yes' },
+      }),
+  ];
+}
+
+function addSection({ staff, given }: StaffPageOptions): Html {
+  return section(
+    { title: 'Add somebody' },
+    form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
+      field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
+      field({
+        kind: 'email',
+        name: 'email',
+        label: 'E-mail',
+        required: true,
+        maxLength: 254,
+        autocomplete: 'off',
+        value: given?.email,
+      }),
+      field({
+        kind: 'password',
+        name: 'password',
+        label: 'First password',
+        hint: 'At least ten characters.',
+        required: true,
+        autocomplete: 'new-password',
+      }),
+      field({
+        kind: 'select',
+        name: 'role',
+        label: 'Role',
+        value: given?.role ?? 'support',
+        options: [
+          { value: 'support', label: 'Support: reads everything' },
+          { value: 'operator', label: 'Operator: may change everything' },
+        ],
+      }),
+    ]),
+  );
+}

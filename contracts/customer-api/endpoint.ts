@@ -57,6 +57,8 @@ export const commonErrors = [
 export const both = ['v1', 'v2'] as const;
 /** Reasons of every call with a body. */
 export const bodyErrors = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_fields'];
+/** Reasons of a call that may carry an `Idempotency-Key`. */
+export const idempotencyErrors = ['invalid_header', 'idempotency_key_reused', 'idempotency_in_progress'];
 /** The 200 of a read. */
 export const ok = (schema: TSchema, description: string) => ({
   200: { description, schema, headers: ['ETag'] },

@@ -1,4 +1,4 @@
-import { bodyErrors, both, type Endpoint, ok } from './endpoint.ts';
+import { bodyErrors, both, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
 import {
   AttachmentList,
   AttachRequest,
@@ -41,8 +41,19 @@ export const networkEndpoints = [
     params: {},
     body: CreateNetworkRequest,
     selectsTenant: true,
-    responses: { 201: { description: 'The network.', schema: Network, headers: ['Location'] } },
-    errors: [...bodyErrors, 'cidr_not_allowed', 'cidr_overlap', 'limit_exceeded', 'read_only_key'],
+    headers: ['Idempotency-Key'],
+    responses: {
+      201: { description: 'The network.', schema: Network, headers: ['Location', 'Idempotent-Replayed'] },
+    },
+    errors: [
+      ...bodyErrors,
+      ...idempotencyErrors,
+      'cidr_not_allowed',
+      'cidr_overlap',
+      'limit_exceeded',
+      'not_found',
+      'read_only_key',
+    ],
   },
   {
     id: 'readNetwork',

@@ -55,6 +55,30 @@ test('every query and body field that names a thing says what kind of thing, so 
   );
 });
 
+test('the document is sound: references lead somewhere, ids are unique, paths name their parameters, patterns are ECMA-262', () => {
+  type Operation = { operationId: string; parameters: { name: string; in: string }[] };
+  const document = buildOpenApi() as unknown as { paths: Record<string, Record<string, Operation>> };
+  const followed: unknown[] = [];
+  JSON.stringify(document, (name, value) => {
+    if (name === 'pattern' && typeof value === 'string') new RegExp(value, 'u');
+    if (name !== '$ref') return value;
+    const steps = String(value).slice(2).split('/');
+    followed.push(steps.reduce<unknown>((at, step) => (at as Record<string, unknown>)?.[step], document));
+    return value;
+  });
+  assert.ok(followed.length > 1_000 && followed.every((target) => target !== undefined));
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.values(methods).map((operation) => ({ path, ...operation })),
+  );
+  assert.equal(new Set(operations.map((one) => one.operationId)).size, operations.length);
+  for (const { path, parameters, operationId } of operations) {
+    const named = parameters.map((one) => `${one.in}:${one.name}`);
+    assert.equal(new Set(named).size, named.length, operationId);
+    const inPath = named.filter((one) => one.startsWith('path:')).map((one) => `{${one.slice(5)}}`);
+    assert.deepEqual(inPath.sort(), (path.match(/\{\w+\}/g) ?? []).sort(), operationId);
+  }
+});
+
 test('API-9: version 2 has every call of version 1', () => {
   for (const endpoint of endpoints)
     assert.ok((endpoint.versions as readonly string[]).includes('v2'), endpoint.id);

@@ -1,4 +1,4 @@
-import { bodyErrors, both, type Endpoint } from './endpoint.ts';
+import { bodyErrors, both, type Endpoint, idempotencyErrors } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionRequest,
@@ -16,8 +16,6 @@ import {
 } from './server-schemas.ts';
 
 const onServer = { id: 'server' } as const;
-/** Reasons of a call that may carry an `Idempotency-Key`. */
-const idempotencyErrors = ['invalid_header', 'idempotency_key_reused', 'idempotency_in_progress'];
 
 /** Servers and their actions. */
 export const serverEndpoints = [

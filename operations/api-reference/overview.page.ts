@@ -40,7 +40,7 @@ function errorTable(): Html {
       title: 'All errors',
       id: 'errors',
       description: prose(
-        'Every error is one JSON object: branch on `code`, show `message`, name `request_id` when you ask us.',
+        'Every error is one JSON object: branch on `code`, show `message`, name `request_id` when you ask us. With `Accept: application/problem+json` it says the same in the members of RFC 9457.',
       ),
     },
     table<(typeof rows)[number]>({

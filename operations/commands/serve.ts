@@ -5,12 +5,14 @@ import { readOperationsSettings, reporterOf } from '../config.ts';
 import { createDemoWorld } from '../demo-world/index.ts';
 import { createFeatures, createOperationsDatabase, programDir } from '../features.ts';
 import { createServer } from '../server.ts';
+import { warnOfSettings } from './warn-of-settings.ts';
 
 /** Runs the program until a signal; resolves with its exit code. */
 export async function serve(): Promise<number> {
   try {
     const settings = readOperationsSettings();
     const reporter = reporterOf(settings);
+    warnOfSettings(settings, reporter);
     const database = createOperationsDatabase(settings, reporter);
     const features = await createFeatures(settings, database, reporter);
     const http = await createServer(settings, features, reporter);

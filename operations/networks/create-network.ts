@@ -3,6 +3,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requireWriter } from './authorise.ts';
 import { cidrNotAllowed, cidrOverlap, invalidField, limitExceeded, noSuchNetwork } from './errors.ts';
 import type { NetworksDeps } from './index.ts';
@@ -21,6 +22,9 @@ export interface CreateNetworkInput {
   labels?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Called in the transaction that makes the network. */
+export type OnCreated = (tx: Queryable, networkId: number) => Promise<void>;
+
 /**
  * Throws `networks.cidr_not_allowed`, `networks.cidr_overlap`, `networks.limit` and `networks.invalid`. The segment is
  * made by a job, so the answer's `syncState` is `pending`.
@@ -29,6 +33,7 @@ export async function createNetwork(
   deps: NetworksDeps,
   actor: Actor,
   input: CreateNetworkInput,
+  onCreated?: OnCreated,
 ): Promise<Network> {
   if (!reachesTenant(actor, input.tenantId)) throw noSuchNetwork();
   requireWriter(actor);
@@ -61,6 +66,7 @@ export async function createNetwork(
           labels: input.labels ?? {},
         });
         await enqueueJob(tx, 'networks.sync', { network_id: networkId, location_id: locationId });
+        await onCreated?.(tx, networkId);
         return networkId;
       });
     deps.wake();

@@ -23,7 +23,7 @@ import {
 import * as attachments from './attachment-store.ts';
 import { scopeOf } from './authorise.ts';
 import { type ChangeNetworkInput, changeNetwork, deleteNetwork, syncNetwork } from './change-network.ts';
-import { type CreateNetworkInput, createNetwork } from './create-network.ts';
+import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
 import { noSuchServer } from './errors.ts';
 import { interfaceOf } from './jobs.ts';
 import type { Attachment, Network, NetworkMember } from './network.ts';
@@ -61,7 +61,7 @@ export interface NetworksDeps {
 export interface Networks {
   /** The cap of one account. */
   readonly networksMax: number;
-  createNetwork(actor: Actor, input: CreateNetworkInput): Promise<Network>;
+  createNetwork(actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated): Promise<Network>;
   findNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network | null>;
   /** By address; empty for a network that the actor does not reach. */
   listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]>;
@@ -98,7 +98,7 @@ export interface Networks {
 export function createNetworks(deps: NetworksDeps): Networks {
   return {
     networksMax: deps.networksMax,
-    createNetwork: (actor, input) => createNetwork(deps, actor, input),
+    createNetwork: (actor, input, onCreated) => createNetwork(deps, actor, input, onCreated),
     findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
     async listMembers(actor, tenantId, id) {
       if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];

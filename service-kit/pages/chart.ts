@@ -48,6 +48,8 @@ export interface ChartData {
   /** The range that was asked for: the axis shows all of it, also where nothing was measured. */
   range?: { fromMs: number; toMs: number } | undefined;
   areas?: readonly ChartArea[] | undefined;
+  /** `bars` for what is counted per day or month, where a line between two values would say nothing. Default `lines`. */
+  shape?: 'lines' | 'bars' | undefined;
 }
 
 export interface ChartOptions {
@@ -110,6 +112,7 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
     unit,
     times: compactTimes(data.timesMs),
     stepMs: data.stepMs ?? null,
+    shape: data.shape ?? 'lines',
     range: data.range ? { fromMs: data.range.fromMs, toMs: data.range.toMs } : null,
     series: data.series.map((series) => ({
       label: series.label,

@@ -42,6 +42,11 @@ export function form(options: FormOptions, content: Content): Html {
   }</form>`;
 }
 
+/** Another button of a form, which sends it elsewhere, such as to a rehearsal. */
+export function otherSubmit(options: { action: string; label: string }): Html {
+  return html`<button type="submit" class="button" formaction="${safeHref(options.action)}">${options.label}</button>`;
+}
+
 /** A value that travels with the form unseen. */
 export function hiddenField(name: string, value: string | number): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
@@ -131,6 +136,8 @@ export function field(options: FieldOptions): Html {
     disabled: options.disabled ?? false,
     'aria-describedby': describedBy || undefined,
     'aria-invalid': options.error !== undefined ? 'true' : undefined,
+    // The first of several wins: a refused form shows where to go on, however far down the page it is.
+    autofocus: options.error !== undefined,
   };
   const label = html`<label for="${id}">${options.label}${!options.required && options.kind !== 'checkbox' && options.kind !== 'select' && html` <span class="optional">optional</span>`}</label>`;
   const control = controlOf(options, common);
@@ -140,6 +147,18 @@ export function field(options: FieldOptions): Html {
   return options.kind === 'checkbox'
     ? html`<div class="field field-checkbox">${control}<div>${label}${hint}${error}</div></div>`
     : html`<div class="${classes('field', options.error !== undefined && 'has-error')}">${label}${hint}${control}${error}</div>`;
+}
+
+/** Checkboxes that are one question; they stand side by side where there is room. */
+export function fieldGroup(
+  options: { legend: string; hint?: Content; error?: string | undefined },
+  items: Content,
+): Html {
+  return html`<fieldset class="${classes('field-group', options.error !== undefined && 'has-error')}"><legend>${options.legend}</legend>${
+    options.hint !== undefined && html`<p class="hint">${options.hint}</p>`
+  }<div class="field-group-items">${items}</div>${
+    options.error !== undefined && html`<p class="field-error">■ ${options.error}</p>`
+  }</fieldset>`;
 }
 
 type Common = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -165,7 +184,7 @@ ${options.value}</textarea>`;
         value: options.kind === 'password' ? undefined : options.value,
         placeholder: options.placeholder,
         autocomplete: options.autocomplete,
-        autofocus: options.autofocus ?? false,
+        autofocus: common.autofocus || (options.autofocus ?? false),
         maxlength: options.maxLength,
         min: options.min,
         max: options.max,

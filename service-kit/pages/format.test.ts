@@ -7,6 +7,8 @@ import {
   formatCount,
   formatDuration,
   formatMoney,
+  formatMoneyAbout,
+  formatMonth,
   formatPacketRate,
   formatPercent,
   formatTime,
@@ -73,4 +75,12 @@ describe('format', () => {
     assert.equal(formatPercent(0.0001), '< 0.1 %');
     assert.equal(formatPercent(0), '0.0 %');
   });
+});
+
+test('an estimate is told to the cent, a month by its name', () => {
+  assert.deepEqual(
+    [formatMoneyAbout(445_592), formatMoneyAbout(108), formatMoneyAbout(-445_549), formatMoneyAbout(null)],
+    ['$44.56', '$0.01', '−$44.55', 'unknown'],
+  );
+  assert.deepEqual([formatMonth('2026-11'), formatMonth('2027-01')], ['November 2026', 'January 2027']);
 });

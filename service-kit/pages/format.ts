@@ -50,6 +50,19 @@ export function formatMoney(quanta: Known<number | bigint>, currency = 'USD'): s
   return currency === 'USD' ? `${sign}$${amount}` : `${sign}${amount} ${currency}`;
 }
 
+/** What is estimated anyway, to the cent: `$44.56`. */
+export function formatMoneyAbout(quanta: Known<number>, currency = 'USD'): string {
+  return quanta === null || quanta === undefined
+    ? UNKNOWN
+    : formatMoney(Math.round(quanta / 100) * 100, currency);
+}
+
+/** `November 2026`, of `2026-11`. */
+export function formatMonth(period: string): string {
+  const name = new Date(`${period}-01T00:00:00Z`).toLocaleString('en-GB', { month: 'long', timeZone: 'UTC' });
+  return `${name} ${period.slice(0, 4)}`;
+}
+
 /** `2026-11-21 10:14 UTC`; with `seconds`, `2026-11-21 10:14:05 UTC`. */
 export function formatTime(ms: Known<number>, precision: 'minutes' | 'seconds' | 'day' = 'minutes'): string {
   if (ms === null || ms === undefined) return UNKNOWN;

@@ -1,12 +1,12 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
 import { chart } from './chart.ts';
 import { agenda, badge, emptyState, notice, progress, skeleton } from './feedback.ts';
-import { actionButton, confirm, field, form } from './form.ts';
+import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
 import { applicationsOf, trafficOf } from './gallery-data.ts';
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
-import { drawer, refreshing } from './navigation.ts';
+import { drawer, estimate, refreshing } from './navigation.ts';
 import { section } from './page-header.ts';
 import type { Range } from './range.ts';
 import { segment } from './segment.ts';
@@ -224,6 +224,32 @@ export function galleryForms(csrfToken: string): Html {
     },
     [
       html`<div class="card">${keyForm(csrfToken, '')}</div>`,
+      form(
+        {
+          action: '/dev/gallery',
+          csrfToken,
+          submit: 'Order',
+          cancel: otherSubmit({ action: '/dev/gallery', label: 'Check the price' }),
+        },
+        [
+          fieldGroup(
+            { legend: 'Events', hint: 'Checkboxes that are one question.' },
+            ['server.created', 'server.provisioned', 'key.created'].map((name, index) =>
+              field({
+                kind: 'checkbox',
+                id: `gallery-event-${index}`,
+                name: 'events',
+                label: name,
+                value: name,
+              }),
+            ),
+          ),
+          estimate({ id: 'gallery-estimate', url: '/dev/gallery' }, [
+            html`<p><strong>Small</strong> $0.0060 an hour, at most $4.00 a month</p>`,
+            html`<p class="hint">Due now: nothing.</p>`,
+          ]),
+        ],
+      ),
       confirm({
         action: '/dev/gallery',
         csrfToken,

@@ -41,10 +41,12 @@ export {
   type FieldOptions,
   type FormOptions,
   field,
+  fieldGroup,
   form,
   hiddenField,
   type InputField,
   isConfirmed,
+  otherSubmit,
   type SelectField,
   type TextAreaField,
 } from './form.ts';
@@ -55,6 +57,8 @@ export {
   formatCount,
   formatDuration,
   formatMoney,
+  formatMoneyAbout,
+  formatMonth,
   formatPacketRate,
   formatPercent,
   formatTime,
@@ -63,7 +67,16 @@ export {
 export { registerGallery } from './gallery.page.ts';
 export { attributes, type Content, type Html, html, jsonScript } from './html.ts';
 export { isSafeHref, type LinkOptions, link, safeHref, withQuery } from './link.ts';
-export { type DrawerOptions, drawer, type RefreshOptions, refreshing, type Tab, tabs } from './navigation.ts';
+export {
+  type DrawerOptions,
+  drawer,
+  type EstimateOptions,
+  estimate,
+  type RefreshOptions,
+  refreshing,
+  type Tab,
+  tabs,
+} from './navigation.ts';
 export {
   type PageHeaderOptions,
   pageHeader,

@@ -43,6 +43,29 @@ export interface RefreshOptions {
   everySeconds: number;
 }
 
+export interface EstimateOptions {
+  /** Unique in the page; the answer must hold an element with the same id. */
+  id: string;
+  /** Takes the form as it stands, changes nothing, and answers a page with the same part. */
+  url: string;
+}
+
+/**
+ * What a form comes to, inside it. A script asks again whenever something else is chosen; without one the form needs a
+ * button that does (`otherSubmit`).
+ */
+export function estimate(options: EstimateOptions, content: Content): Html {
+  return html`<div${attributes({
+    id: options.id,
+    class: 'estimate',
+    role: 'status',
+    'hx-post': safeHref(options.url),
+    'hx-trigger': 'change from:closest form',
+    'hx-select': `#${options.id}`,
+    'hx-swap': 'outerHTML',
+  })}>${content}</div>`;
+}
+
 /** A part that is fetched again every so often. Without JavaScript it stays as it was rendered. */
 export function refreshing(options: RefreshOptions, content: Content): Html {
   return html`<div${attributes({

@@ -74,6 +74,7 @@ const components: Record<string, () => pages.Html> = {
       text: naughty,
       requestId: naughty,
     }),
+  estimate: () => pages.estimate({ id: naughty, url: href }, naughty),
   field: () =>
     pages.html`${[
       pages.field({
@@ -92,6 +93,7 @@ const components: Record<string, () => pages.Html> = {
       }),
       pages.field({ ...oneField, kind: 'checkbox', value: naughty }),
     ]}`,
+  fieldGroup: () => pages.fieldGroup({ legend: naughty, hint: naughty, error: naughty }, naughty),
   form: () =>
     pages.form({ action: href, csrfToken: token, submit: naughty, error: naughty, cancel: naughty }, naughty),
   hiddenField: () => pages.hiddenField(naughty, naughty),
@@ -100,6 +102,7 @@ const components: Record<string, () => pages.Html> = {
   link: () => pages.link(href, naughty, { label: naughty }),
   moment: () => pages.moment(now, now),
   notice: () => pages.notice({ tone: 'bad', title: naughty, text: naughty, actions: naughty }),
+  otherSubmit: () => pages.otherSubmit({ action: href, label: naughty }),
   pageHeader: () =>
     pages.pageHeader({ title: naughty, state: { tone: 'bad', text: naughty }, actions: naughty }),
   progress: () => pages.progress({ label: naughty, detail: naughty }),

@@ -961,7 +961,7 @@ export class Api extends Caller {
 
   /** Create a private network. A network belongs to one location and reaches the servers of this account alone. Its `cidr` never changes. It is usable at once; `sync.state` turns `synced` when the hypervisors have it. */
   createNetwork(body: CreateNetworkRequest, options: CallOptions = {}): Promise<Network> {
-    return this.call<Network>({ method: 'POST', path: `/api/v2/networks`, body, options });
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks`, body, takesIdempotencyKey: true, options });
   }
 
   /** Read a private network. One network with its members. */

@@ -161,6 +161,25 @@ test('a caller that was overtaken makes no second order', async () => {
   await moveDatabaseClock(world.database, '0');
 });
 
+test('a network is made once under one name, at once or later; a deleted one is a 404', async () => {
+  const customer = await world.createCustomer('Networks');
+  const key = await world.createKey(customer);
+  const create = (name: string) =>
+    call('POST', '/api/v2/networks', { key, body: { name }, headers: { 'idempotency-key': 'net-1' } });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => create('backend')));
+  const ids = new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id));
+  assert.equal(ids.size, 1);
+  for (const { status, body } of answers)
+    if (status !== 201) assert.deepEqual([status, body.error.reason], [409, 'idempotency_in_progress']);
+  const again = await create('backend');
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true']);
+  assert.ok(ids.has(again.body.id));
+  assert.equal((await call('GET', '/api/v2/networks', { key })).body.pagination.total, 1);
+  assert.equal((await create('other')).body.error.reason, 'idempotency_key_reused');
+  await call('DELETE', `/api/v2/networks/${again.body.id}`, { key });
+  assert.equal((await create('backend')).status, 404);
+});
+
 test('an action is asked for once under one name, and a bad name is a 400', async () => {
   const customer = await world.createCustomer('Actions');
   const key = await world.createKey(customer);

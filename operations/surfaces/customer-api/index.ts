@@ -64,7 +64,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
   const handlers: Record<EndpointId, Handler> = {
     ...serverHandlers(deps),
     ...actionHandlers(deps),
-    ...networkHandlers(deps.networks),
+    ...networkHandlers(deps),
     ...accountHandlers(deps),
     ...firewallHandlers(deps.firewalls),
     ...tenantHandlers(deps),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
+import type { Idempotency } from '#operations/idempotency/index.ts';
 import {
   immutableField,
   memberCapacity,
@@ -9,6 +10,7 @@ import {
   type Networks,
 } from '#operations/networks/index.ts';
 import type { Call, Handler } from './call.ts';
+import { idempotent } from './idempotent.ts';
 import { labelsOf } from './read-list-query.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage, onePage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
@@ -37,11 +39,23 @@ export interface NetworkHandlers {
   detachServer: Handler;
 }
 
-export function networkHandlers(networks: Networks): NetworkHandlers {
-  return { ...collectionHandlers(networks), ...itemHandlers(networks), ...serverNetworkHandlers(networks) };
+export interface NetworkRouteDeps {
+  networks: Networks;
+  idempotency: Idempotency;
 }
 
-function collectionHandlers(networks: Networks): Pick<NetworkHandlers, 'listNetworks' | 'createNetwork'> {
+export function networkHandlers({ networks, idempotency }: NetworkRouteDeps): NetworkHandlers {
+  return {
+    ...collectionHandlers(networks, idempotency),
+    ...itemHandlers(networks),
+    ...serverNetworkHandlers(networks),
+  };
+}
+
+function collectionHandlers(
+  networks: Networks,
+  idempotency: Idempotency,
+): Pick<NetworkHandlers, 'listNetworks' | 'createNetwork'> {
   return {
     async listNetworks(call, request, reply) {
       const filter = readListQuery(request);
@@ -66,16 +80,26 @@ function collectionHandlers(networks: Networks): Pick<NetworkHandlers, 'listNetw
       const body = bodyOf(call, request);
       checkCreate(body);
       const { name, cidr, location, description, labels } = body as schemas.CreateNetworkRequest;
-      const network = await networks.createNetwork(call.actor, {
-        tenantId: call.tenant.id,
-        name,
-        cidr,
-        location,
-        description,
-        labels,
+      const tenantId = call.tenant.id;
+      const input = { tenantId, name, cidr, location, description, labels };
+      const network = await idempotent(idempotency, {
+        call,
+        request,
+        reply,
+        body,
+        run: (claim) =>
+          networks.createNetwork(call.actor, input, (tx, id) =>
+            claim === null ? Promise.resolve() : claim.bind(tx, { kind: 'network', id }),
+          ),
+        async replay({ id }) {
+          const made = await networks.findNetwork(call.actor, tenantId, id);
+          if (made === null) throw notFound();
+          return made;
+        },
       });
+      const members = await networks.listMembers(call.actor, tenantId, network.id);
       reply.code(201).header('location', `/api/${call.version}/networks/${network.id}`);
-      return showNetwork(network, []);
+      return showNetwork(network, members);
     },
   };
 }

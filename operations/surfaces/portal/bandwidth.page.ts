@@ -10,6 +10,7 @@ import {
   type Content,
   chart,
   formatBytes,
+  formatMonth,
   type Html,
   link,
   notice,
@@ -67,7 +68,7 @@ export function bandwidthPage(options: BandwidthPageOptions): Html {
 function stateOf({ history, nowMs }: BandwidthPageOptions): { tone: Tone; text: Content } {
   const { current } = history;
   if (current.lastSampledAt === null)
-    return { tone: 'neutral', text: `Not measured in ${current.period.name} yet.` };
+    return { tone: 'neutral', text: `Not measured in ${formatMonth(current.period.name)} yet.` };
   return {
     tone: 'good',
     text: [
@@ -109,6 +110,7 @@ function useChart({ history, source }: BandwidthPageOptions): Html {
     data: {
       timesMs: rows.map((row) => row.period.startMs),
       ...(isDaily ? { stepMs: 86_400_000 } : {}),
+      shape: 'bars',
       series: [
         { label: 'In', role: 'in', values: values('inboundBytes') },
         { label: 'Out', role: 'out', values: values('outboundBytes') },
@@ -149,7 +151,7 @@ function poolSection({ account }: BandwidthPageOptions): Html {
   const share = pool.allowanceBytes === 0 ? 0 : pool.usedBytes / pool.allowanceBytes;
   return section(
     {
-      title: `The account’s pool in ${month.name}`,
+      title: `The account’s pool in ${formatMonth(month.name)}`,
       id: 'pool',
       description:
         'All servers of the account share it. Every server beyond the first adds to it by the hour; what it would still add this month is not there yet.',

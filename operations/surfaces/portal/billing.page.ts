@@ -11,6 +11,7 @@ import {
   form,
   formatCount,
   formatMoney,
+  formatMoneyAbout,
   formatTime,
   type Html,
   hiddenField,
@@ -121,7 +122,7 @@ function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): {
   return balanceQuanta < rest
     ? {
         tone: 'warn',
-        text: `${money} of credit will not last this month: about ${formatMoney(rest, tenant.currency)} is still to come.`,
+        text: `${money} of credit will not last this month: about ${formatMoneyAbout(rest, tenant.currency)} is still to come.`,
       }
     : { tone: 'good', text: `${money} of credit, enough for the rest of this month.` };
 }
@@ -132,7 +133,14 @@ function armedCard(cards: readonly SavedCard[]): SavedCard | undefined {
 
 function workspaceChoice({ tenants, tenant }: BillingPageOptions): Content {
   return form(
-    { action: '/client/billing/', method: 'get', csrfToken: null, layout: 'inline', submit: 'Show' },
+    {
+      action: '/client/billing/',
+      method: 'get',
+      csrfToken: null,
+      layout: 'inline',
+      submit: 'Show',
+      submitKind: 'button',
+    },
     [
       field({
         kind: 'select',
@@ -158,6 +166,7 @@ function figures(options: BillingPageOptions): Html {
   const spent = -month.filter((sum) => sum.quanta < 0).reduce((sum, each) => sum + each.quanta, 0);
   const of = (source: string) => -(month.find((each) => each.source === source)?.quanta ?? 0);
   const money = (quanta: number) => formatMoney(quanta, tenant.currency);
+  const about = (quanta: number) => formatMoneyAbout(quanta, tenant.currency);
   return stats(
     stat({
       label: 'Credit',
@@ -172,13 +181,13 @@ function figures(options: BillingPageOptions): Html {
     }),
     stat({
       label: 'This month will cost about',
-      value: money(spent + ahead.serverQuanta + ahead.overageQuanta),
+      value: about(spent + ahead.serverQuanta + ahead.overageQuanta),
       source: 'if servers and requests go on as they do',
     }),
     stat({
       label: 'Still to come',
-      value: money(ahead.serverQuanta + ahead.overageQuanta),
-      source: `servers ${money(ahead.serverQuanta)}, API ${money(ahead.overageQuanta)}`,
+      value: about(ahead.serverQuanta + ahead.overageQuanta),
+      source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
     }),
   );
 }
@@ -195,6 +204,7 @@ function spendingChart(days: readonly DaySpending[]): Html {
     data: {
       timesMs: days.map((day) => day.day.getTime()),
       stepMs: 86_400_000,
+      shape: 'bars',
       series: isQuiet
         ? []
         : [
@@ -203,6 +213,11 @@ function spendingChart(days: readonly DaySpending[]): Html {
           ],
     },
   });
+}
+
+/** `Visa ···· 4242`. */
+function cardName({ brand, last4 }: SavedCard): string {
+  return `${brand.slice(0, 1).toUpperCase()}${brand.slice(1)} ···· ${last4}`;
 }
 
 function cardsSection(options: BillingPageOptions): Html {
@@ -226,7 +241,7 @@ function cardsSection(options: BillingPageOptions): Html {
       table<SavedCard>({
         caption: 'Cards',
         columns: [
-          { key: 'card', header: 'Card', cell: (card) => `${card.brand} ···· ${card.last4}` },
+          { key: 'card', header: 'Card', cell: cardName },
           {
             key: 'expires',
             header: 'Expires',
@@ -306,7 +321,11 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
 function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): Html {
   const armed = armedCard(cards);
   return section(
-    { title: 'Add credit', id: 'credit' },
+    {
+      title: 'Add credit',
+      id: 'credit',
+      ...(armed ? { description: `Charged to ${cardName(armed)}, from 5.00 to 10,000.00.` } : {}),
+    },
     armed
       ? form(
           {
@@ -321,7 +340,6 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
             field({
               name: 'amount',
               label: `Amount in ${tenant.currency}`,
-              hint: `Charged to ${armed.brand} ···· ${armed.last4}. From 5.00 to 10,000.00.`,
               required: true,
               value: '25.00',
               pattern: '[0-9]{1,5}([.][0-9]{2})?',

@@ -34,7 +34,7 @@ test('a customer saves a card, adds credit with it once, and sees both in the le
   const saved = await me.post('/client/billing/cards/test', { tenant: id, number: '4242424242424242' });
   assert.equal(saved.headers.get('location'), `/client/billing/?tenant=${id}&done=card`);
   const page = await me.page('/client/billing/');
-  assert.match(page, /visa ···· 4242/);
+  assert.match(page, /Visa ···· 4242/);
   const formId = /name="form_id" value="([^"]+)"/.exec(page)![1]!;
   const credit = { tenant: id, amount: '25.50', form_id: formId };
   assert.match((await me.post('/client/billing/credit', credit)).headers.get('location')!, /done=credit/);

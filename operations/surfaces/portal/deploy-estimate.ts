@@ -1,6 +1,6 @@
 /** What an order would come to, in words: at the top of the deploy form and above its buttons. */
 import type { ServerForecast } from '#operations/servers/index.ts';
-import { type Content, formatMoney, type Html, html, type Tone } from '#service-kit/pages/index.ts';
+import { type Content, estimate, formatMoney, type Html, html, type Tone } from '#service-kit/pages/index.ts';
 
 /** The forecast of one choice, by the order's own rules. */
 export interface Estimate {
@@ -30,10 +30,10 @@ function refusalOf(reason: string, planName: string): string {
 }
 
 /** Whether an order would go through, said before the form is filled in, in the words of its refusal. */
-export function deployState(estimate: Estimate | null): { tone: Tone; text: string } {
-  if (estimate === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
-  const { planName, forecast } = estimate;
-  if (forecast === null) return { tone: 'warn', text: 'Nothing was ordered: the marked fields say why.' };
+export function deployState(choice: Estimate | null): { tone: Tone; text: string } {
+  if (choice === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
+  const { planName, forecast } = choice;
+  if (forecast === null) return { tone: 'bad', text: 'Nothing was ordered: the marked fields say why.' };
   if (forecast.reason !== null) return { tone: 'warn', text: refusalOf(forecast.reason, planName) };
   if ((forecast.dueQuanta ?? 0) > 0)
     return {
@@ -44,18 +44,13 @@ export function deployState(estimate: Estimate | null): { tone: Tone; text: stri
   return { tone: 'good', text: `Nothing is due now. Hours are taken from your credit${credit}.` };
 }
 
-const estimateId = 'estimate';
-
-/**
- * What the choice comes to, above the form's buttons. A script asks again whenever something else is chosen; without
- * one the button "Check the price" does.
- */
-export function estimateBox(estimate: Estimate | null, checkPath: string): Html {
-  return html`<div id="${estimateId}" class="estimate" role="status" hx-post="${checkPath}" hx-trigger="change from:closest form" hx-select="#${estimateId}" hx-swap="outerHTML">${estimate !== null && linesOf(estimate)}</div>`;
+/** What the choice comes to, above the form's buttons. */
+export function estimateBox(choice: Estimate | null, checkPath: string): Html {
+  return estimate({ id: 'estimate', url: checkPath }, choice !== null && linesOf(choice));
 }
 
-function linesOf(estimate: Estimate): Content {
-  const { planName, hourlyQuanta, monthlyCapQuanta, forecast, faults } = estimate;
+function linesOf(choice: Estimate): Content {
+  const { planName, hourlyQuanta, monthlyCapQuanta, forecast, faults } = choice;
   return [
     html`<p><strong>${planName}</strong> ${formatMoney(hourlyQuanta)} an hour, at most ${formatMoney(monthlyCapQuanta)} a month</p>`,
     forecast?.reason === null && html`<p class="hint">${dueOf(forecast)}</p>`,

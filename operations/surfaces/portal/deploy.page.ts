@@ -11,6 +11,7 @@ import {
   hiddenField,
   html,
   link,
+  otherSubmit,
   pageHeader,
   section,
   table,
@@ -89,7 +90,7 @@ export function deployPage(options: DeployPageOptions): Html {
         csrfToken: visitor.csrfToken,
         submit: 'Deploy server',
         cancel: [
-          html`<button type="submit" class="button" formaction="${deployPath}/check">Check the price</button>`,
+          otherSubmit({ action: `${deployPath}/check`, label: 'Check the price' }),
           link('/client/', 'Cancel', { kind: 'button' }),
         ],
         error,

@@ -136,8 +136,7 @@ function refusalOf(error: unknown): Refusal {
     ...fault,
     message: wordsOf[`${fault.path} ${fault.code}`] ?? sentence(fault.message),
   }));
-  if (faults.length > 0)
-    return { status: 422, error: 'Nothing was ordered. Look at the marked fields.', faults };
+  if (faults.length > 0) return { status: 422, faults };
   return { status: statuses[error.code] ?? 409, error: error.message, faults };
 }
 

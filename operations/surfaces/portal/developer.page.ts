@@ -9,6 +9,7 @@ import {
   codeBlock,
   drawer,
   field,
+  fieldGroup,
   form,
   formatCount,
   formatTime,
@@ -37,10 +38,20 @@ export interface DeveloperPageOptions {
   nowMs: number;
   /** A token that was made by this very request: the only page that shows it. */
   token?: string;
-  /** What a refused form held, and why. */
+  /** Why a form was refused. */
   error?: string;
-  name?: string;
-  scope?: 'read' | 'full';
+  daysError?: string;
+  /** What it held. */
+  given?: GivenKey;
+}
+
+/** The form of a new key as it was sent. */
+export interface GivenKey {
+  name: string;
+  scope: 'read' | 'full';
+  organization?: string;
+  tenants: readonly string[];
+  days?: string;
 }
 
 export function developerPage(options: DeveloperPageOptions): Html {
@@ -197,7 +208,7 @@ function stateBadge(key: KeySummary): Html {
 }
 
 function createSection(options: DeveloperPageOptions): Html {
-  const { visitor, organizations, tenants, error } = options;
+  const { visitor, organizations, tenants, error, given } = options;
   const first = organizations[0]!;
   const organizationField =
     organizations.length === 1
@@ -206,7 +217,7 @@ function createSection(options: DeveloperPageOptions): Html {
           kind: 'select',
           name: 'organization',
           label: 'Organization',
-          value: String(first.organizationId),
+          value: given?.organization ?? String(first.organizationId),
           options: organizations.map((each) => ({
             value: String(each.organizationId),
             label: each.organizationName,
@@ -222,19 +233,19 @@ function createSection(options: DeveloperPageOptions): Html {
         hint: 'What it is for, such as “deploy from CI”.',
         required: true,
         maxLength: 100,
-        value: options.name ?? '',
+        value: given?.name ?? '',
       }),
       field({
         kind: 'select',
         name: 'scope',
         label: 'Scope',
-        value: options.scope ?? 'read',
+        value: given?.scope ?? 'read',
         options: [
           { value: 'read', label: 'Read: look at servers' },
           { value: 'full', label: 'Full: also deploy, switch and destroy' },
         ],
       }),
-      workspaceChoice(tenants, organizations),
+      workspaceChoice(tenants, organizations, given?.tenants ?? []),
       field({
         kind: 'number',
         name: 'days',
@@ -242,18 +253,33 @@ function createSection(options: DeveloperPageOptions): Html {
         hint: 'Empty: it does not expire.',
         min: 1,
         max: 9999,
+        value: given?.days,
+        error: options.daysError,
       }),
     ]),
   );
 }
 
-function workspaceChoice(tenants: readonly Tenant[], organizations: readonly Membership[]): Content {
+function workspaceChoice(
+  tenants: readonly Tenant[],
+  organizations: readonly Membership[],
+  chosen: readonly string[],
+): Content {
   const owned = tenants.filter((tenant) =>
     organizations.some((each) => each.organizationId === tenant.organizationId),
   );
   if (owned.length < 2) return '';
-  return html`<fieldset class="field"><legend>Workspaces</legend><p class="hint">None ticked: all of the organization, also later ones.</p>${owned.map(
-    (tenant) =>
-      html`<div class="field field-checkbox"><input type="checkbox" id="tenant-${tenant.id}" name="tenants" value="${tenant.id}"><div><label for="tenant-${tenant.id}">${tenant.name}</label></div></div>`,
-  )}</fieldset>`;
+  return fieldGroup(
+    { legend: 'Workspaces', hint: 'None ticked: all of the organization, also later ones.' },
+    owned.map((tenant) =>
+      field({
+        kind: 'checkbox',
+        id: `tenant-${tenant.id}`,
+        name: 'tenants',
+        label: tenant.name,
+        value: String(tenant.id),
+        checked: chosen.includes(String(tenant.id)),
+      }),
+    ),
+  );
 }

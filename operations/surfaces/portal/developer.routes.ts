@@ -8,7 +8,7 @@ import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import { developerPage } from './developer.page.ts';
+import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
 
 export interface DeveloperDeps {
@@ -38,8 +38,9 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
   app.post('/developer/', { schema: { body: KeyForm } }, async (request, reply) => {
     const visitor = request.visitor!;
     const { name, scope } = request.body;
-    const refuse = (status: number, error: string) =>
-      show(deps, visitor, reply, status, { error, name, scope });
+    const given = { ...request.body, tenants: [request.body.tenants ?? []].flat() };
+    const refuse = (status: number, fault: { error: string } | { daysError: string }) =>
+      show(deps, visitor, reply, status, { ...fault, given });
     const owned = visitor.actor.ownedOrganizationIds;
     const organizationId = request.body.organization ? Number(request.body.organization) : owned[0];
     if (organizationId === undefined || !owned.includes(organizationId)) {
@@ -49,8 +50,9 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
       });
     }
     const days = request.body.days?.trim() ?? '';
-    if (!/^(|[1-9]\d{0,3})$/.test(days)) return refuse(422, 'Give a whole number of days, or nothing.');
-    const tenants = [request.body.tenants ?? []].flat().map(Number);
+    if (!/^(|[1-9]\d{0,3})$/.test(days))
+      return refuse(422, { daysError: 'Give a whole number of days, or nothing.' });
+    const tenants = given.tenants.map(Number);
     try {
       const { token } = await deps.apiKeys.issueKey(visitor.actor, {
         organizationId,
@@ -63,7 +65,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
       return show(deps, visitor, reply, 200, { token });
     } catch (error) {
       if (error instanceof CodedError && error.code.startsWith('api_keys.'))
-        return refuse(422, error.message);
+        return refuse(422, { error: error.message });
       throw error;
     }
   });
@@ -105,7 +107,7 @@ async function show(
   visitor: Visitor,
   reply: FastifyReply,
   status: number,
-  state: { token?: string; error?: string; name?: string; scope?: 'read' | 'full' },
+  state: Pick<DeveloperPageOptions, 'token' | 'error' | 'daysError' | 'given'>,
 ): Promise<FastifyReply> {
   const { actor } = visitor;
   const [keys, memberships, tenants] = await Promise.all([

@@ -23,12 +23,14 @@ import {
   table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
+import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
 import { serverFrame, statusTone } from './server-frame.ts';
 
 export interface OverviewOptions {
   visitor: Visitor;
   server: Server;
   actions: readonly ServerAction[];
+  traffic: OverviewTraffic;
   nowMs: number;
   toast?: { tone: Tone; text: Content };
   confirmError?: string;
@@ -44,6 +46,7 @@ export function overviewPage(options: OverviewOptions): Html {
   const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
     pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
     currentAction(server),
+    server.provisioningState === 'ready' && overviewFigures(server, options.traffic, options.nowMs),
   ]);
   return serverFrame({ visitor, server, tab: 'overview', toast: options.toast }, header, [
     server.failure &&
@@ -82,7 +85,6 @@ function facts({ server, nowMs }: OverviewOptions): Html {
       html`<div>${link(`/client/networks/${card.networkId}`, card.name)} ${code(card.ip, true)}</div>`,
   );
   return definitionList([
-    { term: 'Id', value: code(String(server.id)) },
     { term: 'Host name', value: code(server.hostname, true) },
     { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public one' },
     ...(cards.length > 0 ? [{ term: 'Private networks', value: cards }] : []),
@@ -97,6 +99,7 @@ function facts({ server, nowMs }: OverviewOptions): Html {
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
+    { term: 'Id in the API', value: code(String(server.id), true) },
   ]);
 }
 

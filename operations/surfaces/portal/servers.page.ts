@@ -4,12 +4,13 @@ import { type Server, type ServerStatus, statusOf } from '#operations/servers/in
 import {
   age,
   type Column,
+  type Content,
   code,
-  formatBitRate,
   formatCount,
   type Html,
   html,
   link,
+  notice,
   pageHeader,
   readSort,
   refreshing,
@@ -20,6 +21,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
+import { observedAtMs, rateNow } from './overview-figures.ts';
 import { statusBadge, statusTone } from './server-frame.ts';
 
 export interface ServersPageOptions {
@@ -66,9 +68,6 @@ export const statusChoices: readonly { value: string; label: string; statuses: r
   { value: 'failed', label: 'Failed or unknown', statuses: ['failed', 'unknown'] },
 ];
 
-/** Older than this, a rate says nothing about now. */
-const staleMs = 5 * 60_000;
-
 /** `/client/`: all servers of all tenants that the person reaches. */
 export function serversPage(options: ServersPageOptions): Html {
   const { servers, visitor, counts, url } = options;
@@ -87,6 +86,7 @@ export function serversPage(options: ServersPageOptions): Html {
         state: stateOf(counts),
         actions: link('/client/servers/new', 'Deploy a server', { kind: 'primary' }),
       }),
+      options.tenants.map(suspendedNotice),
       countOf(counts) > 0 && filterTabs(options),
       table({
         caption: 'Servers',
@@ -100,6 +100,17 @@ export function serversPage(options: ServersPageOptions): Html {
       }),
     ]),
   );
+}
+
+/** Why nothing can be ordered, where people look first. */
+function suspendedNotice({ id, name, status }: Tenant): Content {
+  if (status !== 'SUSPENDED') return '';
+  return notice({
+    tone: 'bad',
+    title: `${name} is suspended`,
+    text: 'Nothing can be ordered and its API keys are refused. Billing says what to do.',
+    actions: link(`/client/billing/?tenant=${id}`, 'Go to billing', { kind: 'button' }),
+  });
 }
 
 const countOf = (counts: ServersPageOptions['counts'], statuses?: readonly ServerStatus[]) =>
@@ -144,12 +155,8 @@ function emptyOf({ counts, query }: ServersPageOptions) {
 
 function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Server>[] {
   const names = new Map(tenants.map((tenant) => [tenant.id, tenant.name]));
-  const endOf = (latest: LatestRow | undefined) => (latest ? latest.minute.getTime() + 60_000 : null);
-  const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') => {
-    const latest = traffic.get(server.id);
-    const rate = latest && nowMs - endOf(latest)! <= staleMs ? latest[name] : null;
-    return rate === null ? null : formatBitRate(rate);
-  };
+  const rateOf = (server: Server, name: 'inboundBps' | 'outboundBps') =>
+    rateNow(traffic.get(server.id), name, nowMs);
   const columns: Column<Server>[] = [
     {
       key: 'name',
@@ -164,13 +171,12 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
       key: 'observed',
       header: 'Observed',
       cell: (server) =>
-        link(`/client/servers/${server.id}/protect`, age(endOf(traffic.get(server.id)), nowMs), {
+        link(`/client/servers/${server.id}/protect`, age(observedAtMs(traffic.get(server.id)), nowMs), {
           label: `Traffic of ${server.name}`,
         }),
     },
-    { key: 'addresses', header: 'Addresses', kind: 'code', cell: addressesOf },
+    { key: 'addresses', header: 'Address', kind: 'code', cell: addressesOf },
     { key: 'plan', header: 'Plan', cell: (server) => server.planName },
-    { key: 'image', header: 'Image', cell: (server) => server.imageName },
     { key: 'location', header: 'Location', cell: (server) => server.locationName },
     {
       key: 'created',
@@ -188,7 +194,9 @@ function columnsFor({ tenants, traffic, nowMs }: ServersPageOptions): Column<Ser
 function addressesOf(server: Server): Html {
   if (server.addresses.length === 0)
     return html`<span class="hint">${statusOf(server) === 'queued' ? 'none yet' : 'none'}</span>`;
-  return html`${server.addresses.map((each, index) => [index > 0 && ' ', code(each.address)])}`;
+  const [first, ...others] = server.addresses;
+  const more = others.map((each) => each.address).join(', ');
+  return html`${code(first!.address)}${others.length > 0 && html` <span class="hint" title="${more}">+${others.length}</span>`}`;
 }
 
 function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: string } {

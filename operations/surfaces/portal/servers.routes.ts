@@ -1,20 +1,23 @@
 /** The list of servers and the page of one: its facts, its power, its end. */
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
+import type { Bandwidth } from '#operations/bandwidth/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { FieldFault, PowerCommand, ServerFilter, Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { isConfirmed, sendPage, withQuery } from '#service-kit/pages/index.ts';
 import { findServerOf, noSuchPage } from './guard-server.ts';
-import { overviewPage } from './overview.page.ts';
+import { type OverviewOptions, overviewPage } from './overview.page.ts';
 import { type ServersQuery, serversPage, statusChoices } from './servers.page.ts';
 
 export interface ServerPagesDeps {
   accounts: Accounts;
   servers: Servers;
   protectTraffic: ProtectTraffic;
+  bandwidth: Bandwidth;
   clock: Clock;
 }
 
@@ -111,13 +114,9 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     { schema: { params: Id, querystring: Type.Object({ done: Type.Optional(Type.String()) }) } },
     async (request, reply) => {
       const { visitor, server } = await findServerOf(deps.servers, request);
-      const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
       const done = outcomes[request.query.done ?? ''];
       const toast = done === undefined ? undefined : { tone: 'info' as const, text: done };
-      return sendPage(
-        reply,
-        overviewPage({ visitor, server, actions, nowMs: deps.clock.nowMs(), ...(toast && { toast }) }),
-      );
+      return showOverview(deps, { visitor, server }, reply, 200, { ...(toast && { toast }) });
     },
   );
 
@@ -126,9 +125,8 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
     const command = request.body.action as PowerCommand;
     const fault = await faultOf(() => deps.servers.changePower(visitor.actor, null, server.id, { command }));
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=${command}`, 303);
-    const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
     const toast = { tone: 'bad' as const, text: fault };
-    return sendPage(reply, overviewPage({ visitor, server, actions, nowMs: deps.clock.nowMs(), toast }), 409);
+    return showOverview(deps, { visitor, server }, reply, 409, { toast });
   });
 
   app.post('/servers/:id/words', { schema: { params: Id, body: WordsForm } }, async (request, reply) => {
@@ -148,9 +146,8 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
           faults.set(fault.path.split('.')[0]!, `${fault.path}: ${fault.message}.`);
       }
     }
-    const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
     const words = { name, hostname, labels: text, faults };
-    return sendPage(reply, overviewPage({ visitor, server, actions, nowMs: deps.clock.nowMs(), words }), 422);
+    return showOverview(deps, { visitor, server }, reply, 422, { words });
   });
 
   app.post('/servers/:id/destroy', { schema: { params: Id } }, async (request, reply) => {
@@ -160,10 +157,26 @@ export function registerServers(app: App, deps: ServerPagesDeps): void {
       ? await faultOf(() => deps.servers.destroyServer(visitor.actor, null, server.id))
       : `Nothing was destroyed: the name typed is not ${server.name}.`;
     if (fault === null) return reply.redirect(`/client/servers/${server.id}?done=destroy`, 303);
-    const actions = await deps.servers.listActions(visitor.actor, null, server.id, 10);
-    const page = { visitor, server, actions, nowMs: deps.clock.nowMs(), confirmError: fault };
-    return sendPage(reply, overviewPage(page), isMeant ? 409 : 422);
+    return showOverview(deps, { visitor, server }, reply, isMeant ? 409 : 422, { confirmError: fault });
   });
+}
+
+async function showOverview(
+  deps: ServerPagesDeps,
+  { visitor, server }: Pick<OverviewOptions, 'visitor' | 'server'>,
+  reply: FastifyReply,
+  status: number,
+  state: Pick<OverviewOptions, 'toast' | 'words' | 'confirmError'>,
+): Promise<FastifyReply> {
+  const { actor } = visitor;
+  const [actions, latest, history] = await Promise.all([
+    deps.servers.listActions(actor, null, server.id, 10),
+    deps.protectTraffic.readLatest(actor, [server.id]),
+    deps.bandwidth.readHistory(actor, null, server.id, { granularity: 'month' }),
+  ]);
+  const traffic = { latest: latest.get(server.id), month: history?.current };
+  const page = { visitor, server, actions, traffic, nowMs: deps.clock.nowMs(), ...state };
+  return sendPage(reply, overviewPage(page), status);
 }
 
 /** `key=value`, one a line; labels that are not there any more are taken away. Null when a line is none. */

@@ -7,6 +7,8 @@ import {
   form,
   formatCount,
   formatMoney,
+  formatMoneyAbout,
+  formatMonth,
   formatTime,
   type Html,
   hiddenField,
@@ -70,6 +72,7 @@ export function usagePage(options: UsagePageOptions): Html {
           timesMs: usage.days.map((day) => Date.parse(day.date)),
           stepMs: dayMs,
           range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
+          shape: 'bars',
           series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
         },
         csvHref: withQuery('/client/developer/usage.csv', { tenant: tenant.id, period: usage.period }),
@@ -117,7 +120,7 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
   if (usage.overageCount === 0)
     return {
       tone: usage.isOpen && usage.projectedCount > usage.includedCount ? 'warn' : 'good',
-      text: `${used} used in ${usage.period}${
+      text: `${used} used in ${formatMonth(usage.period)}${
         usage.isOpen && usage.projectedCount > usage.includedCount
           ? `; at this pace ${formatCount(usage.projectedCount)} by its end.`
           : '.'
@@ -125,7 +128,7 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
     };
   return {
     tone: 'info',
-    text: `${formatCount(usage.overageCount)} requests beyond the ${formatCount(usage.includedCount)} free ones in ${usage.period}, ${formatMoney(usage.overageQuanta, currency)} so far. Nothing is blocked.`,
+    text: `${formatCount(usage.overageCount)} requests beyond the ${formatCount(usage.includedCount)} free ones in ${formatMonth(usage.period)}, ${formatMoney(usage.overageQuanta, currency)} so far. Nothing is blocked.`,
   };
 }
 
@@ -133,7 +136,11 @@ function figures({ usage, tenant, price }: UsagePageOptions): Html {
   const { currency } = tenant;
   const priced = `${formatMoney(price.rateQuanta, currency)} per ${formatCount(price.unitRequests)}`;
   return stats(
-    stat({ label: 'Requests', value: formatCount(usage.count), source: `in ${usage.period}, UTC` }),
+    stat({
+      label: 'Requests',
+      value: formatCount(usage.count),
+      source: `in ${formatMonth(usage.period)}, UTC`,
+    }),
     stat({
       label: 'Free requests left',
       value: formatCount(Math.max(0, usage.includedCount - usage.count)),
@@ -147,7 +154,7 @@ function figures({ usage, tenant, price }: UsagePageOptions): Html {
     usage.isOpen
       ? stat({
           label: 'By the end of the month',
-          value: formatMoney(usage.projectedOverageQuanta, currency),
+          value: formatMoneyAbout(usage.projectedOverageQuanta, currency),
           source: `${formatCount(usage.projectedCount)} requests if it goes on like this`,
         })
       : stat({

@@ -25,7 +25,7 @@ test('API-8.1: the usage page says what was used, what it costs, and by which ke
   const page = await (await get('/client/developer/usage/', caller.cookie)).text();
   assert.match(
     page,
-    /20 requests beyond the 10 free ones in \d{4}-\d\d, \$0\.0002 so far\. Nothing is blocked\./,
+    /20 requests beyond the 10 free ones in [A-Z][a-z]+ \d{4}, \$0\.0002 so far\. Nothing is blocked\./,
   );
   assert.match(page, new RegExp(`svc_${caller.keyId}_…`));
   assert.match(page, /Requests by day/);

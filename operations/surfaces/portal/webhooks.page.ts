@@ -8,10 +8,10 @@ import {
   type Content,
   codeBlock,
   field,
+  fieldGroup,
   form,
   type Html,
   hiddenField,
-  html,
   link,
   notice,
   pageHeader,
@@ -163,17 +163,20 @@ export function endpointFields(given: EndpointForm | undefined): Content {
       isCode: true,
     }),
     field({ name: 'description', label: 'Description', maxLength: 200, value: given?.description ?? '' }),
-    html`<fieldset class="field"><legend>Events</legend>${webhookEvents.map((event) =>
-      field({
-        kind: 'checkbox',
-        id: `event-${event.type.replaceAll(/[._]/g, '-')}`,
-        name: 'events',
-        label: event.type,
-        hint: event.summary,
-        value: event.type,
-        checked: (chosen as readonly string[]).includes(event.type),
-      }),
-    )}</fieldset>`,
+    fieldGroup(
+      { legend: 'Events' },
+      webhookEvents.map((event) =>
+        field({
+          kind: 'checkbox',
+          id: `event-${event.type.replaceAll(/[._]/g, '-')}`,
+          name: 'events',
+          label: event.type,
+          hint: event.summary,
+          value: event.type,
+          checked: (chosen as readonly string[]).includes(event.type),
+        }),
+      ),
+    ),
   ];
 }
 

@@ -84,6 +84,12 @@ export function withBreaks(data) {
   return [times, ...columns];
 }
 
+/** The distance of two bars: the step, or the least distance of two times where steps differ, as months do. */
+export function barDistance(data) {
+  const distances = data.timesMs.slice(1).map((time, index) => time - data.timesMs[index]);
+  return data.stepMs ?? (distances.length > 0 ? Math.min(...distances) : 86_400_000);
+}
+
 /** Points that no line reaches: a value between two gaps would not be seen otherwise. */
 export function lonelyPoints(plot, seriesIndex) {
   const values = plot.data[seriesIndex];

@@ -2,6 +2,7 @@
 // The data lies in a JSON script element beside it, and is asked for again at `data-url` when there is one.
 import {
   arrows,
+  barDistance,
   chooseScale,
   exact,
   formatMoment,
@@ -171,6 +172,7 @@ class Chart extends HTMLElement {
   lineOptions(series, index) {
     const stroke = this.colour(this.colours[index]);
     const isFilled = !series.isExpected && series.role !== 'line';
+    if (this.data.shape === 'bars' && !series.isExpected) return this.barOptions(series, index, stroke);
     return {
       label: series.label,
       show: !this.hidden_.has(index),
@@ -183,7 +185,35 @@ class Chart extends HTMLElement {
     };
   }
 
+  /** Bars of several lines stand side by side; in and out share their place above and below zero. */
+  barOptions(series, index, stroke) {
+    const sides = this.data.series.filter((one) => one.role === 'line' && !one.isExpected);
+    const isAlone = series.role !== 'line' || sides.length < 2;
+    return {
+      label: series.label,
+      show: !this.hidden_.has(index),
+      stroke,
+      width: 0,
+      fill: stroke,
+      fillTo: 0,
+      paths: uPlot.paths.bars({
+        size: [isAlone ? 0.7 : 0.35, 40],
+        align: isAlone ? 0 : sides.indexOf(series) === 0 ? -1 : 1,
+        radius: 0.1,
+      }),
+      points: { show: false },
+    };
+  }
+
   timeRange(least, most) {
+    if (this.data.shape !== 'bars') return this.lineRange(least, most);
+    // A bar stands around its time, so the first and the last need half a step beside them.
+    const half = barDistance(this.data) / 2;
+    const [from, to] = this.lineRange(least, most);
+    return [from - half, to + half];
+  }
+
+  lineRange(least, most) {
     const { range, stepMs } = this.data;
     const step = stepMs ?? 60_000;
     if (range) return [range.fromMs, range.toMs - step > range.fromMs ? range.toMs - step : range.toMs];

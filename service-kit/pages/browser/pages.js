@@ -168,6 +168,17 @@ document.addEventListener('htmx:before:request', (event) => {
 // Most pages refresh nothing, so most pages don't load htmx.
 if (document.querySelector('[hx-get], [hx-post]')) void import('./htmx.js');
 
+/** A refused form may be far down the page; a field with an error focuses itself. */
+if (!document.querySelector('[autofocus]'))
+  document.querySelector('.form-error')?.scrollIntoView({ block: 'center' });
+
+/** On a phone the tab of the page may lie beyond the edge. */
+for (const tab of document.querySelectorAll('.tabs a[aria-current]')) {
+  const { parentElement: bar } = tab;
+  const beyond = tab.offsetLeft - bar.offsetLeft + tab.offsetWidth - bar.clientWidth;
+  if (beyond > 0) bar.scrollLeft = beyond + 16;
+}
+
 showTheme();
 growAges();
 setInterval(growAges, 1000);

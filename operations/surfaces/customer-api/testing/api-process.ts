@@ -13,7 +13,12 @@ import { createPool } from '#service-kit/postgres/database.ts';
 import { readOperationsSettings } from '../../../config.ts';
 import { createFeatures } from '../../../features.ts';
 
-export type PlantedBug = 'read then write' | 'own numbers' | 'cached verdicts' | 'acknowledge early';
+export type PlantedBug =
+  | 'read then write'
+  | 'own numbers'
+  | 'cached verdicts'
+  | 'acknowledge early'
+  | 'own clock';
 
 export interface ProcessOrders {
   databaseUrl: string;
@@ -25,6 +30,7 @@ export interface ProcessOrders {
 
 const orders = JSON.parse(process.argv[2]!) as ProcessOrders;
 if (orders.bug === 'read then write') plantSql(readThenWrite);
+if (orders.bug === 'own clock') plantSql(ownClock);
 if (orders.bug === 'acknowledge early') orders.databaseUrl += '&options=-c%20synchronous_commit%3Doff';
 
 const { pool, db } = createPool(orders.databaseUrl, 10);
@@ -59,6 +65,12 @@ function readThenWrite(text: string): string {
   const read =
     '(select u.count from usage_months u where u.tenant_id = kept.tenant_id and u.month = kept.month)';
   return text.replace(/set count = kept\.count(?= \+ excluded\.count\s+returning)/, `set count = ${read}`);
+}
+
+/** Counts in the month of this process's clock. */
+function ownClock(text: string): string {
+  if (!text.includes('insert into usage_months')) return text;
+  return text.replaceAll('svc_now()', `(svc_now() + interval '${orders.skewMs} milliseconds')`);
 }
 
 /** Gives out the numbers that this process would reach alone. */

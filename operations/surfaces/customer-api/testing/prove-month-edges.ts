@@ -1,17 +1,25 @@
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { createFleet, type Fleet } from './api-fleet.ts';
+import type { PlantedBug } from './api-process.ts';
 import { sendTraffic } from './count-proof.ts';
 
 /**
  * D4: requests over the end of a month by the database's clock, from processes whose own clocks are wrong both ways. Each
- * is counted in one month, and the numbers of each month are its own, from 1.
+ * is counted in one month, and the numbers of each month are its own, from 1. Nothing is counted in a month before it has
+ * begun by that clock, or after it has ended.
  */
 export async function proveMonthEdges(options: {
   months: number;
   requestsPerEdge: number;
+  bug?: PlantedBug;
   report?: (line: string) => void;
 }): Promise<{ tried: number; faults: string[] }> {
-  await using fleet = await createFleet({ processes: 3, keys: 5, skewsMs: [-3_000, 0, 3_000] });
+  await using fleet = await createFleet({
+    processes: 3,
+    keys: 5,
+    skewsMs: [-3_000, 0, 3_000],
+    bug: options.bug ?? null,
+  });
   const faults: string[] = [];
   let tried = 0;
   let [period, start] = ['', 0];
@@ -20,18 +28,21 @@ export async function proveMonthEdges(options: {
     const before = await openMonth(fleet);
     if (before.period !== period) start = 0;
     // At least the wanted number, and until the month has turned.
-    let hasTurned = false;
-    const watch = watchTurn(fleet, before.period, () => {
-      hasTurned = true;
+    let isOver = false;
+    const watch = watchTurn(fleet, before.period).finally(() => {
+      isOver = true;
     });
-    let afterTurn = 0;
-    const { sent, numbers, unnumbered, lost } = await sendTraffic(fleet, 24, (traffic) => {
-      if (hasTurned && afterTurn === 0) afterTurn = traffic.sent + 50;
-      return hasTurned && traffic.sent >= Math.max(options.requestsPerEdge, afterTurn);
-    });
-    await watch;
+    const { sent, numbers, unnumbered, lost } = await sendTraffic(
+      fleet,
+      24,
+      (traffic) => isOver && traffic.sent >= options.requestsPerEdge,
+    );
+    const { early, closedAt } = await watch;
     const after = await openMonth(fleet);
     const closed = await countOf(fleet, before.period);
+    if (early > 0) faults.push(`edge ${edge}: ${early} were counted before their month began`);
+    if (closed !== closedAt)
+      faults.push(`edge ${edge}: ${closed - closedAt} were counted after their month ended`);
     const wanted = [...range(start, closed), ...range(0, after.count)].sort((a, b) => a - b);
     const seen = numbers.toSorted((a, b) => a - b);
     if (unnumbered + lost > 0) faults.push(`edge ${edge}: ${unnumbered} unnumbered, ${lost} lost`);
@@ -85,7 +96,30 @@ async function standBeforeMonthEnd(fleet: Fleet): Promise<void> {
         break;
 }
 
-async function watchTurn(fleet: Fleet, period: string, turned: () => void): Promise<void> {
-  while ((await openMonth(fleet)).period === period) await new Promise((wake) => setTimeout(wake, 20));
-  turned();
+/** What a statement of before the turn may still take. */
+const settleMs = 300;
+/** As long again as the clocks of the processes would have to be seen wrong. */
+const watchMs = 1_000;
+
+/**
+ * Watches the turn of a month: what the next one holds while this one still runs, and this one once nothing of before the
+ * turn can be under way any more. Resolves when the next month has run for a while.
+ */
+async function watchTurn(fleet: Fleet, period: string): Promise<{ early: number; closedAt: number }> {
+  let early = 0;
+  for (;;) {
+    const { rows } = await fleet.pool.query<{ isSame: boolean; next: number }>(
+      `select to_char(svc_now() at time zone 'utc', 'YYYY-MM') = $2 as "isSame",
+         coalesce((select count from usage_months
+           where tenant_id = $1 and month = to_date($2, 'YYYY-MM') + interval '1 month'), 0) as next`,
+      [fleet.tenant.id, period],
+    );
+    if (!rows[0]!.isSame) break;
+    early = Math.max(early, rows[0]!.next);
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+  await new Promise((wake) => setTimeout(wake, settleMs));
+  const closedAt = await countOf(fleet, period);
+  await new Promise((wake) => setTimeout(wake, watchMs));
+  return { early, closedAt };
 }

@@ -1,0 +1,16 @@
+import type { Reporter } from '#common/reporter/index.ts';
+import type { OperationsSettings } from '../config.ts';
+
+/** Says at the start what of the settings is right for a trial and dangerous on the internet. */
+export function warnOfSettings(settings: OperationsSettings, reporter: Reporter): void {
+  if (settings.demoWorld) return;
+  if (settings.paymentGateway === 'test')
+    reporter.warn('cards are test cards: customers can give themselves credit, and no money moves', {
+      setting: 'SVC_PAYMENT_GATEWAY',
+    });
+  if (settings.publicUrl?.startsWith('https:') && settings.trustedProxies.length === 0)
+    reporter.warn(
+      'no proxy is trusted: whoever calls through one has its address, and is throttled with all others',
+      { setting: 'SVC_OPERATIONS_TRUSTED_PROXIES' },
+    );
+}

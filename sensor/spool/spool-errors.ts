@@ -11,23 +11,29 @@ const full = 13;
 const cantOpen = 14;
 const readOnly = 8;
 const notADatabase = 26;
+/** The file ends within a page (an extended code of `ioError`): that is no failure of the disk, it will not pass. */
+const shortRead = 522;
 
-function codeOf(error: unknown): number {
+function extendedCodeOf(error: unknown): number {
   const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === 'number' ? code & 0xff : 0;
+  return typeof code === 'number' ? code : 0;
 }
+
+const codeOf = (error: unknown) => extendedCodeOf(error) & 0xff;
 
 /** True when the file is damaged rather than the disk full or busy. */
 export function isDamage(error: unknown): boolean {
   // The statements never change: one that the file does not understand, or a row that breaks a rule, is damage too.
   const signs = [corrupt, notADatabase, logicError, constraint];
-  return signs.includes(codeOf(error)) || hasCode(error, 'spool.damaged');
+  return (
+    signs.includes(codeOf(error)) || extendedCodeOf(error) === shortRead || hasCode(error, 'spool.damaged')
+  );
 }
 
 /** True when the handle must not be trusted any more and the file is to be opened anew. */
 export function breaksHandle(error: unknown): boolean {
   const code = codeOf(error);
-  return code === ioError || code === cantOpen || code === readOnly;
+  return (code === ioError && !isDamage(error)) || code === cantOpen || code === readOnly;
 }
 
 /** The error that callers of the spool see. */

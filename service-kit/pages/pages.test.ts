@@ -105,6 +105,7 @@ const components: Record<string, () => pages.Html> = {
   otherSubmit: () => pages.otherSubmit({ action: href, label: naughty }),
   pageHeader: () =>
     pages.pageHeader({ title: naughty, state: { tone: 'bad', text: naughty }, actions: naughty }),
+  agenda: () => pages.agenda(naughty, [{ tone: 'bad', state: naughty, title: naughty, text: naughty }]),
   progress: () => pages.progress({ label: naughty, detail: naughty }),
   rangePicker: () => pages.rangePicker({ url: `/a?x=${encodeURIComponent(naughty)}`, range }),
   refreshing: () => pages.refreshing({ id: naughty, url: href, everySeconds: 20 }, naughty),

@@ -136,8 +136,6 @@ export function field(options: FieldOptions): Html {
     disabled: options.disabled ?? false,
     'aria-describedby': describedBy || undefined,
     'aria-invalid': options.error !== undefined ? 'true' : undefined,
-    // The first of several wins: a refused form shows where to go on, however far down the page it is.
-    autofocus: options.error !== undefined,
   };
   const label = html`<label for="${id}">${options.label}${!options.required && options.kind !== 'checkbox' && options.kind !== 'select' && html` <span class="optional">optional</span>`}</label>`;
   const control = controlOf(options, common);
@@ -184,7 +182,7 @@ ${options.value}</textarea>`;
         value: options.kind === 'password' ? undefined : options.value,
         placeholder: options.placeholder,
         autocomplete: options.autocomplete,
-        autofocus: common.autofocus || (options.autofocus ?? false),
+        autofocus: options.autofocus ?? false,
         maxlength: options.maxLength,
         min: options.min,
         max: options.max,

@@ -50,6 +50,12 @@ test('API-8.a: Retry-After of a key’s 429 is never earlier than t, and after i
   const seconds = Number(refused.headers.get('retry-after'));
   assert.equal(refused.headers.get('ratelimit'), `"key";r=0;t=${seconds}`);
   assert.equal(refused.headers.get('ratelimit-policy'), '"key";q=2;w=60');
+  const accept = 'application/problem+json';
+  const problem = (await call('GET', '/api/v2/servers', { key, headers: { accept } })).body;
+  assert.deepEqual(
+    [problem.type, problem['violated-policies'], problem.status],
+    ['https://iana.org/assignments/http-problem-types#quota-exceeded', ['key'], 429],
+  );
   await world.testClock.advance(seconds * 1_000);
   assert.equal((await call('GET', '/api/v2/servers', { key })).status, 200);
 });

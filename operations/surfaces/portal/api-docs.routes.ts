@@ -24,7 +24,7 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
         portalFrame(
           {
             visitor: request.visitor!,
-            title,
+            title: isFirst ? title : `${title} · API reference`,
             current: 'docs',
             breadcrumb: [{ label: 'API keys', href: '/client/developer/' }, ...reached],
           },

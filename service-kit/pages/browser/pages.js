@@ -168,9 +168,12 @@ document.addEventListener('htmx:before:request', (event) => {
 // Most pages refresh nothing, so most pages don't load htmx.
 if (document.querySelector('[hx-get], [hx-post]')) void import('./htmx.js');
 
-/** A refused form may be far down the page; a field with an error focuses itself. */
-if (!document.querySelector('[autofocus]'))
-  document.querySelector('.form-error')?.scrollIntoView({ block: 'center' });
+/** A refused form may be far down the page: it shows where to go on. */
+if (performance.getEntriesByType('navigation')[0]?.responseStatus >= 400) {
+  const wrong = document.querySelector('main [aria-invalid="true"]');
+  if (wrong) wrong.focus();
+  else document.querySelector('main .form-error')?.scrollIntoView({ block: 'center' });
+}
 
 /** On a phone the tab of the page may lie beyond the edge. */
 for (const tab of document.querySelectorAll('.tabs a[aria-current]')) {

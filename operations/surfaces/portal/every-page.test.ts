@@ -1,0 +1,149 @@
+/** Walks the portal as an owner does, by its links, and holds every page to what all of them promise. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+
+let world: World;
+let cookie: string;
+const pages = new Map<string, string>();
+
+before(async () => {
+  world = await createWorld();
+  const customer = await world.createCustomer('Walker');
+  const { tenant, owner } = customer;
+  await world.accounts.createTenant(systemActor, { organizationId: tenant.organizationId, name: 'Staging' });
+  const network = { tenantId: tenant.id, name: 'backend', cidr: '10.20.0.0/24' };
+  const { id: networkId } = await world.networks.createNetwork(systemActor, network);
+  await world.jobs.drain();
+  const order = { tenantId: tenant.id, plan: 'small', image: 'debian-12', name: 'web-1', networkId };
+  await world.servers.createServer(systemActor, order);
+  await world.jobs.drain();
+  await world.createKey(customer);
+  await world.saveCard(tenant);
+  await world.accounts.inviteMember(systemActor, tenant.organizationId, 'invited@walker.test');
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const { endpointId } = await world.webhooks.createEndpoint(actor, {
+    organizationId: tenant.organizationId,
+    tenantId: null,
+    url: 'https://example.com/',
+    description: '',
+    eventTypes: ['key.created'],
+  });
+  await world.webhooks.sendTest(actor, endpointId);
+  cookie = await world.signIn(customer.email);
+  await walk('/client/');
+});
+after(() => world[Symbol.asyncDispose]());
+
+const hrefsOf = (page: string) =>
+  [...page.matchAll(/\shref="(\/client\/[^"#]*)/g)].map((match) => match[1]!.replaceAll('&amp;', '&'));
+
+/** One page of each kind of query is enough: sorting, ranges and months lead on for ever. */
+const kindOf = (href: string) => href.replace(/=[^&]*/g, '');
+const walked = new Set<string>();
+
+async function walk(path: string): Promise<void> {
+  const answer = await fetch(`${world.url}${path}`, { headers: { accept: 'text/html', cookie } });
+  assert.equal(answer.status, 200, path);
+  if (!(answer.headers.get('content-type') ?? '').startsWith('text/html')) return void answer.body?.cancel();
+  const page = await answer.text();
+  pages.set(path, page);
+  if (path.includes('?')) return;
+  for (const href of hrefsOf(page)) {
+    if (walked.has(kindOf(href))) continue;
+    walked.add(kindOf(href));
+    await walk(href);
+  }
+}
+
+const contentOf = (page: string, element: string) =>
+  [...page.matchAll(new RegExp(`<${element}[\\s>].*?</${element}>`, 'gs'))].map((match) => match[0]);
+
+const attributeOf = (tag: string, name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
+
+test('the walk by links finds every kind of page, and no link leads nowhere', () => {
+  const kinds = new Set([...pages.keys()].map((path) => path.split('?')[0]!.replace(/\d+/g, '{id}')));
+  for (const kind of [
+    '/client/',
+    '/client/servers/new',
+    '/client/servers/{id}',
+    '/client/servers/{id}/networks',
+    '/client/servers/{id}/firewall',
+    '/client/servers/{id}/bandwidth',
+    '/client/servers/{id}/protect',
+    '/client/networks/',
+    '/client/networks/{id}',
+    '/client/developer/',
+    '/client/developer/usage/',
+    '/client/developer/webhooks/',
+    '/client/developer/webhooks/{id}',
+    '/client/developer/webhooks/{id}/deliveries/{id}',
+    '/client/developer/docs/',
+    '/client/billing/',
+    '/client/settings/',
+  ])
+    assert.ok(kinds.has(kind), `${kind} is linked from nowhere`);
+});
+
+test('every page has one heading, a title of its own, a place in the navigation, and no id twice', () => {
+  const titles = new Map<string, string>();
+  for (const [path, page] of pages) {
+    assert.equal(contentOf(page, 'h1').length, 1, `${path}: one heading`);
+    const title = contentOf(page, 'title')[0]!;
+    const place = path.split('?')[0]!;
+    assert.equal(titles.get(title) ?? place, place, `${path} and another page are both called ${title}`);
+    titles.set(title, place);
+    assert.match(page, /<nav id="navigation"[\s\S]*?aria-current="page"[\s\S]*?<\/nav>/, `${path}: place`);
+    assert.match(
+      page,
+      /<nav class="breadcrumb"[\s\S]*?aria-current="page"[\s\S]*?<\/nav>/,
+      `${path}: crumbs`,
+    );
+    const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map((match) => match[1]!);
+    assert.deepEqual(
+      ids.filter((id, index) => ids.indexOf(id) !== index),
+      [],
+      `${path}: ids`,
+    );
+  }
+});
+
+test('every control has a label, and what describes it is there', () => {
+  for (const [path, page] of pages) {
+    for (const [tag] of page.matchAll(/<(?:input|select|textarea)\s[^>]*>/g)) {
+      if (attributeOf(tag, 'type') === 'hidden') continue;
+      const id = attributeOf(tag, 'id');
+      const isLabelled =
+        attributeOf(tag, 'aria-label') !== undefined ||
+        page.includes(`<label for="${id}"`) ||
+        new RegExp(`<label[^>]*>${tag.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`).test(page);
+      assert.ok(isLabelled, `${path}: ${tag}`);
+      for (const other of attributeOf(tag, 'aria-describedby')?.split(' ') ?? [])
+        assert.ok(page.includes(`id="${other}"`), `${path}: nothing is called ${other}`);
+    }
+    for (const button of contentOf(page, 'button'))
+      assert.ok(/>[^<>]*\S[^<>]*</.test(button) || /aria-label="[^"]+"/.test(button), `${path}: ${button}`);
+  }
+});
+
+test('every form that changes something carries the session’s token, and without it is refused', async () => {
+  const actions = new Set<string>();
+  for (const [path, page] of pages) {
+    for (const form of contentOf(page, 'form')) {
+      if (!/^<form[^>]*method="post"/.test(form)) continue;
+      assert.match(form, /name="csrf_token" value="[^"]{20,}"/, `${path}: ${form.slice(0, 120)}`);
+      for (const match of form.matchAll(/\s(?:form)?action="([^"]+)"/g)) actions.add(match[1]!);
+    }
+  }
+  assert.ok(actions.size > 20, `${actions.size} forms`);
+  for (const action of actions) {
+    const answer = await fetch(`${world.url}${action}`, {
+      method: 'POST',
+      headers: { accept: 'text/html', cookie },
+      body: new URLSearchParams({ name: 'x' }),
+      redirect: 'manual',
+    });
+    assert.equal(answer.status, 403, action);
+  }
+});

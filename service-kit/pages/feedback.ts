@@ -47,6 +47,23 @@ export function emptyState(options: EmptyStateOptions): Html {
   }${options.action && html`<p>${link(options.action.href, options.action.label, { kind: 'primary' })}</p>`}</div>`;
 }
 
+export interface AgendaItem {
+  tone: Tone;
+  /** Its state in a word: "now", "next", "done". */
+  state: string;
+  /** Usually a link to where it is dealt with. */
+  title: Content;
+  text: Content;
+}
+
+/** Things that wait for somebody, one under the other; on a phone each takes the width that it needs. */
+export function agenda(label: string, items: readonly AgendaItem[]): Html {
+  return html`<ul class="agenda" aria-label="${label}">${items.map(
+    (item) =>
+      html`<li class="tone-${item.tone}"><div class="agenda-title"><span>${item.title}</span>${badge(item.tone, item.state)}</div><p>${item.text}</p></li>`,
+  )}</ul>`;
+}
+
 export interface ProgressOptions {
   label: string;
   /** Left out while nobody can tell. */

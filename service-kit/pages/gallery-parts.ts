@@ -1,6 +1,6 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
 import { chart } from './chart.ts';
-import { badge, emptyState, notice, progress, skeleton } from './feedback.ts';
+import { agenda, badge, emptyState, notice, progress, skeleton } from './feedback.ts';
 import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
 import { formatBytes, formatCount, formatMoney } from './format.ts';
 import { applicationsOf, trafficOf } from './gallery-data.ts';
@@ -341,6 +341,10 @@ export function galleryFeedback(): Html {
     html`<div class="card">${progress({ label: 'Deploying web-3', value: 3, max: 7, detail: 'Writing the disk, step 3 of 7' })}</div>`,
     html`<div class="card">${progress({ label: 'Looking for a node', detail: 'This may take a minute; you may leave this page.' })}</div>`,
     html`<div class="table-frame">${skeleton(3)}</div>`,
+    agenda('What waits', [
+      { tone: 'bad', state: 'now', title: 'node-3 does not answer', text: '4 guests live there.' },
+      { tone: 'warn', state: 'soon', title: 'One charge waits', text: 'Nobody knows yet how it went.' },
+    ]),
     html`<div class="card">${emptyState({ title: 'All quiet', text: 'Incidents appear here when traffic leaves what is expected.' })}</div>`,
   ]);
 }

@@ -19,6 +19,8 @@ export {
 } from './chart.ts';
 export { type ErrorPageOptions, errorPage } from './error.page.ts';
 export {
+  type AgendaItem,
+  agenda,
   badge,
   type EmptyStateOptions,
   emptyState,

@@ -1,4 +1,5 @@
 /** What waits for somebody, the worst first: each with the page where it is dealt with. */
+import type { Node } from '#operations/clusters/index.ts';
 import { formatCount, formatDuration, type Tone } from '#service-kit/pages/index.ts';
 import { isAway, isNearlyFull } from './clusters.page.ts';
 import type { OverviewFacts } from './overview.page.ts';
@@ -41,14 +42,7 @@ function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matt
   const bare = clusters.filter((cluster) => !pools.some((pool) => pool.clusterId === cluster.id));
   const names = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
   const matters: (Matter | false)[] = [
-    ...away.map(
-      (node): Matter => ({
-        tone: 'bad',
-        title: `${node.name} does not answer`,
-        text: `${many(node.guestCount, 'guest lives', 'guests live')} there. ${node.lastError ?? 'Nothing was heard of it for a minute.'}`,
-        href: `/console/clusters/nodes/${node.id}`,
-      }),
-    ),
+    ...(away.length > awayMax ? [allAway(away)] : away.map(oneAway)),
     // Where there is none at all, the first steps say so.
     nodes.length > 0 &&
       without.length > 0 && {
@@ -76,13 +70,32 @@ function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matt
   return matters.filter((matter) => matter !== false);
 }
 
+/** More than these are told as one: then it is the way to them that is broken. */
+const awayMax = 3;
+
+const guestsOf = (count: number) => many(count, 'guest lives', 'guests live');
+
+const oneAway = (node: Node): Matter => ({
+  tone: 'bad',
+  title: `${node.name} does not answer`,
+  text: `${guestsOf(node.guestCount)} there. ${node.lastError ?? 'Nothing was heard of it for a minute.'}`,
+  href: `/console/clusters/nodes/${node.id}`,
+});
+
+const allAway = (nodes: readonly Node[]): Matter => ({
+  tone: 'bad',
+  title: `${formatCount(nodes.length)} nodes do not answer`,
+  text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} there. Does operations run and reach them? ${nodes.map((node) => node.name).join(', ')}.`,
+  href: '/console/clusters/',
+});
+
 function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): Matter[] {
   const { inDebt } = customers;
   const matters: (Matter | false)[] = [
     waitingCharges > 0 && {
       tone: oldestChargeMs > 3_600_000 ? 'bad' : 'warn',
       title: many(waitingCharges, 'card charge waits', 'card charges wait'),
-      text: `Nobody knows yet how they went, the oldest for ${formatDuration(oldestChargeMs / 1000)}.`,
+      text: `It is not known yet what became of ${waitingCharges === 1 ? 'it' : 'them'}; the oldest was made ${formatDuration(oldestChargeMs / 1000)} ago.`,
       href: '/console/reconciliation/',
     },
     inDebt > 0 && {

@@ -11,6 +11,7 @@ import {
   formatCount,
   formatPercent,
   type Html,
+  html,
   link,
   pageHeader,
   section,
@@ -53,7 +54,9 @@ export function clustersPage(options: ClustersPageOptions): Html {
           locations.length > 0 &&
           link('/console/clusters/new', 'New cluster', { kind: clusters.length > 0 ? 'button' : 'primary' }),
       }),
-      clusters.length === 0 ? emptyState(emptyOf(options)) : roomChart(options),
+      clusters.length === 0
+        ? html`<div class="card">${emptyState(emptyOf(options))}</div>`
+        : roomChart(options),
       clusters.map((cluster) => {
         const place = places.get(cluster.locationId);
         const own = nodes.filter((node) => node.clusterId === cluster.id);
@@ -164,7 +167,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
         cell: (pool) =>
           Number.isFinite(pool.size) ? shareBar(pool.givenCount / Math.max(1, pool.size)) : 'plenty left',
       },
-      ...(staff.canChange
+      ...(staff.canChange && pools.some((pool) => pool.givenCount === 0)
         ? [
             {
               key: 'do',
@@ -222,7 +225,8 @@ export function describeClusters({
   const open = nodes.filter((node) => node.isOpen && !isAway(node, nowMs)).length;
   const told = `${formatCount(open)} of ${formatCount(nodes.length)} nodes take new guests`;
   if (away.length > 0) {
-    const names = away.map((node) => node.name).join(', ');
+    const names =
+      away.length > 3 ? `${formatCount(away.length)} nodes` : away.map((node) => node.name).join(', ');
     return { tone: 'bad', text: `${names} ${away.length === 1 ? 'does' : 'do'} not answer; ${told}.` };
   }
   const without = clusters.filter(

@@ -92,12 +92,19 @@ export function customersPage(options: CustomersPageOptions): Html {
             header: 'Customer',
             cell: ({ tenant }) => link(`/console/customers/${tenant.id}`, tenant.name),
           },
-          { key: 'organization', header: 'Organization', cell: ({ tenant }) => tenant.organizationName },
+          {
+            key: 'organization',
+            header: 'Organization',
+            cell: ({ tenant }) => (tenant.organizationName === tenant.name ? '' : tenant.organizationName),
+          },
           { key: 'id', header: 'Id', kind: 'code', cell: ({ tenant }) => code(String(tenant.id)) },
           {
             key: 'status',
             header: 'Status',
-            cell: ({ tenant }) => badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+            cell: ({ tenant }) => [
+              badge(statusTones[tenant.status], tenant.status.toLowerCase()),
+              !tenant.hasBillingProfile && [' ', badge('warn', 'no billing profile')],
+            ],
           },
           { key: 'servers', header: 'Servers', kind: 'figure', cell: (row) => formatCount(row.serverCount) },
           {
@@ -105,11 +112,6 @@ export function customersPage(options: CustomersPageOptions): Html {
             header: 'Credit',
             kind: 'figure',
             cell: (row) => formatMoney(row.balanceQuanta, row.tenant.currency),
-          },
-          {
-            key: 'profile',
-            header: 'Billing profile',
-            cell: ({ tenant }) => (tenant.hasBillingProfile ? 'given' : badge('warn', 'missing')),
           },
           {
             key: 'created',

@@ -1,5 +1,5 @@
 /** What a new installation lacks before anything can be sold, in the order in which it is made. */
-import { badge, type Html, link, section, table } from '#service-kit/pages/index.ts';
+import { agenda, type Html, link, section } from '#service-kit/pages/index.ts';
 import type { OverviewFacts } from './overview.page.ts';
 
 export interface Step {
@@ -70,26 +70,14 @@ export function stepsSection(steps: readonly Step[], canChange: boolean): Html {
   const next = steps.find((step) => !step.isDone);
   return section(
     { title: 'First steps', description: 'What this installation lacks, in the order in which it is made.' },
-    table<Step>({
-      caption: 'First steps',
-      columns: [
-        {
-          key: 'step',
-          header: 'Step',
-          cell: (step) => (canChange && !step.isDone ? link(step.href, step.title) : step.title),
-        },
-        {
-          key: 'state',
-          header: 'State',
-          cell: (step) =>
-            step.isDone
-              ? badge('good', 'done')
-              : badge(step === next ? 'info' : 'neutral', step === next ? 'next' : 'to do'),
-        },
-        { key: 'text', header: 'What it is', kind: 'prose', cell: (step) => step.text },
-      ],
-      rows: steps,
-      empty: { title: 'Nothing to do', text: 'Everything is there.' },
-    }),
+    agenda(
+      'First steps',
+      steps.map((step) => ({
+        tone: step.isDone ? ('good' as const) : step === next ? ('info' as const) : ('neutral' as const),
+        state: step.isDone ? 'done' : step === next ? 'next' : 'to do',
+        title: canChange && !step.isDone ? link(step.href, step.title) : step.title,
+        text: step.text,
+      })),
+    ),
   );
 }

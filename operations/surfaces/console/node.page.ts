@@ -3,6 +3,7 @@ import type { Node } from '#operations/clusters/index.ts';
 import {
   actionButton,
   type Content,
+  code,
   definitionList,
   field,
   form,
@@ -16,7 +17,7 @@ import {
   shareBar,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { nodeBadge } from './clusters.page.ts';
+import { isAway, nodeBadge } from './clusters.page.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
@@ -80,21 +81,21 @@ export function nodePage(options: NodePageOptions): Html {
     [
       pageHeader({
         title,
-        state: node === null ? undefined : stateOf(node),
+        state: node === null ? undefined : stateOf(node, nowMs),
         actions: node !== null && staff.canChange && switches(staff, node),
       }),
       node !== null &&
         node.lastError !== null &&
         notice({ tone: 'bad', title: 'It does not answer', text: node.lastError }),
-      node !== null && section({ title: 'Room' }, room(node, nowMs)),
+      node !== null && section({ title: 'Room and connection' }, room(node, nowMs)),
       staff.canChange && section({ title: node === null ? 'Settings' : 'Change' }, nodeForm(options)),
     ],
   );
 }
 
-function stateOf(node: Node): { tone: Tone; text: string } {
+function stateOf(node: Node, nowMs: number): { tone: Tone; text: string } {
   const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'guest' : 'guests'}`;
-  if (node.lastError !== null) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
+  if (isAway(node, nowMs)) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
   return node.isOpen
     ? { tone: 'good', text: `Takes new guests, has ${guests}.` }
     : { tone: 'warn', text: `Closed: takes no new guests, has ${guests}.` };
@@ -125,7 +126,10 @@ function room(node: Node, nowMs: number): Html {
     },
     { term: 'vCPUs', value: line(node.used.vcpus, node.capacity.vcpus, '') },
     { term: 'Disk', value: line(node.used.diskGb, node.capacity.diskGb, 'GB') },
-    { term: 'Seen', value: node.seenAt === null ? 'never' : moment(node.seenAt.getTime(), nowMs) },
+    { term: 'Last answer', value: moment(node.seenAt?.getTime(), nowMs) },
+    { term: 'Connection', value: node.uri === null ? 'of the driver' : code(node.uri) },
+    { term: 'Storage pool', value: node.storagePool === null ? 'of the driver' : code(node.storagePool) },
+    { term: 'Bridge', value: node.bridge === null ? 'of the driver' : code(node.bridge) },
   ]);
 }
 

@@ -7,7 +7,7 @@ import type { FleetUsage } from '#operations/metering/index.ts';
 import type { ServerStatus } from '#operations/servers/index.ts';
 import type { QueueHealth } from '#operations/webhooks/index.ts';
 import {
-  badge,
+  agenda,
   type Content,
   formatCount,
   formatMoney,
@@ -21,7 +21,6 @@ import {
   stat,
   stats,
   type Tone,
-  table,
 } from '#service-kit/pages/index.ts';
 import { findMatters, type Matter } from './attention.ts';
 import { roomChart } from './clusters.page.ts';
@@ -59,17 +58,21 @@ export interface OverviewOptions {
 export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
   const matters = findMatters(facts, nowMs);
   const steps = firstSteps(facts);
-  const isNew = steps.some((step) => !step.isDone);
+  const next = steps.find((step) => !step.isDone);
   const hasGuests = facts.days.some((day) => day.memoryMb > 0);
   return consoleFrame(
     { staff, title: 'Overview', current: 'overview', breadcrumb: [{ label: 'Overview' }] },
     [
       refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
-        pageHeader({ title: 'Overview', state: stateOf(facts, matters, steps) }),
+        pageHeader({
+          title: 'Overview',
+          state: stateOf(facts, matters, steps),
+          actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
+        }),
         matters.length > 0 && mattersSection(matters),
-        figures(facts),
+        (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
       ]),
-      isNew && stepsSection(steps, staff.canChange),
+      next && stepsSection(steps, staff.canChange),
       hasGuests && roomChart(facts),
       facts.usage.count > 0 && requestsChart(facts.usage, 'small'),
     ],
@@ -106,21 +109,15 @@ const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1
 function mattersSection(matters: readonly Matter[]): Html {
   return section(
     { title: 'Needs attention' },
-    table<Matter>({
-      caption: 'Needs attention',
-      columns: [
-        { key: 'what', header: 'What', cell: (matter) => link(matter.href, matter.title) },
-        {
-          key: 'state',
-          header: 'How urgent',
-          cell: (matter) => badge(matter.tone, matter.tone === 'bad' ? 'now' : 'soon'),
-        },
-        { key: 'why', header: 'Why', kind: 'prose', cell: (matter) => matter.text },
-      ],
-      rows: matters,
-      rowTone: (matter) => matter.tone,
-      empty: { title: 'Nothing', text: 'What needs somebody will stand here.' },
-    }),
+    agenda(
+      'Needs attention',
+      matters.map(({ tone, title, text, href }) => ({
+        tone,
+        state: tone === 'bad' ? 'now' : 'soon',
+        title: link(href, title),
+        text,
+      })),
+    ),
   );
 }
 

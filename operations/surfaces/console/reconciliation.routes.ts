@@ -152,12 +152,6 @@ function chargeTable(
       { key: 'tries', header: 'Tries', kind: 'figure', cell: (charge) => String(charge.attempts) },
       { key: 'why', header: 'Last word', kind: 'prose', cell: (charge) => charge.lastError ?? '' },
       {
-        key: 'reference',
-        header: 'At the gateway',
-        kind: 'code',
-        cell: (charge) => (charge.gatewayReference === null ? '' : code(charge.gatewayReference)),
-      },
-      {
         key: 'act',
         header: '',
         kind: 'actions',
@@ -170,6 +164,12 @@ function chargeTable(
                 fields: { charge: charge.id },
               })
             : '',
+      },
+      {
+        key: 'reference',
+        header: 'At the gateway',
+        kind: 'code',
+        cell: (charge) => (charge.gatewayReference === null ? '' : code(charge.gatewayReference)),
       },
     ],
     rows: charges,

@@ -51,7 +51,12 @@ export function serverPage(options: ServerPageOptions): Html {
         title: server.name,
         state: {
           tone: toneOf(server),
-          text: [statusOf(server), ' since ', moment(server.statusChangedAt.getTime(), nowMs), '.'],
+          text: [
+            upperFirst(statusOf(server)),
+            ' since ',
+            moment(server.statusChangedAt.getTime(), nowMs),
+            '.',
+          ],
         },
         actions: powerButtons(options),
       }),
@@ -61,6 +66,8 @@ export function serverPage(options: ServerPageOptions): Html {
     ],
   );
 }
+
+const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
   return definitionList([

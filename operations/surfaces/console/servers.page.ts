@@ -142,7 +142,11 @@ function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOption
     { key: 'status', header: 'Status', cell: (server) => badge(toneOf(server), statusOf(server)) },
     { key: 'since', header: 'Since', cell: (server) => age(server.statusChangedAt.getTime(), nowMs) },
   ];
-  if (query.status === 'failed') return [...columns, ...failureColumns(staff, details)];
+  // What was said and what can be done stand beside the name: the rest may be scrolled to.
+  if (query.status === 'failed') {
+    const [name, customer, , since] = columns as [Column<Server>, ...Column<Server>[]];
+    return [name, ...failureColumns(staff, details), customer!, since!];
+  }
   return [
     ...columns,
     {
@@ -159,7 +163,6 @@ function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOption
 
 function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Column<Server>[] {
   return [
-    { key: 'node', header: 'Node', kind: 'code', cell: (server) => server.node ?? 'none yet' },
     {
       key: 'failure',
       header: 'What the hypervisor said',
@@ -180,6 +183,7 @@ function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Col
           link(`/console/servers/${server.id}#resolve`, 'Resolve', { kind: 'button' }),
         ],
     },
+    { key: 'node', header: 'Node', kind: 'code', cell: (server) => server.node ?? 'none yet' },
   ];
 }
 

@@ -71,7 +71,7 @@ test('API-3.4: what failed waits in a queue, with what the hypervisor said, unti
   assert.deepEqual([early.status, /no running guest/.test(early.text)], [409, true]);
   assert.equal((await post(`/console/servers/${first}/retry`, operator)).status, 303);
   await world.jobs.drain();
-  assert.match((await get(`/console/servers/${first}`, operator)).text, /running since/);
+  assert.match((await get(`/console/servers/${first}`, operator)).text, /Running since/);
 
   const remove = (confirm_name: string) =>
     post(`/console/servers/${second}/resolve`, operator, { resolution: 'remove', confirm_name });
@@ -90,7 +90,7 @@ test('API-1.2: an operator’s power command is the same action that customers s
   assert.equal((await post(`${path}/actions`, operator, { action: 'stop' })).status, 303);
   assert.equal((await post(`${path}/actions`, operator, { action: 'start' })).status, 409, 'busy');
   await world.jobs.drain();
-  assert.match((await get(path, operator)).text, /stopped since/);
+  assert.match((await get(path, operator)).text, /Stopped since/);
   const [action] = await world.servers.listActions(systemActor, tenant.id, serverId, 1);
   assert.deepEqual([action?.command, action?.status], ['stop', 'success']);
 });

@@ -97,14 +97,17 @@ function runChecks(): boolean {
  */
 async function runTests(files: string[]): Promise<number> {
   const runsPrograms = (file: string) => file.startsWith('system-tests/') || file.startsWith('lab/');
-  const lanes = [files.filter(runsPrograms), files.filter((file) => !runsPrograms(file))];
+  const lanes = [
+    { files: files.filter(runsPrograms), concurrency: 2 },
+    { files: files.filter((file) => !runsPrograms(file)), concurrency: 3 },
+  ];
   const events = new PassThrough({ objectMode: true });
   const ends = lanes
-    .filter((lane) => lane.length > 0)
+    .filter((lane) => lane.files.length > 0)
     .map(async (lane) => {
       const stream = run({
-        files: lane.map((file) => resolve(root, file)),
-        concurrency: 2,
+        files: lane.files.map((file) => resolve(root, file)),
+        concurrency: lane.concurrency,
         timeout: 420_000,
         execArgv: ['--disable-warning=ExperimentalWarning'],
       });

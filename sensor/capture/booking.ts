@@ -113,10 +113,16 @@ export class Booking {
         !lowerIsLocal
       );
     }
+    const passesLower = isNoise && !lowerIsLocal && ledger.isUnheard(words, base);
     const lower =
-      ledger.addHost(lowerIsLocal, version, words, base, down, up, packets, isNoise) || !lowerIsLocal;
+      passesLower ||
+      ledger.addHost(lowerIsLocal, version, words, base, down, up, packets, isNoise) ||
+      !lowerIsLocal;
+    const passesHigher = isNoise && !higherIsLocal && ledger.isUnheard(words, base + 4);
     const higher =
-      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets, isNoise) || !higherIsLocal;
+      passesHigher ||
+      ledger.addHost(higherIsLocal, version, words, base + 4, up, down, packets, isNoise) ||
+      !higherIsLocal;
     return lower && higher;
   }
 

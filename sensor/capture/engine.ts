@@ -245,7 +245,7 @@ export class Engine {
     this.#side = side;
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
     // A handshake may start the flow anew and a request may rename it, which books what came before.
-    if (p.protocol === Protocol.tcp) this.#inspect(p, base, side, 0, 0);
+    if (p.protocol === Protocol.tcp && this.#naming.maySay(p, base, side)) this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
     words[base + Field.lastSent + side] = this.offsetMs;
@@ -301,14 +301,9 @@ export class Engine {
   #judgeSides(base: number): void {
     const words = this.flows.words;
     const version = (words[base + Field.meta]! >> 8) & 0xff;
-    let flags = words[base + Field.flags]! & ~(Flag.lowerIsLocal | Flag.higherIsLocal);
-    if (this.#isLocal(version, words, base)) flags |= Flag.lowerIsLocal;
-    if (this.#isLocal(version, words, base + 4)) flags |= Flag.higherIsLocal;
-    words[base + Field.flags] = flags;
-  }
-
-  #isLocal(version: number, words: Int32Array, at: number): boolean {
-    return this.#local.isLocal(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+    const flags = words[base + Field.flags]! & ~(Flag.lowerIsLocal | Flag.higherIsLocal);
+    // The two flags lie side by side, as the two bits do.
+    words[base + Field.flags] = flags | (this.#local.sides(version, words, base) * Flag.lowerIsLocal);
   }
 
   /** No flow had room: the addresses still get their bytes, the rest is counted as truncated. */
@@ -322,9 +317,8 @@ export class Engine {
     words[5] = p.target1;
     words[6] = p.target2;
     words[7] = p.target3;
-    const sourceIsLocal = this.#isLocal(p.version, words, 0);
-    const targetIsLocal = this.#isLocal(p.version, words, 4);
-    this.#booking.bookHosts(p.version, words, 0, sourceIsLocal, targetIsLocal, bytes, 0, packets, true);
+    const sides = this.#local.sides(p.version, words, 0);
+    this.#booking.bookHosts(p.version, words, 0, (sides & 1) !== 0, sides > 1, bytes, 0, packets, true);
     this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0, true);
     this.totals.detailTruncated += packets;
   }
@@ -344,8 +338,9 @@ export class Engine {
 
   /** Lists a flow that is over (files only). */
   #list(base: number): void {
+    if (this.#listing === null) return;
     const { words, sums, serials } = this.flows;
-    const isListed = this.#listing?.addFlow(words, sums, base, serials[base / flowWords]!) ?? true;
+    const isListed = this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
     if (!isListed) this.#onTruncated(words[base + Field.packets]! + words[base + Field.packets + 1]!);
   }
 

@@ -105,7 +105,6 @@ export class Ledger {
     isNoise: boolean,
   ): boolean {
     const mayAdd = isLocal || !isNoise || this.#remoteHosts.count < this.#noiseRowsMax;
-    if (!mayAdd && !this.#mayBeSeen(source, at)) return false;
     const record = this.#hostRecord(isLocal, version, source, at, mayAdd);
     if (record < 0) return false;
     const { sums } = this.#hosts(isLocal);
@@ -246,10 +245,11 @@ export class Ledger {
     this.#seen.fill(0);
   }
 
-  /** False for a remote address that has no record for certain. */
-  #mayBeSeen(source: Int32Array, at: number): boolean {
+  /** True for a remote address that has no record for certain, while noise gets no new one. */
+  isUnheard(source: Int32Array, at: number): boolean {
+    if (this.#remoteHosts.count < this.#noiseRowsMax) return false;
     const bit = this.#seenBit(source, at);
-    return (this.#seen[bit >> 5]! & (1 << (bit & 31))) !== 0;
+    return (this.#seen[bit >> 5]! & (1 << (bit & 31))) === 0;
   }
 
   #seenBit(source: Int32Array, at: number): number {

@@ -5,9 +5,10 @@
 import { parseWords } from './address-words.ts';
 import type { LocalScope } from './index.ts';
 
-/** A compiled scope; `isLocal` takes an address in words. */
+/** A compiled scope. */
 export interface LocalRanges {
-  isLocal(version: number, w0: number, w1: number, w2: number, w3: number): boolean;
+  /** Of two addresses of four words each, from `at` on: bit 0 when the first is local, bit 1 when the second is. */
+  sides(version: number, words: Int32Array, at: number): number;
 }
 
 interface Range {
@@ -24,12 +25,25 @@ export function compileLocalScope(scope: LocalScope): LocalRanges {
   const bounds4 = new Float64Array(ipv4.flatMap((range) => [Number(range.first), Number(range.last)]));
   const bounds6 = new Uint32Array(ipv6.flatMap((range) => [...toWords(range.first), ...toWords(range.last)]));
   const touched4 = firstBytes(ipv4);
+  const isLocal4 = (address: number) => touched4[address >>> 24] === 1 && isInside4(bounds4, address);
   return {
-    isLocal: (version, w0, w1, w2, w3) =>
-      version === 4
-        ? touched4[w3 >>> 24] === 1 && isInside4(bounds4, w3 >>> 0)
-        : isInside6(bounds6, w0 >>> 0, w1 >>> 0, w2 >>> 0, w3 >>> 0),
+    sides(version, words, at) {
+      if (version === 4) {
+        return (isLocal4(words[at + 3]! >>> 0) ? 1 : 0) | (isLocal4(words[at + 7]! >>> 0) ? 2 : 0);
+      }
+      return (isLocal6(bounds6, words, at) ? 1 : 0) | (isLocal6(bounds6, words, at + 4) ? 2 : 0);
+    },
   };
+}
+
+function isLocal6(bounds: Uint32Array, words: Int32Array, at: number): boolean {
+  return isInside6(
+    bounds,
+    words[at]! >>> 0,
+    words[at + 1]! >>> 0,
+    words[at + 2]! >>> 0,
+    words[at + 3]! >>> 0,
+  );
 }
 
 /** For each value of an address's first byte, 1 when a range has such addresses: most remote ones need no search. */

@@ -74,6 +74,12 @@ export class Naming {
     this.#nameByDns(base, asker, p.version, now);
   }
 
+  /** False for a TCP packet that can tell nothing: most are data of a side whose names are known, or bare acknowledgements. */
+  maySay(p: Packet, base: number, side: number): boolean {
+    if ((p.tcpFlags & 0x07) !== 0) return p.tcpFlags >= 0;
+    return p.dataEnd > p.dataAt && (this.#words[base + Field.stream + side * 3 + 1]! & 0xff) !== Mode.done;
+  }
+
   /** Looks at what a packet of the flow says. `side` sent it. */
   inspect(p: Packet, base: number, side: number, now: number): void {
     this.#packet = p;

@@ -151,7 +151,7 @@ test('an interface that is not there, and a missing capability, are said in word
   assert.throws(
     () => openLiveSource({ interfaceName: 'no-such-if0', ringMiB: 2 }),
     (error: Error & { code?: string }) =>
-      error.code === 'capture.no_interface' && error.message.includes('SVC_SENSOR_CAPTURES'),
+      error.code === 'capture.no_interface' && error.message.includes("name one that 'ip link' shows"),
   );
   const code = `import { openLiveSource } from ${JSON.stringify(new URL('./live-source.ts', import.meta.url).href)};
     try { openLiveSource({ interfaceName: 'lo', ringMiB: 2 }); console.log('opened'); }

@@ -153,6 +153,7 @@ function spendingChart(days: readonly DaySpending[]): Html {
     data: {
       timesMs: days.map((day) => day.day.getTime()),
       stepMs: 86_400_000,
+      shape: 'bars',
       series: isQuiet
         ? []
         : [

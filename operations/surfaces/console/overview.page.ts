@@ -143,7 +143,7 @@ function figures(facts: OverviewFacts): Content {
       label: 'Memory given away',
       href: '/console/clusters/',
       value: capacity === 0 ? 'none there' : formatPercent(given / capacity),
-      source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} nodes`,
+      source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} ${nodes.length === 1 ? 'node' : 'nodes'}`,
     }),
     stat({
       label: 'API requests this month',

@@ -104,6 +104,7 @@ export function requestsChart(
       timesMs: usage.days.map((day) => Date.parse(day.date)),
       stepMs: dayMs,
       range: { fromMs: usage.startsAt.getTime(), toMs: usage.endsAt.getTime() },
+      shape: 'bars',
       series: [{ label: 'Requests', values: usage.days.map((day) => day.count) }],
     },
     emptyText: 'No request was counted in this month.',

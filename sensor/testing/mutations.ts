@@ -85,7 +85,7 @@ export function corpusSeeds(limit: number): SeedFrame[] {
     if (!statSync(path).isFile() || statSync(path).size < 24) continue;
     const file = openCaptureFile(path);
     // Some of each file, or the largest would be all there is.
-    for (let taken = 0; taken < 80 && seeds.length < limit && file.next(); taken += 1) {
+    for (let taken = 0; taken < 120 && seeds.length < limit && file.next(); taken += 1) {
       const bytes = file.bytes.slice(file.offset, file.offset + file.capturedLength);
       seeds.push({ bytes, linkType: file.linkType });
     }

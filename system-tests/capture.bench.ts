@@ -3,7 +3,7 @@
  *
  * Processor time per packet, medians of five rounds in which everybody takes a turn: once from the first packet on, with
  * only the start on ten packets taken off, and once as it stays. V8 goes on compiling ours for some three million packets,
- * and a sensor runs for months, so what stays is what a fourth to sixth reading in the same process take; for the others it
+ * and a sensor runs for months, so what stays is the median of the fourth to eighth reading in one process; for the others it
  * is the whole file less its first 200,000 packets. The targets are about what stays. Missing programs are installed; one
  * that can't be is named, never left out in silence.
  */
@@ -21,8 +21,9 @@ import { installSystemPackages } from '#tools/system-packages.ts';
 export const name = 'capture';
 
 const rounds = 5;
-/** Readings of our own that only warm it up; as many more are measured. */
+/** Readings of our own that only warm it up, and those that are measured, all threads of the process included. */
 const warmUpReadings = 3;
+const measuredReadings = 5;
 const mixedFlows = 60_000;
 const floodFlows = 1_000_000;
 const namedBeforeFlood = 2000;
@@ -43,8 +44,8 @@ interface Program {
   name: string;
   /** The command that reads `file` and gives nothing else to do. */
   command(file: string): string[];
-  /** The command that reads it so often in one process, where that gets cheaper. */
-  commandOften?(file: string, times: number): string[];
+  /** Milliseconds of each of several readings in one process, where that gets cheaper. */
+  readOften?(file: string): number[];
   /** Reads the short capture. */
   isSlow?: boolean;
 }
@@ -64,7 +65,12 @@ const reader = fileURLToPath(new URL('../sensor/testing/read-as-live.ts', import
 const ours: Program = {
   name: 'svc',
   command: (file) => [process.execPath, reader, file],
-  commandOften: (file, times) => [process.execPath, reader, ...Array<string>(times).fill(file)],
+  readOften(file) {
+    const often = Array<string>(warmUpReadings + measuredReadings).fill(file);
+    return (JSON.parse(runProgram([process.execPath, reader, ...often])) as LiveReading[]).map(
+      (reading) => reading.cpuMs,
+    );
+  },
 };
 
 /** Runs the benchmark and reports a line for each program and each target. */
@@ -157,12 +163,9 @@ function measure(program: Program, captures: Captures, kind: 'mixed' | 'flood'):
   const packets = kind === 'mixed' ? captures.mixedPackets : captures.floodPackets;
   const whole = seconds(captures[kind]);
   const fromStart = ((whole - start) * 1e9) / packets;
-  if (program.commandOften) {
-    const often = (times: number) => secondsOf(program.commandOften!(captures[kind], times)) ?? Number.NaN;
-    return {
-      fromStart,
-      staying: ((often(warmUpReadings * 2) - often(warmUpReadings)) * 1e9) / (packets * warmUpReadings),
-    };
+  if (program.readOften) {
+    const readings = program.readOften(captures[kind]).slice(warmUpReadings);
+    return { fromStart, staying: (median(readings) * 1e6) / packets };
   }
   const head = seconds(kind === 'mixed' ? captures.mixedHead : captures.floodHead);
   return { fromStart, staying: ((whole - head) * 1e9) / (packets - headPackets) };
@@ -202,7 +205,7 @@ function reportTarget(
 
 /** What the flood must not do: take memory without bound, or the names that were known before. */
 function reportFlood(file: string, report: (line: string) => void): void {
-  const live = JSON.parse(runProgram([process.execPath, reader, file])) as LiveReading;
+  const [live] = JSON.parse(runProgram([process.execPath, reader, file])) as [LiveReading];
   report(
     `  live engine on the flood: ${live.rssMiB} MiB resident, ${live.namedAtEnd} of ${namedBeforeFlood} connections still named`,
   );

@@ -2,7 +2,7 @@
  * Reads a capture file as a live capture would take it: every frame through the engine of a minute capture with its
  * bounded tables, every minute closed. For benchmarks, which start it as a program of its own.
  *
- * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …    (one after the other; prints the last one's counters as JSON)
+ * usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …    (one after the other; prints a list of their counters as JSON)
  */
 import { readFileSync } from 'node:fs';
 import { createCapture } from '#sensor/capture/index.ts';
@@ -74,6 +74,5 @@ if (import.meta.main) {
     console.error('usage: sh tools/with-node sensor/testing/read-as-live.ts FILE …');
     process.exit(2);
   }
-  const readings = paths.map(readAsLive);
-  console.log(JSON.stringify(readings.at(-1)));
+  console.log(JSON.stringify(paths.map(readAsLive)));
 }

@@ -102,6 +102,7 @@ test('API-4.b: a charge that failed is told again with the same order and attemp
   const key = await world.createKey(customer);
   const first = await send(key, 'once');
   assert.deepEqual([first.status, first.body.error.reason], [402, 'charge_declined']);
+  assert.ok(first.body.error.order_id > 0 && first.body.error.payment_attempt_id > 0);
   const again = await send(key, 'once');
   for (const name of ['reason', 'order_id', 'payment_attempt_id'])
     assert.equal(again.body.error[name], first.body.error[name]);

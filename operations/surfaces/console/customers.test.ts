@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
+import { visit as visitSurface } from '#operations/testing/visit.ts';
 
 let world: World;
 before(async () => {
@@ -16,21 +17,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-async function visit(email: string) {
-  const cookie = await world.signIn(email);
-  const get = (path: string) =>
-    fetch(`${world.url}${path}`, { headers: { accept: 'text/html', cookie }, redirect: 'manual' });
-  const page = async (path: string) => (await get(path)).text();
-  const token = /name="csrf_token" value="([^"]+)"/.exec(await page('/console/'))![1]!;
-  const post = (path: string, fields: Record<string, string>) =>
-    fetch(`${world.url}${path}`, {
-      method: 'POST',
-      headers: { accept: 'text/html', cookie },
-      body: new URLSearchParams({ csrf_token: token, ...fields }),
-      redirect: 'manual',
-    });
-  return { get, page, post };
-}
+const visit = (email: string) => visitSurface(world, email, '/console/');
 
 test('an operator finds a customer, books credit once, suspends, activates and closes; the API follows', async () => {
   const customer = await world.createCustomer('Console customer');

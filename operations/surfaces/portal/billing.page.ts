@@ -1,6 +1,6 @@
 /** `/client/billing/`: what there is, what it will cost, how it is paid, and the ledger line by line. */
 import type { Tenant } from '#operations/accounts/index.ts';
-import type { DaySpending, LedgerEntry, SourceSum } from '#operations/billing/index.ts';
+import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
 import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
 import {
   actionButton,
@@ -9,7 +9,6 @@ import {
   chart,
   field,
   form,
-  formatCount,
   formatMoney,
   formatMoneyAbout,
   formatTime,
@@ -24,24 +23,19 @@ import {
   stats,
   type Tone,
   table,
-  withQuery,
 } from '#service-kit/pages/index.ts';
+import { type LedgerOptions, ledgerSection } from './billing-ledger.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
 
-export interface BillingPageOptions {
+export interface BillingPageOptions extends LedgerOptions {
   visitor: Visitor;
-  tenant: Tenant;
   tenants: readonly Tenant[];
   balanceQuanta: number;
   month: readonly SourceSum[];
   days: readonly DaySpending[];
   /** What running servers and the present pace of requests will add until the month ends. */
   ahead: { serverQuanta: number; overageQuanta: number };
-  entries: readonly LedgerEntry[];
-  filter: { source: string; period: string; beforeId: number | undefined; nextBeforeId: number | undefined };
-  /** `2025-11`, the newest first. */
-  periods: readonly string[];
   cards: readonly SavedCard[];
   /** Charges whose outcome is not known yet. */
   waiting: readonly Charge[];
@@ -52,16 +46,6 @@ export interface BillingPageOptions {
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
 }
-
-/** Where ledger entries come from, in the customer's words. */
-export const sourceLabels: Readonly<Record<string, string>> = {
-  deposit: 'Payment',
-  adjustment: 'Adjustment',
-  server_hours: 'Server hours',
-  api_overage: 'API requests',
-};
-
-export const labelOf = (source: string) => sourceLabels[source] ?? source.replaceAll('_', ' ');
 
 export function billingPage(options: BillingPageOptions): Html {
   const { visitor, tenant } = options;
@@ -347,87 +331,6 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
           ],
         )
       : html`<p class="hint">Add a card first; then credit can be charged to it.</p>`,
-  );
-}
-
-function ledgerSection(options: BillingPageOptions): Html {
-  const { entries, filter, tenant, periods } = options;
-  const here = withQuery('/client/billing/', {
-    tenant: tenant.id,
-    source: filter.source || undefined,
-    period: filter.period || undefined,
-  });
-  return section(
-    {
-      title: 'Ledger',
-      id: 'ledger',
-      description: 'Every change of your credit. It adds up to the balance above.',
-    },
-    table<LedgerEntry>({
-      caption: 'Ledger',
-      filter: form(
-        {
-          action: '/client/billing/#ledger',
-          method: 'get',
-          csrfToken: null,
-          layout: 'inline',
-          submit: 'Filter',
-          submitKind: 'button',
-        },
-        [
-          hiddenField('tenant', tenant.id),
-          field({
-            kind: 'select',
-            name: 'source',
-            label: 'What for',
-            value: filter.source,
-            options: [
-              { value: '', label: 'Everything' },
-              ...Object.entries(sourceLabels).map(([value, label]) => ({ value, label })),
-            ],
-          }),
-          field({
-            kind: 'select',
-            name: 'period',
-            label: 'Month',
-            value: filter.period,
-            options: [
-              { value: '', label: 'All' },
-              ...periods.map((period) => ({ value: period, label: period })),
-            ],
-          }),
-        ],
-      ),
-      columns: [
-        { key: 'at', header: 'When', cell: (entry) => formatTime(entry.createdAt.getTime()) },
-        { key: 'for', header: 'What for', cell: (entry) => labelOf(entry.metadata.source) },
-        { key: 'text', header: 'Description', kind: 'prose', cell: (entry) => entry.description },
-        {
-          key: 'amount',
-          header: 'Amount',
-          unit: tenant.currency,
-          kind: 'figure',
-          cell: (entry) => formatMoney(entry.amountQuanta, tenant.currency),
-        },
-      ],
-      rows: entries,
-      csvHref: withQuery('/client/billing/ledger.csv', {
-        tenant: tenant.id,
-        source: filter.source || undefined,
-        period: filter.period || undefined,
-      }),
-      pages: {
-        label: entries.length === 1 ? 'One entry' : `${formatCount(entries.length)} entries`,
-        ...(filter.beforeId === undefined ? {} : { previousHref: `${here}#ledger` }),
-        ...(filter.nextBeforeId === undefined
-          ? {}
-          : { nextHref: `${withQuery(here, { before: filter.nextBeforeId })}#ledger` }),
-      },
-      empty: {
-        title: 'No entries',
-        text: 'Payments, hours of servers and API requests beyond the free ones will stand here, each with its amount.',
-      },
-    }),
   );
 }
 

@@ -11,7 +11,8 @@ import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
-import { billingPage, gatewayPage, labelOf } from './billing.page.ts';
+import { billingPage, gatewayPage } from './billing.page.ts';
+import { labelOf } from './billing-ledger.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
 
 export interface BillingRoutesDeps {

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { visit as visitSurface } from '#operations/testing/visit.ts';
 
 let world: World;
 before(async () => {
@@ -10,21 +11,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-async function visit(email: string) {
-  const cookie = await world.signIn(email);
-  const get = (path: string) =>
-    fetch(`${world.url}${path}`, { headers: { accept: 'text/html', cookie }, redirect: 'manual' });
-  const page = async (path: string) => (await get(path)).text();
-  const token = /name="csrf_token" value="([^"]+)"/.exec(await page('/client/'))![1]!;
-  const post = (path: string, fields: Record<string, string>) =>
-    fetch(`${world.url}${path}`, {
-      method: 'POST',
-      headers: { accept: 'text/html', cookie },
-      body: new URLSearchParams({ csrf_token: token, ...fields }),
-      redirect: 'manual',
-    });
-  return { get, page, post };
-}
+const visit = (email: string) => visitSurface(world, email, '/client/');
 
 test('a customer saves a card, adds credit with it once, and sees both in the ledger', async () => {
   const { email, tenant } = await world.createCustomer('Payer');

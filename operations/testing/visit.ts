@@ -1,0 +1,19 @@
+/** A person at a browser, without one: signed in, sending forms with their token, following nothing by itself. */
+import type { World } from './create-world.ts';
+
+/** Signs in; `home` is a page of the surface with a form on it. */
+export async function visit(world: Pick<World, 'url' | 'signIn'>, email: string, home: string) {
+  const cookie = await world.signIn(email);
+  const headers = { accept: 'text/html', cookie };
+  const get = (path: string) => fetch(`${world.url}${path}`, { headers, redirect: 'manual' });
+  const page = async (path: string) => (await get(path)).text();
+  const token = /name="csrf_token" value="([^"]+)"/.exec(await page(home))![1]!;
+  const post = (path: string, fields: Record<string, string>) =>
+    fetch(`${world.url}${path}`, {
+      method: 'POST',
+      headers,
+      body: new URLSearchParams({ csrf_token: token, ...fields }),
+      redirect: 'manual',
+    });
+  return { get, page, post };
+}

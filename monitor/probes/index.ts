@@ -16,7 +16,7 @@ import * as results from './results-store.ts';
 import * as store from './store.ts';
 
 export type { Availability, HistoryStep, SensorView } from './availability-store.ts';
-export { type Probe, type ProbeInput, type ProbeKind, probeKinds, probesMax } from './probe.ts';
+export { type Probe, type ProbeInput, type ProbeKind, probesMax } from './probe.ts';
 export type { ProbeState } from './store.ts';
 
 export interface Probes {

@@ -16,11 +16,13 @@ import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-
 import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
+import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
 export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { HostInterfaces } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
+export type { SensorSummary } from './summary-store.ts';
 
 export interface SensorsDeps {
   db: () => Queryable;
@@ -51,6 +53,8 @@ export interface Sensors {
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
   list(siteId: number): Promise<store.SensorState[]>;
+  /** How many sensors each site has, and how many of them were not heard of since then. */
+  summarize(silentSinceMs: number): Promise<SensorSummary[]>;
   /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
   revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
 }
@@ -68,6 +72,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
+    summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),
     async revoke(actor, siteId, sensorId) {
       requireOperator(actor);
       return store.revokeSensor(db(), siteId, sensorId);

@@ -19,6 +19,7 @@ import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
@@ -37,6 +38,7 @@ export interface Monitor {
   events: Events;
   inbox: Inbox;
   live: Live;
+  probes: Probes;
   connection: Connection;
   devices: Devices;
   vendors: Vendors;
@@ -94,12 +96,18 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const sensors = createSensors({ db, protectedTargets: (siteId) => delivery.listAddresses(siteId) });
+  const probes = createProbes({ db });
+  const sensors = createSensors({
+    db,
+    protectedTargets: (siteId) => delivery.listAddresses(siteId),
+    plannedProbes: (siteId) => probes.listPlanned(siteId),
+  });
   const inbox = createInbox({
     ...base,
     sensors,
     traffic,
     applications,
+    probes,
     events,
     async onInventory(trx, { siteId, sensorId }, inventory, minute) {
       await sensors.noteInventory(trx, sensorId, inventory);
@@ -109,6 +117,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const live = createLive({
     db,
+    noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
     historySeconds: config.liveHistorySeconds,
     historyMax: config.liveHistoryMax,
   });
@@ -135,6 +144,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     events,
     inbox,
     live,
+    probes,
     connection,
     devices,
     vendors,

@@ -18,9 +18,7 @@ export class LeaseLost extends Error {}
 export async function applyUpload(deps: InboxDeps, pending: PendingUpload, lease: Lease): Promise<void> {
   const upload = decodeUpload(decompressUpload(pending.body, pending.encoding));
   const minutes = upload.minutes.map((minute) => minute.minute);
-  const nowMs = pending.nowMs;
-  await deps.traffic.prepare(minutes);
-  await deps.applications.prepare(minutes, nowMs);
+  await deps.facts.prepare(minutes);
   await deps
     .db()
     .transaction()
@@ -40,10 +38,10 @@ async function addFacts(
   pending: PendingUpload,
   upload: TelemetryUpload,
 ): Promise<void> {
-  const { siteId, sensorId, nowMs } = pending;
-  const captures = await deps.traffic.addMinutes(trx, { siteId, sensorId }, upload.minutes);
-  await deps.applications.addMinutes(trx, siteId, captures, upload.minutes, nowMs);
-  await deps.traffic.addGaps(trx, { siteId, sensorId }, upload.gaps);
+  const { siteId, sensorId } = pending;
+  await deps.facts.append(trx, [
+    { origin: { siteId, sensorId }, minutes: upload.minutes, gaps: upload.gaps },
+  ]);
   const { inventory } = upload;
   if (inventory && deps.onInventory && upload.minutes.length > 0) {
     const newest = Math.max(...upload.minutes.map((minute) => minute.minute));

@@ -184,10 +184,10 @@ test('a worker that was taken over between claiming and writing writes nothing',
   await using world = await createMonitorWorld();
   await world.send(manyUploads()[0]!);
   const late = world.anotherInbox({
-    traffic: {
-      ...world.traffic,
+    facts: {
+      ...world.facts,
       async prepare(minutes) {
-        await world.traffic.prepare(minutes);
+        await world.facts.prepare(minutes);
         await world.rows(
           "update leases set term = term + 1, holder = 'another', expires_at = svc_now() + interval '1 minute'",
         );

@@ -12,10 +12,9 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import type { HostInventory, TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { Applications } from '#monitor/applications/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { receiveUpload } from './receive-upload.ts';
 import { pruneUploads } from './store.ts';
@@ -35,8 +34,7 @@ export type OnInventory = (
 export interface InboxDeps {
   db: () => Queryable;
   sensors: Pick<Sensors, 'noteContact'>;
-  traffic: Pick<Traffic, 'prepare' | 'addMinutes' | 'addGaps' | 'rollUp'>;
-  applications: Pick<Applications, 'prepare' | 'addMinutes'>;
+  facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   events: Events;
   clock: Clock;
   reporter: Reporter;

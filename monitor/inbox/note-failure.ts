@@ -34,9 +34,8 @@ export async function noteFailure(
       await finishUpload(trx, pending.id, 'rejected');
       if (pending.firstMinute !== null && pending.lastMinute !== null) {
         const { firstMinute: fromMinute, lastMinute: toMinute } = pending;
-        await deps.traffic.addGaps(trx, { siteId, sensorId }, [
-          { capture: '', fromMinute, toMinute, reason: 'rejected' },
-        ]);
+        const gaps = [{ capture: '', fromMinute, toMinute, reason: 'rejected' as const }];
+        await deps.facts.append(trx, [{ origin: { siteId, sensorId }, minutes: [], gaps }]);
       }
       await deps.events.record(trx, {
         kind: 'telemetry_rejected',

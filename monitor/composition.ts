@@ -24,6 +24,7 @@ import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
+import { createVendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -77,7 +78,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const applications = createApplications({ facts });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events });
+  const devices = createDevices({ db, events, vendors: createVendors() });
   const inventory = createInventory({
     ...base,
     connection,
@@ -102,19 +103,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     events,
     async onInventory(trx, { siteId, sensorId }, inventory, minute) {
       await sensors.noteInventory(trx, sensorId, inventory);
-      const sightings = inventory.neighbours.map(({ segment, mac, address }) => ({
-        deviceKey: `${segment}|${mac}`,
-        address,
-        minute,
-      }));
-      await devices.recordSightings(trx, siteId, sightings);
+      await devices.recordSightings(trx, [{ siteId, minutes: [{ minute, hosts: [] }], inventory }]);
     },
-    onMinute: (trx, siteId, { minute, hosts }) =>
-      devices.recordSightings(
-        trx,
-        siteId,
-        hosts.map(({ deviceKey, address }) => ({ deviceKey, address, minute })),
-      ),
+    onMinute: (trx, siteId, minute) => devices.recordSightings(trx, [{ siteId, minutes: [minute] }]),
   });
   const live = createLive({
     db,

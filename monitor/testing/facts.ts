@@ -45,13 +45,7 @@ export async function addMinutes(
   await world.database.db.transaction().execute(async (trx) => {
     const origin = { siteId: world.siteId, sensorId };
     await world.facts.append(trx, [{ origin, minutes, gaps: [] }]);
-    for (const { minute, hosts } of minutes) {
-      await world.devices.recordSightings(
-        trx,
-        world.siteId,
-        hosts.map((host) => ({ ...host, minute })),
-      );
-    }
+    await world.devices.recordSightings(trx, [{ siteId: world.siteId, minutes }]);
   });
 }
 

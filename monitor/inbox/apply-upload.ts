@@ -19,6 +19,7 @@ export async function applyUpload(deps: InboxDeps, pending: PendingUpload, lease
   const upload = decodeUpload(decompressUpload(pending.body, pending.encoding));
   const minutes = upload.minutes.map((minute) => minute.minute);
   await deps.facts.prepare(minutes);
+  const probes = (await deps.probes?.prepare(upload.probes ?? [], pending.nowMs)) ?? [];
   await deps
     .db()
     .transaction()
@@ -28,6 +29,7 @@ export async function applyUpload(deps: InboxDeps, pending: PendingUpload, lease
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
       if (!(await lockUpload(trx, pending.id))) return;
       await addFacts(deps, trx, pending, upload);
+      await deps.probes?.addResults(trx, pending, probes);
       await finishUpload(trx, pending.id, 'applied');
     });
 }

@@ -14,6 +14,7 @@ import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import type { HostInventory, TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
+import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { receiveUpload } from './receive-upload.ts';
@@ -35,6 +36,7 @@ export interface InboxDeps {
   db: () => Queryable;
   sensors: Pick<Sensors, 'noteContact'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
+  probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
   clock: Clock;
   reporter: Reporter;

@@ -24,6 +24,8 @@ export interface PendingUpload {
   body: Buffer;
   firstMinute: number | null;
   lastMinute: number | null;
+  /** The database's time. */
+  nowMs: number;
 }
 
 export interface KnownUpload {
@@ -74,7 +76,8 @@ export async function findDueShares(db: Queryable, shares: number): Promise<numb
 export async function findNext(db: Queryable, share: number, shares: number): Promise<PendingUpload | null> {
   const { rows } = await sql<PendingUpload>`
     select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, encoding, body,
-      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute"
+      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
+      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
     from inbox_uploads
     where state = 'pending' and due_at <= svc_now() and sensor_id % ${shares}::int = ${share}
     order by id limit 1`.execute(db);

@@ -31,7 +31,8 @@ export async function createWorld() {
   const traffic = createTraffic({ db, facts });
   const applications = createApplications({ facts });
   const connection = createConnection(base);
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: null });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
   const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
@@ -52,6 +53,7 @@ export async function createWorld() {
     applications,
     connection,
     devices,
+    vendors,
     inventory,
     createFeed,
     siteId: site.id,

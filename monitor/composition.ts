@@ -19,11 +19,12 @@ import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
-import { createVendors } from './vendors/index.ts';
+import { createVendors, type Vendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -37,8 +38,10 @@ export interface Monitor {
   events: Events;
   inbox: Inbox;
   live: Live;
+  probes: Probes;
   connection: Connection;
   devices: Devices;
+  vendors: Vendors;
   inventory: Inventory;
   delivery: Delivery;
   retention: Retention;
@@ -75,7 +78,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const applications = createApplications({ db });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
     connection,
@@ -92,12 +96,18 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const sensors = createSensors({ db, protectedTargets: (siteId) => delivery.listAddresses(siteId) });
+  const probes = createProbes({ db });
+  const sensors = createSensors({
+    db,
+    protectedTargets: (siteId) => delivery.listAddresses(siteId),
+    plannedProbes: (siteId) => probes.listPlanned(siteId),
+  });
   const inbox = createInbox({
     ...base,
     sensors,
     traffic,
     applications,
+    probes,
     events,
     async onInventory(trx, { siteId, sensorId }, inventory, minute) {
       await sensors.noteInventory(trx, sensorId, inventory);
@@ -107,6 +117,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const live = createLive({
     db,
+    noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
     historySeconds: config.liveHistorySeconds,
     historyMax: config.liveHistoryMax,
   });
@@ -133,8 +144,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     events,
     inbox,
     live,
+    probes,
     connection,
     devices,
+    vendors,
     inventory,
     delivery,
     retention,

@@ -21,6 +21,7 @@ export async function applyUpload(deps: InboxDeps, pending: PendingUpload, lease
   const nowMs = pending.nowMs;
   await deps.traffic.prepare(minutes);
   await deps.applications.prepare(minutes, nowMs);
+  const probes = (await deps.probes?.prepare(upload.probes ?? [], nowMs)) ?? [];
   await deps
     .db()
     .transaction()
@@ -30,6 +31,7 @@ export async function applyUpload(deps: InboxDeps, pending: PendingUpload, lease
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
       if (!(await lockUpload(trx, pending.id))) return;
       await addFacts(deps, trx, pending, upload);
+      await deps.probes?.addResults(trx, pending, probes);
       await finishUpload(trx, pending.id, 'applied');
     });
 }

@@ -5,17 +5,20 @@
  * digest. Authentication and plans only read, in read-only transactions, so that locks held while telemetry is taken
  * in never delay them (NET-5.3); contact is noted by uploads alone.
  */
-import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { authenticateSensor } from './authenticate-sensor.ts';
+import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
+export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { HostInterfaces } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
@@ -25,6 +28,8 @@ export interface SensorsDeps {
   db: () => Queryable;
   /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
   protectedTargets: (siteId: number) => Promise<string[]>;
+  /** What the site's sensors measure; read without locks. */
+  plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
 }
 
 export interface Sensors {
@@ -40,6 +45,10 @@ export interface Sensors {
   noteContact(trx: Queryable, contact: store.Contact): Promise<void>;
   /** Keeps what a sensor told of its host's network; an older one never takes the place of a newer. */
   noteInventory(trx: Queryable, sensorId: number, inventory: HostInventory): Promise<void>;
+  /** Keeps what a sensor's host has room for. */
+  noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
+  /** What the hosts of a site's sensors had room for when they told last. */
+  listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
@@ -59,6 +68,8 @@ export function createSensors(deps: SensorsDeps): Sensors {
     readPlan: (siteId) => readPlan(deps, siteId),
     noteContact: (trx, contact) => store.upsertContact(trx, contact),
     noteInventory: (trx, sensorId, inventory) => inventories.upsertInventory(trx, sensorId, inventory),
+    noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
+    listConditions: (siteId) => conditions.listConditions(db(), siteId),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),

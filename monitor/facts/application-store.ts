@@ -7,7 +7,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionCode, directionOf, evidenceOf, vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
-import { type Coverage, inSpans, type Span } from './spans.ts';
+import { type Coverage, inSpans, type Span } from './span-store.ts';
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { judgedFacts, judgedPairs } from './application-store.ts';
 import { directionOf, evidenceOf } from './codes.ts';
 import type * as facts from './facts.ts';
-import { type Coverage, inSpans, type Span } from './spans.ts';
+import { type Coverage, inSpans, type Span } from './span-store.ts';
 
 const listMax = 10;
 const pairsMax = 5;

@@ -5,7 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as facts from './facts.ts';
-import { type Coverage, inSpans } from './spans.ts';
+import { type Coverage, inSpans } from './span-store.ts';
 
 const unionAll = (parts: readonly RawBuilder<unknown>[]) => sql.join(parts, sql` union all `);
 

@@ -10,7 +10,7 @@ import { explainRows } from './explain-rows.ts';
 import type { FactStore } from './index.ts';
 import { createPartitionMaker } from './partition-store.ts';
 import { rollUpMinutes } from './roll-up.ts';
-import { rawCoverage } from './spans.ts';
+import { rawCoverage } from './span-store.ts';
 
 export type { NameApplication } from './collect-facts.ts';
 

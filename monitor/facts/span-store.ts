@@ -16,29 +16,10 @@ export interface Coverage {
   spans: Span[];
 }
 
-export const hourSeconds = 3600;
-
 /** Everything from finer rows. */
 export function rawCoverage(range: SiteRange): Coverage {
   const { siteId, fromMinute: from, toMinute: to } = range;
   return { siteId, hours: [], spans: from < to ? [{ from, to }] : [] };
-}
-
-/** Splits a range by the hours that are rolled up; only whole hours of the range count. */
-export function splitRange(range: SiteRange, rolledHours: ReadonlySet<number>): Coverage {
-  const { siteId, fromMinute, toMinute } = range;
-  const hours: number[] = [];
-  const spans: Span[] = [];
-  let open = fromMinute;
-  const first = Math.ceil(fromMinute / hourSeconds) * hourSeconds;
-  for (let hour = first; hour + hourSeconds <= toMinute; hour += hourSeconds) {
-    if (!rolledHours.has(hour)) continue;
-    if (open < hour) spans.push({ from: open, to: hour });
-    hours.push(hour);
-    open = hour + hourSeconds;
-  }
-  if (open < toMinute) spans.push({ from: open, to: toMinute });
-  return { siteId, hours, spans };
 }
 
 /** Condition that `minute` lies in one of the spans; constants, so that partitions are left out when it is planned. */
@@ -49,11 +30,4 @@ export function inSpans(spans: readonly Span[], column = 'minute'): RawBuilder<u
     (span) => sql`(${minute} >= to_timestamp(${span.from}) and ${minute} < to_timestamp(${span.to}))`,
   );
   return sql`(${sql.join(each, sql` or `)})`;
-}
-
-/** Condition that `hour` is one of the rolled-up hours. */
-export function inHours(hours: readonly number[]): RawBuilder<unknown> {
-  if (hours.length === 0) return sql`false`;
-  return sql`hour = any(array(select to_timestamp(h) from unnest(${hours}::float8[]) h))
-    and hour >= to_timestamp(${hours[0]!}) and hour <= to_timestamp(${hours.at(-1)!})`;
 }

@@ -16,6 +16,7 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
+import { noteSightings } from './note-sightings.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -91,28 +92,18 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const sensors = createSensors({ db, protectedTargets: (siteId) => delivery.listAddresses(siteId) });
+  const sensors = createSensors({
+    db,
+    reader: () => database.reader,
+    protectedTargets: (siteId) => delivery.listAddresses(siteId),
+  });
   const inbox = createInbox({
     ...base,
     sensors,
     traffic,
     applications,
     events,
-    async onInventory(trx, { siteId, sensorId }, inventory, minute) {
-      await sensors.noteInventory(trx, sensorId, inventory);
-      const sightings = inventory.neighbours.map(({ segment, mac, address }) => ({
-        deviceKey: `${segment}|${mac}`,
-        address,
-        minute,
-      }));
-      await devices.recordSightings(trx, siteId, sightings);
-    },
-    onMinute: (trx, siteId, { minute, hosts }) =>
-      devices.recordSightings(
-        trx,
-        siteId,
-        hosts.map(({ deviceKey, address }) => ({ deviceKey, address, minute })),
-      ),
+    onUploads: (trx, uploads) => noteSightings(trx, uploads, sensors, devices),
   });
   const live = createLive({
     db,

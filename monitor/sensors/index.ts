@@ -2,25 +2,27 @@
  * Sensors: how a hypervisor host becomes one, how it proves it afterwards, what it should do, and when it was heard.
  *
  * An enrolment token works once, for one hour; what it gives is a credential that is shown once and stored as a
- * digest. Authentication and plans only read, in read-only transactions, so that locks held while telemetry is taken
- * in never delay them (NET-5.3); contact is noted by uploads alone.
+ * digest. Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
+ * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone.
  */
 import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
-import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { authenticateSensor } from './authenticate-sensor.ts';
+import { createAuthentication } from './authenticate-sensor.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import * as inventories from './inventory-store.ts';
+import type { SensorInventory } from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
 
 export type { EnrolmentToken } from './enrol-sensor.ts';
-export type { HostInterfaces } from './inventory-store.ts';
+export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
 
 export interface SensorsDeps {
   db: () => Queryable;
+  /** Connections that only read, for authentication and plans. */
+  reader: () => Queryable;
   /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
   protectedTargets: (siteId: number) => Promise<string[]>;
 }
@@ -34,10 +36,10 @@ export interface Sensors {
   authenticate(token: string): Promise<store.EnrolledSensor | null>;
   /** What a sensor of this site should do. */
   readPlan(siteId: number): Promise<SensorPlan>;
-  /** Notes what a sensor said; give the transaction that stores it. */
-  noteContact(trx: Queryable, contact: store.Contact): Promise<void>;
-  /** Keeps what a sensor told of its host's network; an older one never takes the place of a newer. */
-  noteInventory(trx: Queryable, sensorId: number, inventory: HostInventory): Promise<void>;
+  /** Notes what sensors said, once for each; give the transaction that stores it. */
+  noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
+  /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
+  noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
@@ -51,10 +53,10 @@ export function createSensors(deps: SensorsDeps): Sensors {
   return {
     createToken: (actor, siteId) => createEnrolmentToken(db(), actor, siteId),
     enrol: (request) => enrolSensor(db(), request),
-    authenticate: (token) => authenticateSensor(db(), token),
+    authenticate: createAuthentication(deps.reader),
     readPlan: (siteId) => readPlan(deps, siteId),
-    noteContact: (trx, contact) => store.upsertContact(trx, contact),
-    noteInventory: (trx, sensorId, inventory) => inventories.upsertInventory(trx, sensorId, inventory),
+    noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
+    noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     async revoke(actor, siteId, sensorId) {

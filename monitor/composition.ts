@@ -16,7 +16,6 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
-import { noteSightings } from './note-sightings.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -24,6 +23,7 @@ import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
+import { createVendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -75,7 +75,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const applications = createApplications({ db });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events });
+  const devices = createDevices({ db, events, vendors: createVendors() });
   const inventory = createInventory({
     ...base,
     connection,
@@ -103,7 +103,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     traffic,
     applications,
     events,
-    onUploads: (trx, uploads) => noteSightings(trx, uploads, sensors, devices),
+    async onUploads(trx, uploads) {
+      await sensors.noteInventories(trx, uploads);
+      await devices.recordSightings(trx, uploads);
+    },
   });
   const live = createLive({
     db,

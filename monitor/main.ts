@@ -1,6 +1,7 @@
 /** The monitor's commands. Each reads its settings, starts the parts that it needs and stops them again. */
 import type { Command } from 'commander';
 import { sayFatal } from '#common/lifecycle/index.ts';
+import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 
 /** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
 export function addCommands(program: Command): void {
@@ -45,6 +46,7 @@ export function addCommands(program: Command): void {
       const role = options.readOnly ? 'viewer' : 'operator';
       await run((environment) => addOperator(environment, { email, name: options.name, role }));
     });
+  addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
 }
 
 async function run(command: (environment: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {

@@ -4,6 +4,7 @@
  * Commands load their modules when they run, so that asking for help never waits for a database driver.
  */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -67,4 +68,5 @@ export function addCommands(program: Command): void {
     .action(async (id: number, resolution: 'repaired' | 'remove') =>
       (await import('./commands/retry-provisioning.ts')).resolveProvisioningCommand(id, resolution),
     );
+  addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
 }

@@ -39,7 +39,9 @@ test('a heavy item goes alone, and a batch that fails fails its own callers alon
       return [...items];
     },
   });
-  const outcomes = await Promise.all([4, 6, 1, 99, 2].map((item) => work(item).catch((e: Error) => e.message)));
+  const outcomes = await Promise.all(
+    [4, 6, 1, 99, 2].map((item) => work(item).catch((e: Error) => e.message)),
+  );
   assert.deepEqual(outcomes, [4, 6, 1, 'too heavy', 2]);
   assert.deepEqual(batches, [[4, 6], [1], [99], [2]]);
 });

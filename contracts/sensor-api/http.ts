@@ -28,6 +28,25 @@ export const EnrolResponse = Type.Object({
 });
 export type EnrolResponse = Static<typeof EnrolResponse>;
 
+/** A target that sensors measure from their host, described in format.md. */
+export const PlanProbe = Type.Object({
+  id: Type.Integer({ minimum: 1 }),
+  kind: Type.Union([Type.Literal('icmp'), Type.Literal('tcp'), Type.Literal('http'), Type.Literal('dns')]),
+  target: Type.String({
+    maxLength: 500,
+    description: 'Address or host name; the URL of an HTTP probe; the resolver of a DNS probe.',
+  }),
+  port: Type.Union([Type.Integer({ minimum: 1, maximum: 65_535 }), Type.Null()], {
+    description: 'Of TCP and DNS probes.',
+  }),
+  question: Type.Union([Type.String({ maxLength: 253 }), Type.Null()], {
+    description: 'The name that a DNS probe asks the addresses of.',
+  }),
+  interval_seconds: Type.Integer({ minimum: 1, maximum: 60 }),
+  timeout_ms: Type.Integer({ minimum: 100, maximum: 10_000 }),
+});
+export type PlanProbe = Static<typeof PlanProbe>;
+
 /** What a sensor should do, fetched with read-only authentication. */
 export const SensorPlan = Type.Object({
   plan_version: Type.Literal(1),
@@ -44,6 +63,10 @@ export const SensorPlan = Type.Object({
     maxItems: 4096,
     description: 'Exact addresses of live allocations.',
   }),
+  probes_version: Type.Optional(
+    Type.Literal(1, { description: 'The monitor takes results of probes; missing from older ones.' }),
+  ),
+  probes: Type.Optional(Type.Array(PlanProbe, { maxItems: 32 })),
 });
 export type SensorPlan = Static<typeof SensorPlan>;
 

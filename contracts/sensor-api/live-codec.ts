@@ -14,12 +14,15 @@ import {
   liveHostsMax,
   liveWindowMs,
   liveWindowsMax,
+  type SensorCondition,
 } from './live.ts';
 import {
   LiveHostsSchema,
   LiveUploadSchema,
   type LiveWindow as LiveWindowMessage,
   LiveWindowSchema,
+  type SensorCondition as SensorConditionMessage,
+  SensorConditionSchema,
 } from './live_pb.js';
 import { captureNameMax } from './telemetry.ts';
 import { CaptureRole } from './telemetry_pb.js';
@@ -43,6 +46,7 @@ export function encodeLive(upload: LiveUpload): Uint8Array {
       contractVersion: liveContractVersion,
       runId: upload.runId,
       sensorVersion: upload.sensorVersion,
+      ...(upload.condition ? { condition: encodeCondition(upload.condition) } : {}),
       windows: upload.windows.map((window) =>
         create(LiveWindowSchema, {
           capture: window.capture,
@@ -82,6 +86,31 @@ export function decodeLive(bytes: Uint8Array): LiveUpload {
     runId: message.runId,
     sensorVersion: plainText(message.sensorVersion, 32, 'sensor_version'),
     windows,
+    ...(message.condition ? { condition: decodeCondition(message.condition) } : {}),
+  };
+}
+
+function encodeCondition(condition: SensorCondition): SensorConditionMessage {
+  return create(SensorConditionSchema, {
+    observedAt: BigInt(Math.floor(condition.observedAtMs)),
+    spoolPendingBytes: BigInt(condition.spoolPendingBytes),
+    spoolBytesMax: BigInt(condition.spoolBytesMax),
+    spoolPendingUploads: condition.spoolPendingUploads,
+    diskFreeBytes: BigInt(condition.diskFreeBytes),
+    diskBytes: BigInt(condition.diskBytes),
+    isPaused: condition.isPaused,
+  });
+}
+
+function decodeCondition(message: SensorConditionMessage): SensorCondition {
+  return {
+    observedAtMs: countOf(message.observedAt, 'condition.observed_at'),
+    spoolPendingBytes: countOf(message.spoolPendingBytes, 'condition.spool_pending_bytes'),
+    spoolBytesMax: countOf(message.spoolBytesMax, 'condition.spool_bytes_max'),
+    spoolPendingUploads: message.spoolPendingUploads,
+    diskFreeBytes: countOf(message.diskFreeBytes, 'condition.disk_free_bytes'),
+    diskBytes: countOf(message.diskBytes, 'condition.disk_bytes'),
+    isPaused: message.isPaused,
   };
 }
 

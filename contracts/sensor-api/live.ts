@@ -19,6 +19,22 @@ export interface LiveUpload {
   runId: string;
   sensorVersion: string;
   windows: LiveWindow[];
+  /** How the sensor itself is; not with every upload. */
+  condition?: SensorCondition;
+}
+
+/** What a sensor's host has room for. */
+export interface SensorCondition {
+  observedAtMs: number;
+  spoolPendingBytes: number;
+  /** What pending uploads may take. */
+  spoolBytesMax: number;
+  spoolPendingUploads: number;
+  /** Of the file system that holds the spool. */
+  diskFreeBytes: number;
+  diskBytes: number;
+  /** Collection pauses for want of room. */
+  isPaused: boolean;
 }
 
 /** What one capture saw between two ten-second boundaries of UTC. */

@@ -42,6 +42,13 @@ export declare type LiveUpload = Message<"svc.sensor.v1.LiveUpload"> & {
    * @generated from field: repeated svc.sensor.v1.LiveWindow windows = 4;
    */
   windows: LiveWindow[];
+
+  /**
+   * How the sensor itself is. Not with every upload, and missing from older sensors.
+   *
+   * @generated from field: svc.sensor.v1.SensorCondition condition = 5;
+   */
+  condition?: SensorCondition | undefined;
 };
 
 /**
@@ -49,6 +56,62 @@ export declare type LiveUpload = Message<"svc.sensor.v1.LiveUpload"> & {
  * Use `create(LiveUploadSchema)` to create a new message.
  */
 export declare const LiveUploadSchema: GenMessage<LiveUpload>;
+
+/**
+ * What a sensor's host has room for. Sent live, because a sensor whose disk is full collects no minute to say it with.
+ *
+ * @generated from message svc.sensor.v1.SensorCondition
+ */
+export declare type SensorCondition = Message<"svc.sensor.v1.SensorCondition"> & {
+  /**
+   * Unix milliseconds.
+   *
+   * @generated from field: int64 observed_at = 1;
+   */
+  observedAt: bigint;
+
+  /**
+   * @generated from field: uint64 spool_pending_bytes = 2;
+   */
+  spoolPendingBytes: bigint;
+
+  /**
+   * What pending uploads may take.
+   *
+   * @generated from field: uint64 spool_bytes_max = 3;
+   */
+  spoolBytesMax: bigint;
+
+  /**
+   * @generated from field: uint32 spool_pending_uploads = 4;
+   */
+  spoolPendingUploads: number;
+
+  /**
+   * Of the file system that holds the spool.
+   *
+   * @generated from field: uint64 disk_free_bytes = 5;
+   */
+  diskFreeBytes: bigint;
+
+  /**
+   * @generated from field: uint64 disk_bytes = 6;
+   */
+  diskBytes: bigint;
+
+  /**
+   * Collection pauses for want of room; what is pending is kept.
+   *
+   * @generated from field: bool is_paused = 7;
+   */
+  isPaused: boolean;
+};
+
+/**
+ * Describes the message svc.sensor.v1.SensorCondition.
+ * Use `create(SensorConditionSchema)` to create a new message.
+ */
+export declare const SensorConditionSchema: GenMessage<SensorCondition>;
 
 /**
  * What one capture saw between two ten-second boundaries of UTC.

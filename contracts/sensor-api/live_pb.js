@@ -13,7 +13,7 @@ import { file_telemetry } from "./telemetry_pb.js";
  * Describes the file live.proto.
  */
 export const file_live = /*@__PURE__*/
-  fileDesc("CgpsaXZlLnByb3RvEg1zdmMuc2Vuc29yLnYxInoKCkxpdmVVcGxvYWQSGAoQY29udHJhY3RfdmVyc2lvbhgBIAEoDRIOCgZydW5faWQYAiABKAkSFgoOc2Vuc29yX3ZlcnNpb24YAyABKAkSKgoHd2luZG93cxgEIAMoCzIZLnN2Yy5zZW5zb3IudjEuTGl2ZVdpbmRvdyLhAQoKTGl2ZVdpbmRvdxIPCgdjYXB0dXJlGAEgASgJEigKBHJvbGUYAiABKA4yGi5zdmMuc2Vuc29yLnYxLkNhcHR1cmVSb2xlEhIKCnN0YXJ0ZWRfYXQYAyABKAMSEwoLb2JzZXJ2ZWRfbXMYBCABKA0SLgoGdG90YWxzGAUgASgLMh4uc3ZjLnNlbnNvci52MS5JbnRlcmZhY2VUb3RhbHMSJwoFaG9zdHMYBiABKAsyGC5zdmMuc2Vuc29yLnYxLkxpdmVIb3N0cxIWCg5ob3N0c19sZWZ0X291dBgHIAEoDSJRCglMaXZlSG9zdHMSDwoHYWRkcmVzcxgBIAMoCRIQCghyeF9ieXRlcxgCIAMoBBIQCgh0eF9ieXRlcxgDIAMoBBIPCgdwYWNrZXRzGAQgAygEYgZwcm90bzM", [file_telemetry]);
+  fileDesc("CgpsaXZlLnByb3RvEg1zdmMuc2Vuc29yLnYxIq0BCgpMaXZlVXBsb2FkEhgKEGNvbnRyYWN0X3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEhYKDnNlbnNvcl92ZXJzaW9uGAMgASgJEioKB3dpbmRvd3MYBCADKAsyGS5zdmMuc2Vuc29yLnYxLkxpdmVXaW5kb3cSMQoJY29uZGl0aW9uGAUgASgLMh4uc3ZjLnNlbnNvci52MS5TZW5zb3JDb25kaXRpb24iuwEKD1NlbnNvckNvbmRpdGlvbhITCgtvYnNlcnZlZF9hdBgBIAEoAxIbChNzcG9vbF9wZW5kaW5nX2J5dGVzGAIgASgEEhcKD3Nwb29sX2J5dGVzX21heBgDIAEoBBIdChVzcG9vbF9wZW5kaW5nX3VwbG9hZHMYBCABKA0SFwoPZGlza19mcmVlX2J5dGVzGAUgASgEEhIKCmRpc2tfYnl0ZXMYBiABKAQSEQoJaXNfcGF1c2VkGAcgASgIIuEBCgpMaXZlV2luZG93Eg8KB2NhcHR1cmUYASABKAkSKAoEcm9sZRgCIAEoDjIaLnN2Yy5zZW5zb3IudjEuQ2FwdHVyZVJvbGUSEgoKc3RhcnRlZF9hdBgDIAEoAxITCgtvYnNlcnZlZF9tcxgEIAEoDRIuCgZ0b3RhbHMYBSABKAsyHi5zdmMuc2Vuc29yLnYxLkludGVyZmFjZVRvdGFscxInCgVob3N0cxgGIAEoCzIYLnN2Yy5zZW5zb3IudjEuTGl2ZUhvc3RzEhYKDmhvc3RzX2xlZnRfb3V0GAcgASgNIlEKCUxpdmVIb3N0cxIPCgdhZGRyZXNzGAEgAygJEhAKCHJ4X2J5dGVzGAIgAygEEhAKCHR4X2J5dGVzGAMgAygEEg8KB3BhY2tldHMYBCADKARiBnByb3RvMw", [file_telemetry]);
 
 /**
  * Describes the message svc.sensor.v1.LiveUpload.
@@ -23,16 +23,23 @@ export const LiveUploadSchema = /*@__PURE__*/
   messageDesc(file_live, 0);
 
 /**
+ * Describes the message svc.sensor.v1.SensorCondition.
+ * Use `create(SensorConditionSchema)` to create a new message.
+ */
+export const SensorConditionSchema = /*@__PURE__*/
+  messageDesc(file_live, 1);
+
+/**
  * Describes the message svc.sensor.v1.LiveWindow.
  * Use `create(LiveWindowSchema)` to create a new message.
  */
 export const LiveWindowSchema = /*@__PURE__*/
-  messageDesc(file_live, 1);
+  messageDesc(file_live, 2);
 
 /**
  * Describes the message svc.sensor.v1.LiveHosts.
  * Use `create(LiveHostsSchema)` to create a new message.
  */
 export const LiveHostsSchema = /*@__PURE__*/
-  messageDesc(file_live, 2);
+  messageDesc(file_live, 3);
 

@@ -89,6 +89,18 @@ const upload: TelemetryUpload = {
     interfacesLeftOut: 0,
     neighboursLeftOut: 3,
   },
+  probes: [
+    {
+      probe: 7,
+      minute,
+      firstSentMs: 5_010,
+      sent: 6,
+      lost: 1,
+      rtt: { minUs: 1, medianUs: 1_900, maxUs: 60_000_000 },
+      failure: 'timeout',
+    },
+    { probe: 8, minute: minute - 60, firstSentMs: 0, sent: 1, lost: 1, rtt: null, failure: null },
+  ],
 };
 
 test('an upload comes back from the wire as it was sent, compressed or not', () => {
@@ -277,6 +289,48 @@ test('columns of different length and texts that are not there are refused', () 
   ];
   for (const offence of offences) {
     assert.throws(() => decodeUpload(bytesOf(usageOf(offence))), { code: 'telemetry.malformed' });
+  }
+});
+
+test('columns of probes that do not fit together are refused', () => {
+  const columns = {
+    probe: [1n],
+    minute: [BigInt(minute)],
+    firstSent: [59_999],
+    sent: [2],
+    lost: [1],
+    rttMin: [1],
+    rttMedian: [2],
+    rttMax: [3],
+    failure: [99],
+  };
+  const bytesOf = (change: object) =>
+    toBinary(
+      TelemetryUploadSchema,
+      create(TelemetryUploadSchema, {
+        contractVersion: 1,
+        spoolId,
+        sequence: 1n,
+        probes: { ...columns, ...change },
+      }),
+    );
+  const [known] = decodeUpload(bytesOf({})).probes!;
+  assert.equal(known?.failure, null, 'NET-9.2: a reason of a newer sensor is none that is known');
+  const doubled = Object.fromEntries(
+    Object.entries(columns).map(([name, [value]]) => [name, [value, value]]),
+  );
+  const offences = [
+    { lost: [3] },
+    { sent: [0] },
+    { sent: [] },
+    { minute: [BigInt(minute) + 1n] },
+    { firstSent: [60_000] },
+    { rttMin: [3] },
+    { probe: [2n ** 60n] },
+    doubled,
+  ];
+  for (const offence of offences) {
+    assert.throws(() => decodeUpload(bytesOf(offence)), { code: 'telemetry.malformed' });
   }
 });
 

@@ -33,6 +33,7 @@ import {
   TelemetryUploadSchema,
 } from './telemetry_pb.js';
 import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
+import { decodeProbes, encodeProbes } from './telemetry-probes.ts';
 import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { decodeUsage, encodeUsage } from './telemetry-usage.ts';
 import {
@@ -41,6 +42,7 @@ import {
   cleanText,
   countOf,
   malformed,
+  minuteOf,
   plainText,
   uuidShape,
 } from './telemetry-values.ts';
@@ -48,8 +50,6 @@ import {
 export * from './telemetry.ts';
 
 const roleToWire = { uplink: CaptureRole.UPLINK, bridge: CaptureRole.BRIDGE } as const;
-/** The last minute a sensor may name: the year 9999 still fits every database's timestamp. */
-const lastMinute = 253_402_300_740;
 
 /** The protobuf bytes of an upload, not yet compressed. */
 export function encodeUpload(upload: TelemetryUpload): Uint8Array {
@@ -62,6 +62,7 @@ export function encodeUpload(upload: TelemetryUpload): Uint8Array {
       sensorVersion: upload.sensorVersion,
       minutes: upload.minutes.map(encodeMinute),
       ...(upload.inventory ? { inventory: encodeInventory(upload.inventory) } : {}),
+      ...(upload.probes ? { probes: encodeProbes(upload.probes) } : {}),
       gaps: upload.gaps.map((gap) =>
         create(GapSchema, {
           fromMinute: BigInt(gap.fromMinute),
@@ -95,6 +96,7 @@ export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
     minutes: boundedList(message.minutes, captureMinutesMax, 'minutes').map(decodeMinute),
     gaps: boundedList(message.gaps, gapsMax, 'gaps').map(decodeGap),
     ...(message.inventory ? { inventory: decodeInventory(message.inventory) } : {}),
+    ...(message.probes ? { probes: decodeProbes(message.probes) } : {}),
   };
   const seen = new Set<string>();
   for (const { minute, capture } of upload.minutes) {
@@ -213,10 +215,4 @@ function decodeGap(message: GapMessage): TelemetryGap {
   if (!reason) throw malformed(`gap reason must be one of ${gapReasons.join(', ')}`);
   const capture = plainText(message.capture, captureNameMax, 'gaps.capture');
   return { fromMinute, toMinute, capture, reason: reason as GapReason };
-}
-
-function minuteOf(value: bigint, field: string): number {
-  const minute = countOf(value, field);
-  if (minute % 60 !== 0 || minute > lastMinute) throw malformed(`${field} is not the start of a UTC minute`);
-  return minute;
 }

@@ -5,6 +5,9 @@ import { canonicalAddress } from '#common/ip/index.ts';
 /** Longest name or device key on the wire, in UTF-16 units; DNS names end at 253. */
 export const textMax = 255;
 
+/** The last minute a sensor may name: the year 9999 still fits every database's timestamp. */
+const lastMinute = 253_402_300_740;
+
 /** A UUID in canonical text. */
 export const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -48,4 +51,11 @@ export function canonicalAddressText(text: string, field: string): string {
 export function boundedList<T>(list: T[], lengthMax: number, field: string): T[] {
   if (list.length > lengthMax) throw malformed(`${field} holds more than ${lengthMax} entries`);
   return list;
+}
+
+/** The start of a UTC minute, seconds since 1970. */
+export function minuteOf(value: bigint, field: string): number {
+  const minute = countOf(value, field);
+  if (minute % 60 !== 0 || minute > lastMinute) throw malformed(`${field} is not the start of a UTC minute`);
+  return minute;
 }

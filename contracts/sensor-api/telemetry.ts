@@ -18,6 +18,8 @@ export const gapsMax = 4096;
 export const interfacesMax = 1024;
 export const neighboursMax = 4096;
 export const interfaceAddressesMax = 64;
+/** Results of one upload: 32 probes over an hour without a minute committed. */
+export const probeResultsMax = 2048;
 /** Characters of a capture's name. */
 export const captureNameMax = 64;
 
@@ -42,6 +44,8 @@ export interface TelemetryUpload {
   gaps: TelemetryGap[];
   /** The host's interfaces and neighbours; older sensors send none. */
   inventory?: HostInventory;
+  /** What probes measured; older sensors send none. */
+  probes?: ProbeResult[];
 }
 
 /** What one capture saw in one UTC minute. */
@@ -159,4 +163,33 @@ export interface HostNeighbour {
   /** Canonical text; blank: only the bridge's forwarding table knows it. */
   address: string;
   isRouter: boolean;
+}
+
+/** Why an attempt of a probe was lost. */
+export const probeFailures = [
+  'timeout',
+  'refused',
+  'unreachable',
+  'name_not_found',
+  'bad_answer',
+  'tls',
+  'not_permitted',
+] as const;
+export type ProbeFailure = (typeof probeFailures)[number];
+
+/** What one probe measured in one UTC minute, or in a part of it after a restart. */
+export interface ProbeResult {
+  /** The id in the plan. */
+  probe: number;
+  /** Start of the UTC minute, seconds since 1970. */
+  minute: number;
+  /** Milliseconds after the minute's start at which the first attempt began; tells the parts of a minute apart. */
+  firstSentMs: number;
+  /** Attempts that began in the minute. */
+  sent: number;
+  lost: number;
+  /** Round trips of those that were answered, whole microseconds; null where none was. */
+  rtt: { minUs: number; medianUs: number; maxUs: number } | null;
+  /** Why the last of the lost ones was; null where nothing was lost. */
+  failure: ProbeFailure | null;
 }

@@ -60,6 +60,13 @@ export declare type TelemetryUpload = Message<"svc.sensor.v1.TelemetryUpload"> &
    * @generated from field: svc.sensor.v1.HostInventory inventory = 7;
    */
   inventory?: HostInventory | undefined;
+
+  /**
+   * What probes of the plan measured. Missing from older sensors.
+   *
+   * @generated from field: svc.sensor.v1.ProbeColumns probes = 8;
+   */
+  probes?: ProbeColumns | undefined;
 };
 
 /**
@@ -493,6 +500,74 @@ export declare type Neighbour = Message<"svc.sensor.v1.Neighbour"> & {
 export declare const NeighbourSchema: GenMessage<Neighbour>;
 
 /**
+ * Results of probes, a row for each probe and minute that the sensor measured without a break.
+ *
+ * @generated from message svc.sensor.v1.ProbeColumns
+ */
+export declare type ProbeColumns = Message<"svc.sensor.v1.ProbeColumns"> & {
+  /**
+   * @generated from field: repeated uint64 probe = 1;
+   */
+  probe: bigint[];
+
+  /**
+   * Start of the minute, seconds since 1970.
+   *
+   * @generated from field: repeated int64 minute = 2;
+   */
+  minute: bigint[];
+
+  /**
+   * Milliseconds after the minute's start at which the first attempt began: tells the parts of a minute apart.
+   *
+   * @generated from field: repeated uint32 first_sent = 3;
+   */
+  firstSent: number[];
+
+  /**
+   * Attempts that began in the minute, and how many of them were not answered in time or not as they should be.
+   *
+   * @generated from field: repeated uint32 sent = 4;
+   */
+  sent: number[];
+
+  /**
+   * @generated from field: repeated uint32 lost = 5;
+   */
+  lost: number[];
+
+  /**
+   * Round trips of those that were answered, microseconds; 0 where none was.
+   *
+   * @generated from field: repeated uint32 rtt_min = 6;
+   */
+  rttMin: number[];
+
+  /**
+   * @generated from field: repeated uint32 rtt_median = 7;
+   */
+  rttMedian: number[];
+
+  /**
+   * @generated from field: repeated uint32 rtt_max = 8;
+   */
+  rttMax: number[];
+
+  /**
+   * Why the last of those that were lost was.
+   *
+   * @generated from field: repeated svc.sensor.v1.ProbeFailure failure = 9;
+   */
+  failure: ProbeFailure[];
+};
+
+/**
+ * Describes the message svc.sensor.v1.ProbeColumns.
+ * Use `create(ProbeColumnsSchema)` to create a new message.
+ */
+export declare const ProbeColumnsSchema: GenMessage<ProbeColumns>;
+
+/**
  * @generated from enum svc.sensor.v1.CaptureRole
  */
 export enum CaptureRole {
@@ -601,4 +676,60 @@ export enum NameEvidence {
  * Describes the enum svc.sensor.v1.NameEvidence.
  */
 export declare const NameEvidenceSchema: GenEnum<NameEvidence>;
+
+/**
+ * @generated from enum svc.sensor.v1.ProbeFailure
+ */
+export enum ProbeFailure {
+  /**
+   * Nothing was lost.
+   *
+   * @generated from enum value: PROBE_FAILURE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: PROBE_FAILURE_TIMEOUT = 1;
+   */
+  TIMEOUT = 1,
+
+  /**
+   * @generated from enum value: PROBE_FAILURE_REFUSED = 2;
+   */
+  REFUSED = 2,
+
+  /**
+   * @generated from enum value: PROBE_FAILURE_UNREACHABLE = 3;
+   */
+  UNREACHABLE = 3,
+
+  /**
+   * @generated from enum value: PROBE_FAILURE_NAME_NOT_FOUND = 4;
+   */
+  NAME_NOT_FOUND = 4,
+
+  /**
+   * An answer came, and it was not a good one: an error status, an error code, something else than the protocol.
+   *
+   * @generated from enum value: PROBE_FAILURE_BAD_ANSWER = 5;
+   */
+  BAD_ANSWER = 5,
+
+  /**
+   * @generated from enum value: PROBE_FAILURE_TLS = 6;
+   */
+  TLS = 6,
+
+  /**
+   * The host would not let the sensor try.
+   *
+   * @generated from enum value: PROBE_FAILURE_NOT_PERMITTED = 7;
+   */
+  NOT_PERMITTED = 7,
+}
+
+/**
+ * Describes the enum svc.sensor.v1.ProbeFailure.
+ */
+export declare const ProbeFailureSchema: GenEnum<ProbeFailure>;
 

@@ -1,6 +1,7 @@
 import type { Events } from '#monitor/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { archiveDevices, endMatches, resolveConflicts } from './store.ts';
+import { lockAllSites, resolveConflicts } from './sightings-store.ts';
+import { archiveDevices, endMatches } from './store.ts';
 
 export interface ArchiveMachineInput {
   clusterId: number;
@@ -22,26 +23,21 @@ export async function archiveMachine(
   trx: Queryable,
   gone: ArchiveMachineInput,
 ): Promise<number> {
+  await lockAllSites(trx);
   const { archived, addresses } = await archiveDevices(trx, gone);
   await endMatches(trx, gone.clusterId, gone.vmId);
-  for (const [siteId, released] of groupBySite(addresses)) {
-    for (const address of await resolveConflicts(trx, siteId, released)) {
-      await deps.events.record(trx, {
-        kind: 'ip_conflict_resolved',
-        siteId,
-        details: { address, cluster_id: gone.clusterId, virtual_machine_id: gone.vmId },
-      });
-    }
+  for (const { siteId, address, macs } of await resolveConflicts(trx, addresses)) {
+    await deps.events.record(trx, {
+      kind: 'ip_conflict_resolved',
+      siteId,
+      details: {
+        address,
+        mac_addresses: macs,
+        reason: 'machine_destroyed',
+        cluster_id: gone.clusterId,
+        virtual_machine_id: gone.vmId,
+      },
+    });
   }
   return archived;
-}
-
-function groupBySite(addresses: readonly { siteId: number; address: string }[]): Map<number, string[]> {
-  const groups = new Map<number, string[]>();
-  for (const { siteId, address } of addresses) {
-    const group = groups.get(siteId);
-    if (group) group.push(address);
-    else groups.set(siteId, [address]);
-  }
-  return groups;
 }

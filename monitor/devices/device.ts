@@ -1,4 +1,5 @@
 /** What a device is called and what its MAC says. */
+import { isLocallyAdministered } from '#monitor/vendors/index.ts';
 
 /** A device as pages show it. */
 export interface Device {
@@ -66,10 +67,8 @@ export function parseMac(text: string): string | null {
   return digits.match(/../g)!.join(':');
 }
 
-/** True when the locally administered bit is set: the address was made up, no manufacturer gave it (NET-2.1.4). */
-export function isRandomizedMac(mac: string): boolean {
-  return (Number.parseInt(mac.slice(0, 2), 16) & 2) !== 0;
-}
+/** A locally administered MAC was made up; no manufacturer gave it (NET-2.1.4). */
+export const isRandomizedMac = isLocallyAdministered;
 
 /** Splits a host device key `segment|MAC`; null when blank or malformed, which attaches to no device (NET-2.2.9). */
 export function parseDeviceKey(key: string): { segment: string; mac: string } | null {

@@ -7,20 +7,26 @@
  */
 import type { Events } from '#monitor/events/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
+import type { Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
 import type { Device } from './device.ts';
+import { matchDevices } from './match-devices.ts';
 import { nameDevice } from './name-device.ts';
-import { type HostSighting, recordSightings } from './record-sightings.ts';
+import { recordSightings } from './record-sightings.ts';
+import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
 
 export { type Device, type DeviceLabel, labelDevice, parseMac } from './device.ts';
-export type { HostSighting } from './record-sightings.ts';
+export type { SightingUpload } from './sighting.ts';
 export type { Claim, MatchInput } from './store.ts';
 
 export interface Devices {
-  /** Notes devices and their addresses; in the transaction that adds the minutes. */
-  recordSightings(trx: Queryable, siteId: number, hosts: readonly HostSighting[]): Promise<void>;
+  /**
+   * Notes the devices and addresses of many uploads, in the transaction that adds their minutes: once in it, and last,
+   * because what is news takes a lock of its site until the end. An upload's `minutes` and `inventory` fit as they are.
+   */
+  recordSightings(trx: Queryable, batch: readonly SightingUpload[]): Promise<void>;
   /** Stores matches that an import confirmed; returns how many devices changed. */
   match(trx: Queryable, matches: readonly store.MatchInput[]): Promise<number>;
   /** Archives the devices of a machine that is gone; returns how many. */
@@ -30,18 +36,28 @@ export interface Devices {
   /** A site's devices, live ones first. */
   list(siteId: number, limit: number): Promise<Device[]>;
   find(siteId: number, id: number): Promise<Device | null>;
+  /** The addresses that these devices own. */
   listClaims(deviceIds: readonly number[]): Promise<store.Claim[]>;
+  /** Which addresses a device owned when, for three months; live claims first. */
+  listBindings(deviceId: number): Promise<store.Claim[]>;
 }
 
-export function createDevices(deps: { db: () => Queryable; events: Events }): Devices {
+export interface DevicesDeps {
+  db: () => Queryable;
+  events: Events;
+  vendors: Pick<Vendors, 'findOffline'>;
+}
+
+export function createDevices(deps: DevicesDeps): Devices {
   const { db } = deps;
   return {
-    recordSightings: (trx, siteId, hosts) => recordSightings(deps, trx, siteId, hosts),
-    match: (trx, matches) => (matches.length === 0 ? Promise.resolve(0) : store.writeMatches(trx, matches)),
+    recordSightings: (trx, batch) => recordSightings(deps, trx, batch),
+    match: matchDevices,
     archiveMachine: (trx, gone) => archiveMachine(deps, trx, gone),
     name: (actor, input) => nameDevice(db(), actor, input),
     list: (siteId, limit) => store.listDevices(db(), siteId, limit),
     find: (siteId, id) => store.findDevice(db(), siteId, id),
-    listClaims: (deviceIds) => store.listClaims(db(), deviceIds),
+    listClaims: (deviceIds) => store.listClaims(db(), deviceIds, true),
+    listBindings: (deviceId) => store.listClaims(db(), [deviceId], false),
   };
 }

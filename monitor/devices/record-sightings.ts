@@ -1,76 +1,175 @@
 import type { Events } from '#monitor/events/index.ts';
+import type { Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { parseDeviceKey } from './device.ts';
-import { findManufacturer } from './manufacturer.ts';
-import { type DeviceSighting, openConflicts, upsertClaims, upsertDevices } from './store.ts';
+import { placeMinutes } from './binding.ts';
+import { collectObservations, type ForeignMac, type Observation, type SightingUpload } from './sighting.ts';
+import * as store from './sightings-store.ts';
 
-/** One host row of a minute, as a sensor reported it. */
-export interface HostSighting {
-  /** `segment|MAC`; blank when unknown or contradictory. */
-  deviceKey: string;
-  /** Canonical text; blank where a device was seen without one. */
-  address: string;
-  /** Start of the minute, seconds since 1970. */
-  minute: number;
+export interface SightingDeps {
+  events: Events;
+  vendors: Pick<Vendors, 'findOffline'>;
 }
 
-interface Span {
-  firstMinute: number;
-  lastMinute: number;
-}
-
-interface ClaimSpan extends Span {
-  key: string;
-  address: string;
-}
+/** More addresses than a host of a customer has: whoever claims them forwards for others. */
+export const addressesOfHostMax = 64;
 
 /**
- * Notes which devices owned which addresses in these minutes; call it in the transaction that adds the minutes.
+ * Notes which devices owned which addresses; uploads of many sensors at once. Call it once in a transaction, last.
  *
- * Sightings may come late and in any order. A blank or malformed key attaches to no device (NET-2.2.9).
+ * Sightings may come late and in any order. Where nothing is new it reads once and writes nothing, or every five
+ * minutes the time; only news takes the site's lock.
  */
 export async function recordSightings(
-  deps: { events: Events },
+  deps: SightingDeps,
   trx: Queryable,
-  siteId: number,
-  hosts: readonly HostSighting[],
+  batch: readonly SightingUpload[],
 ): Promise<void> {
-  const devices = new Map<string, DeviceSighting>();
-  const claims = new Map<string, ClaimSpan>();
-  for (const { deviceKey, address, minute } of hosts) {
-    const parsed = parseDeviceKey(deviceKey);
-    if (!parsed) continue;
-    const key = `${parsed.segment}|${parsed.mac}`;
-    widen<DeviceSighting>(devices, key, minute, (span) => ({ ...parsed, manufacturer: null, ...span }));
-    if (address !== '')
-      widen<ClaimSpan>(claims, `${key}|${address}`, minute, (span) => ({ key, address, ...span }));
+  const { observations, foreign } = collectObservations(batch);
+  const newForeign = await store.findNewForeign(trx, [...foreign, ...forwarders(observations)]);
+  if (observations.length === 0 && newForeign.length === 0) return;
+  let needs = await store.findNeeds(trx, observations);
+  if (newForeign.length > 0 || needs.some((need) => need.isNews)) {
+    const news = needs.filter((need) => need.isNews).map((need) => observations[need.index]!.siteId);
+    await store.lockSites(trx, [...new Set([...news, ...newForeign.map((one) => one.siteId)])]);
+    const freed = newForeign.length > 0 ? await store.upsertForeign(trx, newForeign) : [];
+    // Asked again, because others may have written until the lock was ours.
+    needs = await store.findNeeds(trx, observations);
+    const placed = needs
+      .filter((need) => need.isNews)
+      .map((need) => ({ ...observations[need.index]!, ...need }));
+    const touched = placed.length > 0 ? await placeNews(deps, trx, placed) : [];
+    await settleAddresses(deps, trx, [...freed, ...touched]);
   }
-  if (devices.size === 0) return;
-  for (const device of devices.values()) device.manufacturer = await findManufacturer(device.mac);
-  const ids = await upsertDevices(trx, siteId, [...devices.values()]);
-  const owned = [...claims.values()].map(({ key, ...claim }) => ({ ...claim, deviceId: ids.get(key)! }));
-  await upsertClaims(trx, siteId, owned);
-  const addresses = [...new Set(owned.map((claim) => claim.address))];
-  for (const conflict of await openConflicts(trx, siteId, addresses)) {
+  await refresh(trx, observations, needs);
+}
+
+type News = Observation & store.Need;
+
+/** MACs that one batch shows with more addresses than a host has keep being foreign. */
+function forwarders(observations: readonly Observation[]): ForeignMac[] {
+  const counts = new Map<string, { siteId: number; mac: string; addresses: number }>();
+  for (const { siteId, segment, mac, address } of observations) {
+    if (address === null) continue;
+    const key = `${siteId} ${segment}|${mac}`;
+    const count = counts.get(key) ?? { siteId, mac, addresses: 0 };
+    count.addresses += 1;
+    counts.set(key, count);
+  }
+  const found = new Map<string, ForeignMac>();
+  for (const { siteId, mac, addresses } of counts.values()) {
+    if (addresses > addressesOfHostMax)
+      found.set(`${siteId} ${mac}`, { siteId, mac, reason: 'many_addresses' });
+  }
+  return [...found.values()];
+}
+
+/** Returns the addresses whose owners changed or may have. */
+async function placeNews(
+  deps: SightingDeps,
+  trx: Queryable,
+  news: readonly News[],
+): Promise<store.SiteAddress[]> {
+  const devices = await store.upsertDevices(trx, await toDevices(deps, news));
+  const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
+  const claims = news.flatMap((one) =>
+    one.address !== null && one.mayOwn
+      ? { address: one.address, minutes: one.minutes, device: byKey.get(deviceKeyOf(one))! }
+      : [],
+  );
+  if (claims.length === 0) return [];
+  await placeClaims(trx, claims);
+  const addresses = claims.map(({ device, address }) => ({ siteId: device.siteId, address }));
+  const owners = claims.map(({ device }) => device);
+  return [...addresses, ...(await store.excludeCrowded(trx, owners, addressesOfHostMax))];
+}
+
+async function toDevices(deps: SightingDeps, news: readonly News[]): Promise<store.DeviceSighting[]> {
+  const devices = new Map<string, store.DeviceSighting>();
+  for (const { siteId, segment, mac, minutes, deviceId } of news) {
+    const first = minutes[0]!;
+    const last = minutes.at(-1)!;
+    const key = deviceKeyOf({ siteId, segment, mac });
+    const known = devices.get(key);
+    if (known) {
+      known.firstMinute = Math.min(known.firstMinute, first);
+      known.lastMinute = Math.max(known.lastMinute, last);
+      continue;
+    }
+    const manufacturer = deviceId === null ? await deps.vendors.findOffline(mac) : null;
+    devices.set(key, { siteId, segment, mac, manufacturer, firstMinute: first, lastMinute: last });
+  }
+  return [...devices.values()];
+}
+
+interface Claim {
+  device: store.SeenDevice;
+  address: string;
+  minutes: number[];
+}
+
+async function placeClaims(trx: Queryable, claims: readonly Claim[]): Promise<void> {
+  const pairs = claims.map(({ device, address }) => ({ deviceId: device.id, address }));
+  const stored = Map.groupBy(
+    await store.listBindingsOf(trx, pairs),
+    (binding) => `${binding.deviceId} ${binding.address}`,
+  );
+  const updated: store.NewBinding[] = [];
+  const inserted: store.NewBinding[] = [];
+  const removed: number[] = [];
+  for (const { device, address, minutes } of claims) {
+    const placed = placeMinutes(stored.get(`${device.id} ${address}`) ?? [], minutes, device.releasedMs);
+    removed.push(...placed.removed);
+    for (const binding of placed.written) {
+      const row = { ...binding, siteId: device.siteId, deviceId: device.id, mac: device.mac, address };
+      (binding.id === null ? inserted : updated).push(row);
+    }
+  }
+  await store.deleteBindings(trx, removed);
+  await store.updateBindings(trx, updated);
+  await store.insertBindings(trx, inserted);
+}
+
+/** Ends claims of owners that fell silent, and opens and resolves conflicts. */
+async function settleAddresses(
+  deps: Pick<SightingDeps, 'events'>,
+  trx: Queryable,
+  addresses: readonly store.SiteAddress[],
+): Promise<void> {
+  if (addresses.length === 0) return;
+  await store.endSuperseded(trx, addresses);
+  for (const { siteId, address, macs } of await store.openConflicts(trx, addresses)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_opened',
       siteId,
-      details: { address: conflict.address, mac_addresses: conflict.macs },
+      details: { address, mac_addresses: macs },
+    });
+  }
+  for (const { siteId, address, macs } of await store.resolveConflicts(trx, addresses)) {
+    await deps.events.record(trx, {
+      kind: 'ip_conflict_resolved',
+      siteId,
+      details: { address, mac_addresses: macs, reason: 'one_owner_left' },
     });
   }
 }
 
-function widen<T extends Span>(
-  spans: Map<string, T>,
-  key: string,
-  minute: number,
-  create: (span: Span) => T,
-): void {
-  const span = spans.get(key);
-  if (!span) {
-    spans.set(key, create({ firstMinute: minute, lastMinute: minute }));
-    return;
+async function refresh(
+  trx: Queryable,
+  observations: readonly Observation[],
+  needs: readonly store.Need[],
+): Promise<void> {
+  const devices = new Map<number, number>();
+  const bindings = new Map<number, number>();
+  for (const { index, deviceId, bindingId, isNews, mayOwn } of needs) {
+    if (isNews || deviceId === null) continue;
+    const last = observations[index]!.minutes.at(-1)!;
+    devices.set(deviceId, Math.max(devices.get(deviceId) ?? 0, last));
+    if (bindingId !== null && mayOwn) bindings.set(bindingId, last);
   }
-  span.firstMinute = Math.min(span.firstMinute, minute);
-  span.lastMinute = Math.max(span.lastMinute, minute);
+  await store.refreshTimes(trx, 'devices', devices);
+  await store.refreshTimes(trx, 'ip_bindings', bindings);
+}
+
+function deviceKeyOf(device: { siteId: number; segment: string; mac: string }): string {
+  return `${device.siteId} ${device.segment}|${device.mac}`;
 }

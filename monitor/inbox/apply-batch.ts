@@ -59,11 +59,7 @@ function decode({ siteId, sensorId, nowMs, body, encoding }: PendingUpload): App
   return { siteId, sensorId, nowMs, minutes, gaps, ...(inventory ? { inventory } : {}) };
 }
 
-async function addUploads(
-  deps: InboxDeps,
-  trx: Queryable,
-  uploads: readonly AppliedUpload[],
-): Promise<void> {
+async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {
   for (const { siteId, sensorId, minutes, gaps, nowMs } of uploads) {
     const captures = await deps.traffic.addMinutes(trx, { siteId, sensorId }, minutes);
     await deps.applications.addMinutes(trx, siteId, captures, minutes, nowMs);

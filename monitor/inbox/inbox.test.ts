@@ -283,10 +283,13 @@ test('A9: a worker that ends in the middle counts as an attempt; the fifth skips
     { state: 'applied', attempts: 1 },
   ]);
   const [event] = await world.events.list(world.siteId, 10);
-  assert.deepEqual([event?.kind, event?.details], [
-    'telemetry_rejected',
-    { sequence: 1, spool_id: spool.id, error: 'the worker ended while it applied this upload' },
-  ]);
+  assert.deepEqual(
+    [event?.kind, event?.details],
+    [
+      'telemetry_rejected',
+      { sequence: 1, spool_id: spool.id, error: 'the worker ended while it applied this upload' },
+    ],
+  );
 });
 
 test('trouble of the database itself never counts as an attempt', async () => {

@@ -80,10 +80,7 @@ function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undef
   };
 }
 
-async function storeTogether(
-  deps: InboxDeps,
-  received: readonly Received[],
-): Promise<(Verdict | Error)[]> {
+async function storeTogether(deps: InboxDeps, received: readonly Received[]): Promise<(Verdict | Error)[]> {
   try {
     return await storeOnce(deps, received);
   } catch (error) {

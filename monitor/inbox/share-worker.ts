@@ -1,11 +1,5 @@
+import { isTrusted, type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import {
-  isTrusted,
-  type Lease,
-  renewLease,
-  resignLease,
-  takeLease,
-} from '#service-kit/leases/index.ts';
 import { applyBatch, LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './index.ts';
 import { noteAbandoned, noteFailure } from './note-failure.ts';

@@ -95,7 +95,10 @@ export interface PendingUpload {
 }
 
 /** Which of a share's due uploads: those that never failed, one that did, or a certain one. */
-export type Pick = { kind: 'fresh'; uploadsMax: number; bytesMax: number } | { kind: 'failed' } | { id: number };
+export type Pick =
+  | { kind: 'fresh'; uploadsMax: number; bytesMax: number }
+  | { kind: 'failed' }
+  | { id: number };
 
 /** Shares of the sensors in which something is due. */
 export async function findDueShares(db: Queryable, shares: number): Promise<number[]> {
@@ -155,7 +158,9 @@ export async function takeAbandoned(trx: Queryable, share: number, term: number)
 
 /** Says that nothing of this share is being applied any more. */
 export async function endAttempt(trx: Queryable, share: number, term: number): Promise<void> {
-  await sql`update inbox_attempts set upload_ids = '{}' where share = ${share} and term = ${term}`.execute(trx);
+  await sql`update inbox_attempts set upload_ids = '{}' where share = ${share} and term = ${term}`.execute(
+    trx,
+  );
 }
 
 /** Makes the server end this transaction when its client says nothing for so long. */

@@ -20,8 +20,9 @@ export const keptTables: readonly KeptTable[] = [
   { table: 'application_facts', column: 'minute', keptFor: '3 months', isPartitioned: true },
   { table: 'site_minutes', column: 'minute', keptFor: '3 months', isPartitioned: false },
   { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
-  { table: 'address_claims', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'ip_bindings', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'retired_macs', column: 'retired_at', keptFor: '3 months', isPartitioned: false },
   { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },
   {
     table: 'events',

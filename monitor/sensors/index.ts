@@ -10,8 +10,8 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
-import * as inventories from './inventory-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
+import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
 

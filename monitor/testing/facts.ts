@@ -47,13 +47,7 @@ export async function addMinutes(
     const origin = { siteId: world.siteId, sensorId };
     const captures = await world.traffic.addMinutes(trx, origin, minutes);
     await world.applications.addMinutes(trx, world.siteId, captures, minutes, Date.now());
-    for (const { minute, hosts } of minutes) {
-      await world.devices.recordSightings(
-        trx,
-        world.siteId,
-        hosts.map((host) => ({ ...host, minute })),
-      );
-    }
+    await world.devices.recordSightings(trx, [{ siteId: world.siteId, minutes }]);
   });
 }
 

@@ -13,6 +13,7 @@ import { createInventory } from '#monitor/inventory/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTraffic } from '#monitor/traffic/index.ts';
+import { createVendors } from '#monitor/vendors/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -28,7 +29,7 @@ export async function createWorld() {
   const traffic = createTraffic(base);
   const applications = createApplications(base);
   const connection = createConnection(base);
-  const devices = createDevices({ db, events });
+  const devices = createDevices({ db, events, vendors: createVendors() });
   const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
   const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });

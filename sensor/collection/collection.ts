@@ -9,7 +9,7 @@ import type { Spool } from '#sensor/spool/index.ts';
 import { type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import type { LocalWindow } from './merge-windows.ts';
-import { createMinuteCollector } from './minute-collector.ts';
+import { createMinuteCollector, type ProbeResults } from './minute-collector.ts';
 
 const tickMs = 500;
 /** Captures that may have whole tables; more share what a process may hold (NET-8.6). */
@@ -31,6 +31,8 @@ export interface CollectionOptions {
   foreignMacs?(): ReadonlySet<string>;
   /** What goes with each minute's upload. */
   inventory?(): HostInventory | null;
+  /** What goes with the next commit. */
+  probes?: ProbeResults;
   /** Length of live windows. */
   windowMs?: number;
 }
@@ -39,6 +41,8 @@ export interface Collection extends Part {
   /** Takes a plan: its addresses are local from now on. Nothing is counted before the first one. */
   follow(plan: SensorPlan): void;
   states(): CaptureState[];
+  /** True while the disk takes no minute. */
+  isPaused(): boolean;
 }
 
 /** Makes the part; it opens no interface before `start`. */
@@ -54,6 +58,7 @@ export function createCollection(options: CollectionOptions): Collection {
     reporter,
     onCommitted: options.onCommitted,
     inventory: options.inventory ?? (() => null),
+    ...(options.probes ? { probes: options.probes } : {}),
   });
   const share = Math.min(1, capturesMax / Math.max(1, options.captures.length));
   const groups = options.captures.map((spec) =>
@@ -117,6 +122,7 @@ export function createCollection(options: CollectionOptions): Collection {
       const local = { prefixes: next.localPrefixes, addresses: next.protectedAddresses };
       for (const group of groups) group.setLocal(local);
     },
+    isPaused: () => collector.isPaused(),
     states: () => groups.map((group) => group.state()),
   };
 }

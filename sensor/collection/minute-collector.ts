@@ -10,6 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type {
   GapReason,
   HostInventory,
+  ProbeResult,
   TelemetryGap,
   TelemetryMinute,
 } from '#contracts/sensor-api/telemetry.ts';
@@ -31,8 +32,17 @@ export interface MinuteCollectorOptions {
   reporter: Reporter;
   /** The host's interfaces and neighbours, to go with the minutes that are committed now. */
   inventory?(): HostInventory | null;
+  /** What probes measured, to go with the next commit. */
+  probes?: ProbeResults;
   /** Called after each commit. */
   onCommitted(): void;
+}
+
+/** Results that wait to be committed. */
+export interface ProbeResults {
+  ready(): ProbeResult[];
+  /** These lie on disk now. */
+  committed(results: readonly ProbeResult[]): void;
 }
 
 export interface MinuteCollector {
@@ -48,6 +58,8 @@ export interface MinuteCollector {
   tick(nowMs: number): void;
   /** Commits everything that was reported. */
   finish(): void;
+  /** True while the disk takes nothing. */
+  isPaused(): boolean;
 }
 
 interface Reported {
@@ -88,9 +100,13 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   let ticksHeld = 0;
 
   function store(one: Commit): boolean {
+    const inventory = one.minutes.length > 0 ? options.inventory?.() : null;
+    const probes = options.probes?.ready() ?? [];
     try {
-      const inventory = one.minutes.length > 0 ? (options.inventory?.() ?? undefined) : undefined;
-      spool.append(one.minutes, [...owed, ...one.gaps], inventory);
+      spool.append(one.minutes, [...owed, ...one.gaps], {
+        ...(inventory ? { inventory } : {}),
+        ...(probes.length > 0 ? { probes } : {}),
+      });
     } catch (error) {
       if (!isPaused)
         reporter.error('collection pauses, pending uploads are kept', { why: describeError(error) });
@@ -101,6 +117,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     isPaused = false;
     held = null;
     owed = [];
+    options.probes?.committed(probes);
     options.onCommitted();
     return true;
   }
@@ -196,6 +213,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   }
 
   return {
+    isPaused: () => isPaused,
     start(nowMs) {
       cursor = minuteOf(nowMs);
       startedIn = cursor;
@@ -263,6 +281,8 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       }
       // What is still held or owed is not covered, so the next start names it.
       if (held) store(held);
+      else if (options.probes && options.probes.ready().length > 0)
+        store({ minutes: [], gaps: [], range: [cursor, cursor] });
     },
   };
 }

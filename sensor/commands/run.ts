@@ -13,10 +13,11 @@ import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
 import { createInterfaces } from '#sensor/interfaces/index.ts';
-import { createLiveUplink } from '#sensor/live/index.ts';
+import { createLiveUplink, readCondition } from '#sensor/live/index.ts';
 import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
+import { createProber } from '#sensor/probes/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -74,7 +75,16 @@ function createParts(
   const { credential } = identity;
   const uplink = createUplink({ spool, client, credential, reporter });
   const interfaces = createInterfaces({ clock: systemClock, reporter });
-  const live = createLiveUplink({ client, credential, sensorVersion, clock: systemClock, reporter });
+  const live = createLiveUplink({
+    client,
+    credential,
+    sensorVersion,
+    clock: systemClock,
+    reporter,
+    condition: () =>
+      readCondition(config.stateDirectory, spool.status(), collection.isPaused(), systemClock.nowMs()),
+  });
+  const prober = createProber({ clock: systemClock, reporter });
   const collection = createCollection({
     captures: config.captures,
     spool,
@@ -89,6 +99,7 @@ function createParts(
     },
     foreignMacs: () => interfaces.foreignMacs(),
     inventory: () => interfaces.current(),
+    probes: prober,
   });
   const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
@@ -99,6 +110,7 @@ function createParts(
     reporter,
     onPlan: (next) => {
       live.announce(next.takesLive);
+      prober.follow(next.probes);
       collection.follow(next);
     },
   });
@@ -128,8 +140,9 @@ function createParts(
       spool.close();
     },
   };
-  // The collection comes last, so that it stops first; it counts nothing before the first plan.
-  return [spoolPart, status, interfaces, uplink, live, plan, collection];
+  // Before the uplink and the spool stops the collection; it counts nothing before the first plan. The prober stops first
+  // of all, so that its last minute goes with the collection's.
+  return [spoolPart, status, interfaces, uplink, live, plan, collection, prober];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */

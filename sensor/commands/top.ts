@@ -127,6 +127,7 @@ async function captureHere(
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: false,
+    probes: [],
     ignoredEntries: 0,
   });
   return () => collection.stop();

@@ -16,9 +16,12 @@ import {
   type LiveWindow,
   liveWindowMs,
   liveWindowsMax,
+  type SensorCondition,
 } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+
+export { readCondition } from './read-condition.ts';
 
 /** A window's age, from its end, at which nobody tries any more. */
 export const liveAgeMaxMs = 60_000;
@@ -26,6 +29,7 @@ const answerTimeoutMs = 8000;
 /** Windows of several captures close within this time; they go together. */
 const gatherMs = 300;
 const retryMs = 5000;
+const conditionEveryMs = 30_000;
 /** After a refusal of the credential or of the path itself. */
 const deniedWaitMs = 60_000;
 
@@ -35,6 +39,8 @@ export interface LiveUplinkOptions {
   sensorVersion: string;
   clock: Clock;
   reporter: Reporter;
+  /** How the sensor is now; sent along about twice a minute. Null: it can't be told. */
+  condition?(): SensorCondition | null;
 }
 
 export interface LiveStatus {
@@ -63,6 +69,7 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
   let isFailing = false;
   let posted = 0;
   let dropped = 0;
+  let conditionAtMs = Number.NEGATIVE_INFINITY;
   let running: Promise<void> = Promise.resolve();
 
   function dropAged(): void {
@@ -74,7 +81,14 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
 
   /** Returns how long to rest, 0 when all went well. */
   async function post(windows: readonly LiveWindow[]): Promise<number> {
-    const body = encodeLive({ runId, sensorVersion: options.sensorVersion, windows: [...windows] });
+    const isDue = clock.monotonicMs() - conditionAtMs >= conditionEveryMs;
+    const condition = isDue ? options.condition?.() : null;
+    const body = encodeLive({
+      runId,
+      sensorVersion: options.sensorVersion,
+      windows: [...windows],
+      ...(condition ? { condition } : {}),
+    });
     const answer = await client.request({
       method: 'POST',
       path: '/live',
@@ -89,6 +103,7 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
     const sent = new Set(windows);
     queue = queue.filter((window) => !sent.has(window));
     if (answer.status === 200) {
+      if (condition) conditionAtMs = clock.monotonicMs();
       posted += windows.length;
       if (isFailing) reporter.info('live windows reach the monitor again');
       isFailing = false;

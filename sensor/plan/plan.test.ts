@@ -57,6 +57,7 @@ test('the plan is fetched with the credential, and again with its ETag; what has
       takesUsage: true,
       takesProtocolNames: true,
       takesLive: false,
+      probes: [],
       ignoredEntries: 0,
     },
   ]);
@@ -162,6 +163,34 @@ test('NET-9.3: recognised protocols are named for monitors of application_protoc
   for (const none of [undefined, null, 0, '1', true, 1.5])
     assert.deepEqual(sentTo({ ...usage, application_protocol_version: none }), ['IP']);
   assert.deepEqual(sentTo({ application_protocol_version: 1 }), []);
+});
+
+test('NET-9.2: probes are taken from a monitor that takes their results; kinds of a newer one are left out', () => {
+  const probe = {
+    id: 4,
+    kind: 'tcp',
+    target: 'example.net',
+    port: 443,
+    question: null,
+    interval_seconds: 10,
+    timeout_ms: 2000,
+  };
+  const offered = [
+    probe,
+    { ...probe, kind: 'quic' },
+    { ...probe, port: 0 },
+    { ...probe, interval_seconds: 0 },
+    { ...probe, timeout_ms: 60_000 },
+    { ...probe, kind: 'dns' },
+    { ...probe, kind: 'icmp', port: null, later: 'unknown' },
+    'x',
+  ];
+  const taken = parsePlan({ ...plan, probes_version: 1, probes: offered })!;
+  assert.deepEqual(taken.probes, [probe, { ...probe, kind: 'icmp', port: null }]);
+  assert.equal(taken.ignoredEntries, 6);
+  assert.deepEqual(parsePlan({ ...plan, probes: offered })!.probes, [], 'an older monitor would drop them');
+  const many = Array.from({ length: 40 }, (_, id) => ({ ...probe, id: id + 1 }));
+  assert.equal(parsePlan({ ...plan, probes_version: 1, probes: many })!.probes.length, 32);
 });
 
 test('NET-9.5: nothing that a newer monitor says in its plan updates a sensor or makes it fetch anything', async (t) => {

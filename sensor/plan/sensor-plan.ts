@@ -1,10 +1,12 @@
 /** A plan as this sensor understands it, and what a monitor of its versions understands of the sensor. */
 import { canonicalAddress, formatPrefix, parsePrefix } from '#common/ip/index.ts';
+import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 
 /** NET-8: local CIDRs of a site, and entries of a plan. */
 const localPrefixesMax = 128;
 const protectedAddressesMax = 4096;
+const probesMax = 32;
 
 export interface SensorPlan {
   /** Canonical text. They decide which endpoint is local, nothing else (NET-2.2.8). */
@@ -17,7 +19,9 @@ export interface SensorPlan {
   takesProtocolNames: boolean;
   /** The monitor takes live windows (NET-9.1). */
   takesLive: boolean;
-  /** Entries that are no addresses. */
+  /** What to measure; none for a monitor that takes no results. */
+  probes: PlanProbe[];
+  /** Entries that are no addresses, or no probes that this sensor knows. */
   ignoredEntries: number;
 }
 
@@ -33,13 +37,17 @@ export function parsePlan(body: unknown): SensorPlan | null {
     return prefix ? [formatPrefix(prefix)] : [];
   });
   const protectedAddresses = targets.flatMap((text) => canonicalAddress(text) ?? []);
+  const offered = fields.probes_version === 1 && Array.isArray(fields.probes) ? fields.probes : [];
+  const probes = offered.flatMap((entry) => parseProbe(entry) ?? []);
+  const ignored = cidrs.length - localPrefixes.length + targets.length - protectedAddresses.length;
   return {
     localPrefixes: localPrefixes.slice(0, localPrefixesMax),
     protectedAddresses: protectedAddresses.slice(0, protectedAddressesMax),
     takesUsage: isAdvertised(fields.application_usage_version),
     takesProtocolNames: isAdvertised(fields.application_protocol_version),
     takesLive: fields.live_version === 1,
-    ignoredEntries: cidrs.length - localPrefixes.length + targets.length - protectedAddresses.length,
+    probes: probes.slice(0, probesMax),
+    ignoredEntries: ignored + offered.length - probes.length,
   };
 }
 
@@ -58,4 +66,28 @@ function isAdvertised(version: unknown): boolean {
 
 function textList(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
+}
+
+/** A probe of a kind that this sensor knows, within its bounds; null for any other. */
+function parseProbe(entry: unknown): PlanProbe | null {
+  if (typeof entry !== 'object' || entry === null) return null;
+  const { id, kind, target, port, question, interval_seconds, timeout_ms } = entry as Record<string, unknown>;
+  const isWhole = (value: unknown, min: number, max: number): value is number =>
+    Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
+  if (kind !== 'icmp' && kind !== 'tcp' && kind !== 'http' && kind !== 'dns') return null;
+  if (!isWhole(id, 1, Number.MAX_SAFE_INTEGER) || !isWhole(interval_seconds, 1, 60)) return null;
+  if (!isWhole(timeout_ms, 100, 10_000)) return null;
+  if (typeof target !== 'string' || target === '' || target.length > 500) return null;
+  const hasPort = kind === 'tcp' || kind === 'dns';
+  if (hasPort && !isWhole(port, 1, 65_535)) return null;
+  if (kind === 'dns' && (typeof question !== 'string' || question.length > 253)) return null;
+  return {
+    id,
+    kind,
+    target,
+    port: hasPort ? (port as number) : null,
+    question: kind === 'dns' ? (question as string) : null,
+    interval_seconds,
+    timeout_ms,
+  };
 }

@@ -8,4 +8,4 @@
  */
 export { type MinuteRange, missingBetween } from './minute-ranges.ts';
 export { createSpool, type SpoolOptions } from './spool.ts';
-export type { PendingUpload, Receipt, Spool, SpoolStatus } from './spooled-upload.ts';
+export type { PendingUpload, Receipt, Spool, SpoolStatus, UploadExtras } from './spooled-upload.ts';

@@ -17,6 +17,8 @@ const diskReserveBytes = 2 * 1024 * 1024;
 const rateMinutes = 60;
 
 export interface SpoolRoom {
+  /** What pending uploads may take. */
+  readonly payloadBytesMax: number;
   /** Throws `spool.full` when the spool or its disk has no room for this upload. */
   require(store: SpoolStore, pendingBytes: number, payloadBytes: number): void;
   /** Takes a minute's size into the rate. */
@@ -42,6 +44,7 @@ export function createSpoolRoom(directory: string, bytesMax: number): SpoolRoom 
   }
 
   return {
+    payloadBytesMax: Math.floor(bytesMax * payloadShare),
     require(store, pendingBytes, payloadBytes) {
       if (payloadBytes > fileRoom(store, pendingBytes)) {
         throw new CodedError('spool.full', 'The spool is full of uploads that wait for the monitor.');

@@ -185,20 +185,22 @@ export function createSpool(options: SpoolOptions): Spool {
       closeStore();
     },
 
-    append(minutes, gaps, inventory) {
+    append(minutes, gaps, extras) {
       withStore((store) => {
         // A commit whose sync failed may have happened all the same: then the caller comes with it once more.
         const fresh = minutes.filter(({ minute }) => !hasMinute(state.covered, minute));
-        if (minutes.length > 0 && fresh.length === 0) return;
+        const isKnown = minutes.length > 0 && fresh.length === 0;
+        if (isKnown && !extras?.probes?.length) return;
+        const freshGaps = isKnown ? [] : gaps;
         const { spoolId } = state;
         const first = { position: lastPosition + 1, spoolId, sequence: state.nextSequence };
         const identity = { ...first, madeAtMs: clock.nowMs() };
-        const rows = uploadRows(identity, fresh, gaps, options.sensorVersion, inventory);
+        const rows = uploadRows(identity, fresh, freshGaps, options.sensorVersion, extras);
         const payloadBytes = rows.reduce((sum, row) => sum + row.payload.length, 0);
         if (fresh.length > 0) room.require(store, pending.bytes, payloadBytes);
         let covered = state.covered;
         for (const { minute } of fresh) covered = addRange(covered, minute, minute);
-        for (const { fromMinute, toMinute } of gaps) covered = addRange(covered, fromMinute, toMinute);
+        for (const { fromMinute, toMinute } of freshGaps) covered = addRange(covered, fromMinute, toMinute);
         commit(store, { ...state, nextSequence: first.sequence + rows.length, covered }, () => {
           for (const row of rows) store.insertUpload(row);
         });
@@ -276,6 +278,7 @@ export function createSpool(options: SpoolOptions): Spool {
       spoolId: state.spoolId,
       pendingUploads: pending.uploads,
       pendingBytes: pending.bytes,
+      pendingBytesMax: room.payloadBytesMax,
       lastReceipt: state.lastReceipt,
       roomMinutes: store ? room.minutesLeft(store, pending.bytes) : null,
     }),

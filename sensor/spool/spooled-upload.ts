@@ -1,5 +1,5 @@
 /** What the spool holds and tells: uploads that wait, receipts, and its own condition. */
-import type { HostInventory, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { TelemetryGap, TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 
 /** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
 export interface PendingUpload {
@@ -14,6 +14,9 @@ export interface PendingUpload {
   isNew: boolean;
 }
 
+/** What travels with minutes and gaps: the host's interfaces, and what probes measured. */
+export type UploadExtras = Pick<TelemetryUpload, 'inventory' | 'probes'>;
+
 export interface Receipt {
   spoolId: string;
   sequence: number;
@@ -27,6 +30,8 @@ export interface SpoolStatus {
   spoolId: string;
   pendingUploads: number;
   pendingBytes: number;
+  /** What pending uploads may take. */
+  pendingBytesMax: number;
   lastReceipt: Receipt | null;
   /** Minutes of outage that the free room lasts at the present rate; null while no rate is known. */
   roomMinutes: number | null;
@@ -40,10 +45,10 @@ export interface Spool {
    * Commits minutes and gaps at once, as one upload or as several where one would be too large for the wire; they
    * count as covered from then on. Minutes that are covered already are left out. Throws `spool.full` when there is
    * no room and `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the
-   * bytes were written: its minutes may turn out to be covered after all. The host's interfaces go with the first
-   * upload, and with it alone.
+   * bytes were written: its minutes may turn out to be covered after all. The extras go with the first upload, and
+   * with it alone; results of probes go even where every minute is covered, because the monitor tells them apart.
    */
-  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], inventory?: HostInventory): void;
+  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], extras?: UploadExtras): void;
   /** The first upload in the queue, verified against its digest, or null. */
   oldest(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */

@@ -7,11 +7,11 @@ import {
   decompressUpload,
   encodeUpload,
   gapsMax,
-  type HostInventory,
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
+import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
 
 export interface UploadIdentity {
@@ -27,7 +27,7 @@ export function uploadRow(
   minutes: readonly TelemetryMinute[],
   gaps: readonly TelemetryGap[],
   sensorVersion: string,
-  inventory?: HostInventory,
+  extras: UploadExtras = {},
 ): UploadRow {
   const { spoolId, sequence } = identity;
   const payload = compressUpload(
@@ -37,7 +37,7 @@ export function uploadRow(
       sensorVersion,
       minutes: [...minutes],
       gaps: [...gaps],
-      ...(inventory ? { inventory } : {}),
+      ...extras,
     }),
   );
   const kind = minutes.length > 0 ? 'minutes' : 'gaps';
@@ -65,22 +65,22 @@ export function uploadRows(
   minutes: readonly TelemetryMinute[],
   gaps: readonly TelemetryGap[],
   sensorVersion: string,
-  inventory?: HostInventory,
+  extras: UploadExtras = {},
 ): UploadRow[] {
   const { spoolId, sequence: firstSequence } = first;
-  const content = { spoolId, sequence: firstSequence, sensorVersion, ...(inventory ? { inventory } : {}) };
+  const content = { spoolId, sequence: firstSequence, sensorVersion, ...extras };
   const isSmall =
     minutes.length <= captureMinutesMax &&
     gaps.length <= gapsMax &&
     (minutes.length < 2 ||
       encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] }).length <= uploadBytesMax);
-  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion, inventory)];
+  if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion, extras)];
   const half = Math.ceil(minutes.length / 2);
   const gapsHere = gaps.slice(
     0,
     half > 0 && gaps.length <= gapsMax ? gaps.length : Math.ceil(gaps.length / 2),
   );
-  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion, inventory);
+  const before = uploadRows(first, minutes.slice(0, half), gapsHere, sensorVersion, extras);
   const { position, sequence } = before.at(-1)!;
   const next = { ...first, position: position + 1, sequence: sequence + 1 };
   return [...before, ...uploadRows(next, minutes.slice(half), gaps.slice(gapsHere.length), sensorVersion)];
@@ -97,8 +97,9 @@ export function gapRow(
 
 /** The same content under another identity. Throws when the payload is damaged. */
 export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadRow {
-  const upload = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  return uploadRow(identity, upload.minutes, upload.gaps, upload.sensorVersion, upload.inventory);
+  const { minutes, gaps, sensorVersion, ...upload } = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  const { spoolId: _, sequence: __, ...extras } = upload;
+  return uploadRow(identity, minutes, gaps, sensorVersion, extras);
 }
 
 /** True when the payload is what was stored. */

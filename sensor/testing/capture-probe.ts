@@ -82,6 +82,7 @@ async function whileCapturing(
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: true,
+    probes: [],
     ignoredEntries: 0,
   });
   while (listens === 0) await wait(20);

@@ -157,6 +157,7 @@ async function collect(): Promise<unknown> {
     takesUsage: true,
     takesProtocolNames: true,
     takesLive: true,
+    probes: [],
     ignoredEntries: 0,
   });
   // What is sent before both threads listen is nobody's to count.

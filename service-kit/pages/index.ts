@@ -109,6 +109,7 @@ export {
   type TableOptions,
   table,
 } from './table.ts';
+export { type DataField, type DataValue, isoTime, tableCsv, tableValues } from './table-data.ts';
 export {
   age,
   type CodeBlockOptions,

@@ -24,6 +24,8 @@ export interface NavigationGroup {
   /** Heading over the items; left out for the first group. */
   label?: string;
   items: readonly NavigationItem[];
+  /** The heading unfolds into these, other things with the same pages; its own one among them is `current`. */
+  switch?: { label: string; items: readonly { label: string; href: string; current?: boolean }[] };
 }
 
 export interface Crumb {
@@ -48,7 +50,16 @@ export interface ShellOptions {
   /** The way to this page, the page itself last and without `href`. */
   breadcrumb?: readonly Crumb[];
   /** A GET form; `/` focuses it. */
-  search?: { action: string; placeholder: string; name?: string; value?: string | undefined } | undefined;
+  search?:
+    | {
+        action: string;
+        placeholder: string;
+        name?: string;
+        value?: string | undefined;
+        /** A page that shows what fits while one types, as an element with the id `suggestions`. */
+        suggestUrl?: string;
+      }
+    | undefined;
   /** Who is signed in. Without a person there is no sign-out form. */
   person?: Person | undefined;
   /** Token of the sign-out form; needed with a person. */
@@ -92,9 +103,18 @@ export function brand(area: string, home: string): Html {
 function sidebar(options: ShellOptions): Html {
   const groups = options.navigation.map(
     (group) =>
-      html`<div class="navigation-group">${group.label && html`<p class="navigation-label">${group.label}</p>`}<ul>${group.items.map((item) => html`<li>${navigationLink(item)}</li>`)}</ul></div>`,
+      html`<div class="navigation-group">${groupHeading(group)}<ul>${group.items.map((item) => html`<li>${navigationLink(item)}</li>`)}</ul></div>`,
   );
   return html`<nav id="navigation" class="sidebar" popover aria-label="Main">${brand(options.area, options.home)}${groups}<div class="sidebar-foot">${themeSwitch()}${personBox(options)}</div></nav>`;
+}
+
+function groupHeading(group: NavigationGroup): Content {
+  if (!group.switch) return group.label && html`<p class="navigation-label">${group.label}</p>`;
+  const items = group.switch.items.map(
+    (item) =>
+      html`<li><a${attributes({ href: safeHref(item.href), 'aria-current': item.current ? 'true' : undefined })}><span>${item.label}</span></a></li>`,
+  );
+  return html`<details class="navigation-switch"><summary title="${group.switch.label}"><span>${group.label}</span><span class="visually-hidden">, ${group.switch.label}</span></summary><ul>${items}</ul></details>`;
 }
 
 function navigationLink(item: NavigationItem): Html {
@@ -126,8 +146,13 @@ function searchForm(search: NonNullable<ShellOptions['search']>): Html {
       'aria-label': search.placeholder,
       'aria-keyshortcuts': '/',
       'data-search': true,
+      autocomplete: search.suggestUrl && 'off',
+      'hx-get': search.suggestUrl && safeHref(search.suggestUrl),
+      'hx-trigger': search.suggestUrl && 'input changed delay:150ms',
+      'hx-target': search.suggestUrl && '#suggestions',
+      'hx-swap': search.suggestUrl && 'outerHTML',
     },
-  )}><kbd class="needs-script" aria-hidden="true">/</kbd></form>`;
+  )}><kbd class="needs-script" aria-hidden="true">/</kbd>${search.suggestUrl && html`<div id="suggestions" class="suggestions"></div>`}</form>`;
 }
 
 function themeSwitch(): Html {

@@ -8,6 +8,7 @@ import { type EmptyStateOptions, emptyState } from './feedback.ts';
 import { formatPercent } from './format.ts';
 import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { link, withQuery } from './link.ts';
+import type { DataValue } from './table-data.ts';
 import type { Tone } from './tone.ts';
 
 export interface Column<Row> {
@@ -23,6 +24,10 @@ export interface Column<Row> {
   kind?: 'text' | 'figure' | 'code' | 'prose' | 'actions';
   cell: (row: Row) => Content;
   sortable?: boolean;
+  /** What CSV and JSON hold for it; a column without it is in the page alone. */
+  value?: (row: Row) => DataValue;
+  /** Its name with its unit in files, such as `inbound_bytes`; default the key. */
+  field?: string;
 }
 
 export type SortDirection = 'asc' | 'desc';

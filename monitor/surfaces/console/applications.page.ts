@@ -1,4 +1,5 @@
 /** `/sites/{id}/applications`: what was used, by evidence, in four views (NET-2.2.1). */
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import {
   type ApplicationRow,
@@ -20,6 +21,7 @@ import {
   formatCount,
   formatPercent,
   html,
+  isoTime,
   notice,
   pageHeader,
   type Range,
@@ -28,10 +30,10 @@ import {
   refreshing,
   stat,
   stats,
-  table,
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { dataTable, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 
@@ -65,7 +67,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const range = readRange(request.query, nowMs, '1h');
       const view = readView(request.query.view);
       const [use, collection, gaps] = await Promise.all([
-        deps.applications.list(site.id, view, range.fromMs, range.toMs, rowsMax),
+        deps.applications.list(site.id, view, range.fromMs, range.toMs, rowsLimit(request, rowsMax)),
         deps.traffic.readCollection(site.id, range.fromMs, range.toMs),
         deps.traffic.listGaps(site.id, range.fromMs, range.toMs, gapsMax),
       ]);
@@ -88,7 +90,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
           collectionNotices(collection),
           attributionStats(use, collection),
           applicationChart(request.url, site.id, data, use),
-          applicationTable(use, nowMs),
+          applicationTable(request, use, nowMs),
         ]),
       ];
       return sendConsolePage(
@@ -217,17 +219,25 @@ function attributionStats(use: ApplicationUse, collection: Collection) {
   );
 }
 
-function applicationTable(use: ApplicationUse, nowMs: number) {
-  return table<ApplicationRow>({
+function applicationTable(request: FastifyRequest, use: ApplicationUse, nowMs: number) {
+  return dataTable<ApplicationRow>(request, {
+    id: 'applications',
+    isComplete: use.total <= use.rows.length,
     caption: 'Applications by bytes',
     rows: use.rows,
     columns: [
-      { key: 'name', header: 'Application', cell: (row) => (row.isAttributed ? row.name : code(row.name)) },
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => (row.isAttributed ? row.name : code(row.name)),
+        value: (row) => row.name,
+      },
       {
         key: 'service',
         header: 'Service',
         kind: 'code',
         cell: (row) => describeService(row.protocol, row.serverPort),
+        value: (row) => describeService(row.protocol, row.serverPort),
       },
       {
         key: 'evidence',
@@ -235,17 +245,47 @@ function applicationTable(use: ApplicationUse, nowMs: number) {
         cell: (row) =>
           evidenceWords[row.evidence] ??
           (row.isAttributed ? 'port' : html`<span class="unknown">none</span>`),
+        value: (row) => row.evidence,
       },
-      { key: 'in', header: 'In', kind: 'figure', cell: (row) => bytesCell(row, row.inboundBytes) },
-      { key: 'out', header: 'Out', kind: 'figure', cell: (row) => bytesCell(row, row.outboundBytes) },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => bytesCell(row, row.inboundBytes),
+        field: 'in_bytes',
+        value: (row) => row.inboundBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => bytesCell(row, row.outboundBytes),
+        field: 'out_bytes',
+        value: (row) => row.outboundBytes,
+      },
       {
         key: 'addresses',
         header: 'Local addresses',
         kind: 'figure',
         cell: (row) => formatCount(row.addresses),
+        field: 'local_addresses',
+        value: (row) => row.addresses,
       },
-      { key: 'top', header: 'Top connection', cell: (row) => topConnection(row) },
-      { key: 'sent', header: 'Last sent', kind: 'figure', cell: (row) => age(row.lastSentMs, nowMs) },
+      {
+        key: 'top',
+        header: 'Top connection',
+        cell: (row) => topConnection(row),
+        field: 'top_connection',
+        value: ({ topConnection: top }) => top && `${top.client} to ${top.server}`,
+      },
+      {
+        key: 'sent',
+        header: 'Last sent',
+        kind: 'figure',
+        cell: (row) => age(row.lastSentMs, nowMs),
+        field: 'last_sent',
+        value: (row) => isoTime(row.lastSentMs),
+      },
     ],
     pages:
       use.total > use.rows.length

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fastify from 'fastify';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { captureMinute, createSpool, host, testMinute, usageRow } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer, testPassword } from '#monitor/testing/server.ts';
+import type { App } from '#service-kit/http/index.ts';
+import { registerConsole } from './index.ts';
 
 const pages = (siteId: number) =>
   ['traffic', 'applications', 'sensors', 'events', 'settings'].map((page) => `/sites/${siteId}/${page}`);
@@ -38,7 +41,7 @@ async function seed(server: MonitorServer, name = 'example.net'): Promise<void> 
 
 test('whoever is not signed in is sent to sign in and then to where they wanted', async () => {
   await using server = await startMonitorServer();
-  for (const path of ['/', ...pages(server.siteId), '/sites/1/traffic.json', '/sites/1/traffic.csv']) {
+  for (const path of ['/', ...pages(server.siteId), '/sites/1/traffic.json', '/sites/1/traffic?format=csv']) {
     const answer = await fetch(`${server.url}${path}`, { redirect: 'manual' });
     assert.equal(answer.status, 303, path);
     assert.equal(answer.headers.get('location'), `/sign-in?next=${encodeURIComponent(path)}`);
@@ -119,9 +122,38 @@ test("a gap is null in the chart's data and empty in its CSV, never 0", async ()
   assert.deepEqual((JSON.parse(used.text) as typeof json).series, [
     { label: 'example.net', role: 'line', isExpected: false, values: [null, null, (1100 * 8) / 60] },
   ]);
-  const csv = (await visitor.get(`/sites/${server.siteId}/traffic.csv?${query}`)).text.split('\r\n');
+  const points = `/sites/${server.siteId}/traffic?${query}&table=points&format=`;
+  const csv = (await visitor.get(`${points}csv`)).text.split('\r\n');
   assert.match(csv[1]!, /^[^,]+,,,,,0$/);
   assert.match(csv[3]!, /^[^,]+,1000000,100000,[\d.]+,1,1$/);
+  const file = JSON.parse((await visitor.get(`${points}json`)).text) as { rows: { in_bps: number | null }[] };
+  assert.deepEqual(
+    file.rows.map((row) => row.in_bps),
+    [null, null, 1_000_000],
+  );
+});
+
+test('every table of a page is a file of the same rows, and none of another page’s', async () => {
+  await using server = await startMonitorServer();
+  await seed(server, '=1+1');
+  const visitor = await server.signIn('viewer');
+  for (const path of ['/', ...pages(server.siteId)]) {
+    const { text } = await visitor.get(path);
+    const tables = text.split('<table data-rows>').length - 1;
+    const files = [...text.matchAll(/href="([^"]*format=(csv|json)[^"]*)" class="link" aria-label/g)];
+    if (!path.endsWith('/sensors')) assert.equal(files.length, tables * 2, path);
+    for (const [, href, format] of files) {
+      const file = await visitor.get(href!.replaceAll('&amp;', '&'));
+      assert.equal(file.status, 200, href);
+      assert.match(file.headers.get('content-type')!, format === 'csv' ? /^text\/csv/ : /json/);
+      assert.equal(file.headers.get('cache-control'), 'no-store');
+      if (format === 'json') assert.ok(JSON.parse(file.text).rows.length > 0, href);
+      else assert.doesNotMatch(file.text, /(^|[,\n])"?=/, 'a name is no formula');
+    }
+  }
+  const nothing = await visitor.get(`/sites/${server.siteId}/events?format=csv&table=addresses`);
+  assert.equal(nothing.status, 404);
+  assert.match(nothing.text, /Its tables are: events/);
 });
 
 test('what guests and hosts call themselves is text on every page, never markup', async () => {
@@ -135,22 +167,48 @@ test('what guests and hosts call themselves is text on every page, never markup'
   }
 });
 
-test('NET-5.5: a viewer sees no form that changes anything, and is refused when posting one', async () => {
+/** Every route of the console, so that no later one is forgotten. */
+async function listRoutes(
+  server: MonitorServer,
+): Promise<{ method: string; path: string; isOwn: boolean }[]> {
+  const found: { method: string; path: string; isOwn: boolean }[] = [];
+  const app = fastify();
+  app.addHook('onRoute', ({ method, url, config }) => {
+    const path = url.replace(':siteId', String(server.siteId)).replace(/:[A-Za-z]+/g, '1');
+    for (const one of [method].flat()) found.push({ method: one, path, isOwn: config?.isOwn ?? false });
+  });
+  await registerConsole(app as unknown as App, { ...server.monitor, monitorUrl: () => null });
+  return found.filter(({ path }) => !['/sign-in', '/sign-out'].includes(path));
+}
+
+test('NET-5.5: a viewer sees no form that changes anything, and is refused by every route that does', async () => {
   await using server = await startMonitorServer();
   await seed(server);
   const viewer = await server.signIn('viewer');
-  for (const path of ['/', ...pages(server.siteId)]) {
+  const routes = await listRoutes(server);
+  const ofOwn = routes.filter((route) => route.isOwn).map((route) => route.path);
+  for (const { method, path } of routes) {
+    if (method !== 'GET') continue;
     const actions = [...(await viewer.get(path)).text.matchAll(/method="post" action="([^"]+)"/g)];
-    assert.deepEqual([...new Set(actions.map(([, action]) => action))], ['/sign-out'], path);
+    const offered = actions.map(([, action]) => action!).filter((action) => !ofOwn.includes(action));
+    assert.deepEqual(
+      offered.filter((action) => action !== '/sign-out'),
+      [],
+      path,
+    );
   }
-  const site = `/sites/${server.siteId}`;
-  const posts: [string, Record<string, string>][] = [
-    ['/sites', { name: 'Another' }],
-    [`${site}/settings/local-cidrs`, { local_cidrs: '10.0.0.0/8' }],
-    [`${site}/settings/enrolment-tokens`, {}],
-    [`${site}/sensors/1/revoke`, { confirm_name: 'example.net' }],
-  ];
-  for (const [path, fields] of posts) assert.equal((await viewer.post(path, fields)).status, 403, path);
+  const unsafe = routes.filter(({ method, isOwn }) => !['GET', 'HEAD'].includes(method) && !isOwn);
+  assert.ok(unsafe.length >= 11, `${unsafe.length} routes`);
+  for (const { method, path } of unsafe) {
+    const headers = {
+      cookie: viewer.cookie,
+      'x-csrf-token': viewer.csrfToken,
+      'sec-fetch-site': 'same-origin',
+    };
+    const answer = await fetch(`${server.url}${path}`, { method, headers, redirect: 'manual' });
+    assert.equal(answer.status, 403, `${method} ${path}`);
+    assert.match(await answer.text(), /read_only|change nothing/, path);
+  }
   assert.deepEqual((await server.monitor.sites.find(server.siteId))?.localCidrs, []);
   assert.equal((await server.monitor.sensors.list(server.siteId)).length, 1);
 });

@@ -92,7 +92,7 @@ async function showDevice(
   const site = await siteOf(deps.sites, siteId);
   const device = await deps.devices.find(site.id, deviceId);
   if (!device) throw unknownDevice();
-  const claims = await deps.devices.listClaims([device.id]);
+  const claims = await deps.devices.listBindings(device.id);
   const label = labelDevice(device);
   const viewer = viewerOf(request);
   const content = [
@@ -225,7 +225,7 @@ function deviceTable(
 }
 
 function addressesOf(claims: readonly Claim[]) {
-  const live = claims.filter((claim) => claim.releasedAtMs === null);
+  const live = claims;
   if (live.length === 0) return html`<span class="unknown">none</span>`;
   const more = live.length - addressesShown;
   return [
@@ -274,7 +274,7 @@ function claimTable(claims: readonly Claim[], nowMs: number) {
         key: 'state',
         header: 'State',
         cell: (row) =>
-          row.releasedAtMs !== null
+          row.endedAtMs !== null
             ? badge('neutral', 'released')
             : row.isInConflict
               ? badge('warn', 'conflict')

@@ -4,18 +4,40 @@ import { type Static, Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
-import { type Content, type Html, sendPage, shell } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  type Crumb,
+  type Html,
+  type NavigationGroup,
+  sendPage,
+  shell,
+} from '#service-kit/pages/index.ts';
+import { sendWantedFile } from './data-table.ts';
 import { viewerOf } from './guard.ts';
 
-/** A site's pages, by the last part of their path. */
+/** The places of the whole console. One is shown as soon as its page is registered. */
+const places = [
+  { path: '/', label: 'Overview', key: 'h' },
+  { path: '/alerts', label: 'Alerts', key: 'w' },
+  { path: '/operations', label: 'Operations', key: 'o' },
+  { path: '/system', label: 'System', key: 'y' },
+  { path: '/settings', label: 'Settings', key: 'p' },
+] as const;
+
+/** A site's places, by the last part of their path, in the same way. */
 export const sitePages = [
+  { path: 'live', label: 'Live', key: 'l' },
   { path: 'traffic', label: 'Traffic', key: 't' },
   { path: 'applications', label: 'Applications', key: 'a' },
   { path: 'devices', label: 'Devices', key: 'd' },
-  { path: 'sensors', label: 'Sensors', key: 's' },
   { path: 'events', label: 'Events', key: 'e' },
-  { path: 'settings', label: 'Settings', key: 'c' },
+  { path: 'availability', label: 'Availability', key: 'v' },
+  { path: 'sensors', label: 'Sensors', key: 's' },
+  { path: 'settings', label: 'Site settings', key: 'c' },
 ] as const;
+
+/** Sites in the switch; the overview has all. */
+const switchMax = 30;
 
 export interface PageOptions {
   title: string;
@@ -29,55 +51,34 @@ export interface PageOptions {
 export const SiteParams = Type.Object({ siteId: Type.Integer({ minimum: 1 }) });
 export type SiteParams = Static<typeof SiteParams>;
 
-/** Sends a page of the console in its frame. */
+/** Sends a page of the console in its frame, or the file of one of its tables (`dataTable`). */
 export function sendConsolePage(
   request: FastifyRequest,
   reply: FastifyReply,
   options: PageOptions,
   content: Content,
 ): FastifyReply {
+  const file = sendWantedFile(request, reply);
+  if (file) return file;
   const viewer = viewerOf(request);
-  const at = options.site;
-  const navigation = [
-    {
-      items: [
-        { label: 'Sites', href: '/', key: 'h', current: !at && request.url.split('?')[0] === '/' },
-        {
-          label: 'Operations',
-          href: '/operations',
-          key: 'o',
-          current: request.url.startsWith('/operations'),
-        },
-      ],
-    },
-    ...(at
-      ? [
-          {
-            label: at.site.name,
-            items: sitePages.map((page) => ({
-              label: page.label,
-              href: `/sites/${at.site.id}/${page.path}`,
-              key: page.key,
-              current: page.path === at.page,
-            })),
-          },
-        ]
-      : []),
-  ];
-  const breadcrumb = at
-    ? [
-        { label: 'Sites', href: '/' },
-        { label: at.site.name, href: `/sites/${at.site.id}/traffic` },
-        { label: options.title },
-      ]
-    : [{ label: options.title }];
+  const { site: at } = options;
+  const query = (request.query as { q?: unknown }).q;
+  const isSearch = hasPage(request, '/search');
   const page = shell(
     {
       area: 'Monitor',
       home: '/',
       title: at ? `${options.title} · ${at.site.name}` : options.title,
-      navigation,
-      breadcrumb,
+      navigation: navigationOf(request, at),
+      breadcrumb: breadcrumbOf(options),
+      ...(isSearch && {
+        search: {
+          action: '/search',
+          placeholder: 'Search address, MAC, name, domain',
+          value: request.url.startsWith('/search') && typeof query === 'string' ? query : undefined,
+          suggestUrl: '/search/suggestions',
+        },
+      }),
       person: {
         name: viewer.operator.name,
         detail: viewer.canChange ? 'operator' : 'read-only',
@@ -89,6 +90,59 @@ export function sendConsolePage(
     content,
   );
   return sendPage(reply, page, options.status ?? 200);
+}
+
+function hasPage(request: FastifyRequest, url: string): boolean {
+  return request.server.hasRoute({ method: 'GET', url });
+}
+
+function navigationOf(request: FastifyRequest, at: PageOptions['site']): NavigationGroup[] {
+  const path = request.url.split('?')[0]!;
+  const main: NavigationGroup = {
+    items: places
+      .filter((place) => hasPage(request, place.path))
+      .map((place) => ({
+        label: place.label,
+        href: place.path,
+        key: place.key,
+        current: !at && (place.path === '/' ? path === '/' : path.startsWith(place.path)),
+      })),
+  };
+  if (!at) return [main];
+  const items = sitePages
+    .filter((page) => hasPage(request, `/sites/:siteId/${page.path}`))
+    .map((page) => ({
+      label: page.label,
+      href: `/sites/${at.site.id}/${page.path}`,
+      key: page.key,
+      current: page.path === at.page,
+    }));
+  return [main, { label: at.site.name, items, ...siteSwitch(viewerOf(request).sites, at) }];
+}
+
+/** The same page of other sites. */
+function siteSwitch(sites: readonly Site[], at: NonNullable<PageOptions['site']>) {
+  if (sites.length < 2) return {};
+  const shown = sites.slice(0, switchMax).map((site) => ({
+    label: site.name,
+    href: `/sites/${site.id}/${at.page}`,
+    current: site.id === at.site.id,
+  }));
+  const all = sites.length > switchMax ? [{ label: `All ${sites.length} sites`, href: '/' }] : [];
+  return { switch: { label: 'switch site', items: [...shown, ...all] } };
+}
+
+/** A page below one of a site's places has that place above it. */
+function breadcrumbOf({ title, site: at }: PageOptions): Crumb[] {
+  if (!at) return [{ label: title }];
+  const place = sitePages.find((page) => page.path === at.page)!;
+  const above = { label: place.label, href: `/sites/${at.site.id}/${at.page}` };
+  return [
+    { label: 'Sites', href: '/' },
+    { label: at.site.name, href: `/sites/${at.site.id}/traffic` },
+    ...(title === place.label || title === at.site.name ? [] : [above]),
+    { label: title },
+  ];
 }
 
 /** The site of the path, or a 404. */

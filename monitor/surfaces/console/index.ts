@@ -54,7 +54,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   registerSignIn(app, deps);
   await app.register(async (plugin) => {
     const scope = plugin as unknown as App;
-    scope.addHook('preHandler', guardConsole(deps));
+    scope.addHook('preValidation', guardConsole(deps));
     registerOverviewPage(scope, deps);
     registerTrafficPage(scope, deps);
     registerApplicationsPage(scope, deps);

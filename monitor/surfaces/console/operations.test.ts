@@ -86,13 +86,14 @@ test('NET-4.8: a notice secret is shown once, works at once, and replacing it ne
 
 test('NET-5.5: a viewer sees the connection and the devices, and changes nothing', async () => {
   await using server = await startMonitorServer();
-  await server.database.db
-    .transaction()
-    .execute((trx) =>
-      server.monitor.devices.recordSightings(trx, server.siteId, [
-        { deviceKey: `br0|${mac}`, address: '203.0.113.10', minute: 1_790_000_040 },
-      ]),
-    );
+  await server.database.db.transaction().execute((trx) =>
+    server.monitor.devices.recordSightings(trx, [
+      {
+        siteId: server.siteId,
+        minutes: [{ minute: 1_790_000_040, hosts: [{ deviceKey: `br0|${mac}`, address: '203.0.113.10' }] }],
+      },
+    ]),
+  );
   const viewer = await server.signIn('viewer');
   const operator = await server.signIn('operator');
   assert.equal((await viewer.get('/operations')).status, 200);
@@ -123,13 +124,16 @@ test('NET-5.5: a viewer sees the connection and the devices, and changes nothing
 test('NET-2.1.3: a device is named on its page, and unkind names are text', async () => {
   await using server = await startMonitorServer();
   const { monitor, siteId, database } = server;
-  await database.db
-    .transaction()
-    .execute((trx) =>
-      monitor.devices.recordSightings(trx, siteId, [
-        { deviceKey: `<i>br0</i>|${mac}`, address: '203.0.113.10', minute: 1_790_000_040 },
-      ]),
-    );
+  await database.db.transaction().execute((trx) =>
+    monitor.devices.recordSightings(trx, [
+      {
+        siteId,
+        minutes: [
+          { minute: 1_790_000_040, hosts: [{ deviceKey: `<i>br0</i>|${mac}`, address: '203.0.113.10' }] },
+        ],
+      },
+    ]),
+  );
   const operator = await server.signIn('operator');
   const [device] = await monitor.devices.list(siteId, 10);
   const path = `/sites/${siteId}/devices/${device!.id}`;

@@ -12,11 +12,12 @@ import {
   formatBitRate,
   formatCount,
   html,
+  isoTime,
   link,
   pageHeader,
   refreshing,
-  table,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -75,7 +76,7 @@ async function showOverview(
       actions: viewer.canChange && drawer({ id: 'new-site', open: 'New site', title: 'New site' }, newSite),
     }),
     fault && newSite,
-    refreshing({ id: 'sites', url: '/', everySeconds: 15 }, sitesTable(lines, nowMs)),
+    refreshing({ id: 'sites', url: '/', everySeconds: 15 }, sitesTable(request, lines, nowMs)),
   ];
   return sendConsolePage(request, reply, { title: 'Sites', status: fault ? 422 : 200 }, content);
 }
@@ -111,12 +112,18 @@ function overallState(lines: readonly SiteLine[], nowMs: number) {
   return siteState(sensors, newest > 0 ? newest : undefined, nowMs);
 }
 
-function sitesTable(lines: readonly SiteLine[], nowMs: number) {
-  return table<SiteLine>({
+function sitesTable(request: Parameters<typeof viewerOf>[0], lines: readonly SiteLine[], nowMs: number) {
+  return dataTable<SiteLine>(request, {
+    id: 'sites',
     caption: 'Sites',
     rows: lines,
     columns: [
-      { key: 'name', header: 'Site', cell: ({ site }) => link(`/sites/${site.id}/traffic`, site.name) },
+      {
+        key: 'name',
+        header: 'Site',
+        cell: ({ site }) => link(`/sites/${site.id}/traffic`, site.name),
+        value: ({ site }) => site.name,
+      },
       {
         key: 'state',
         header: 'State',
@@ -126,15 +133,32 @@ function sitesTable(lines: readonly SiteLine[], nowMs: number) {
           if (late === 0) return badge('good', 'reporting');
           return late === sensors.length ? badge('bad', 'silent') : badge('warn', `${late} silent`);
         },
+        field: 'silent_sensors',
+        value: ({ sensors }) => sensors.filter((sensor) => isLate(sensor, nowMs)).length,
       },
       {
         key: 'sensors',
         header: 'Sensors',
         kind: 'figure',
         cell: ({ sensors }) => formatCount(sensors.length),
+        value: ({ sensors }) => sensors.length,
       },
-      { key: 'in', header: 'In', kind: 'figure', cell: ({ inBps }) => formatBitRate(inBps) },
-      { key: 'out', header: 'Out', kind: 'figure', cell: ({ outBps }) => formatBitRate(outBps) },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: ({ inBps }) => formatBitRate(inBps),
+        field: 'in_bps',
+        value: ({ inBps }) => inBps,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: ({ outBps }) => formatBitRate(outBps),
+        field: 'out_bps',
+        value: ({ outBps }) => outBps,
+      },
       {
         key: 'newest',
         header: 'Newest minute',
@@ -143,12 +167,16 @@ function sitesTable(lines: readonly SiteLine[], nowMs: number) {
           newestMinuteMs === undefined
             ? html`<span class="unknown">none yet</span>`
             : `ended ${formatAge(newestMinuteMs + 60_000, nowMs)}`,
+        field: 'newest_minute',
+        value: ({ newestMinuteMs }) => isoTime(newestMinuteMs),
       },
       {
         key: 'gaps',
         header: 'Gaps in 24 h',
         kind: 'figure',
         cell: ({ gaps }) => (gaps >= 100 ? '100 or more' : formatCount(gaps)),
+        field: 'gaps_24h',
+        value: ({ gaps }) => gaps,
       },
     ],
     empty: {

@@ -88,7 +88,7 @@ async function showSettings(
   const viewer = viewerOf(request);
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
   const content = [
-    pageHeader({ title: 'Settings' }),
+    pageHeader({ title: 'Site settings' }),
     section(
       {
         title: 'Local prefixes',
@@ -135,7 +135,7 @@ async function showSettings(
     request,
     reply,
     {
-      title: 'Settings',
+      title: 'Site settings',
       site: { site, page: 'settings' },
       isNarrow: true,
       status: isRefused ? 422 : 200,

@@ -1,4 +1,5 @@
 /** `/sites/{id}/traffic`: what the site's addresses exchanged, over time and by address, with its gaps. */
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -13,6 +14,7 @@ import {
   formatCount,
   formatPacketRate,
   formatTime,
+  isoTime,
   pageHeader,
   type Range,
   rangePicker,
@@ -21,8 +23,8 @@ import {
   section,
   stat,
   stats,
-  table,
 } from '#service-kit/pages/index.ts';
+import { dataTable, fileHref, offerData, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 import { siteState } from './site-state.ts';
@@ -48,11 +50,12 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       const range = readRange(request.query, nowMs, '1h');
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
       const [{ traffic, data, gaps }, top, sensors, newest] = await Promise.all([
-        readChart(deps, site.id, range),
-        deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, 50),
+        readChart(deps, site.id, range, rowsLimit(request, 50)),
+        deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, rowsLimit(request, 50)),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
       ]);
+      offerPoints(request, traffic);
       const content = [
         pageHeader({
           title: site.name,
@@ -61,7 +64,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
         }),
         refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
           newestStats(traffic, range),
-          trafficChart(request.url, site.id, data),
+          trafficChart(request, site.id, data),
           section(
             {
               title: 'Addresses',
@@ -70,14 +73,14 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
                   ? 'By bytes, over the last 24 hours of the range.'
                   : 'By bytes in this range.',
             },
-            addressTable(top, nowMs),
+            addressTable(request, top, nowMs),
           ),
           section(
             {
               title: 'Gaps',
               description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
             },
-            gapTable(gaps),
+            gapTable(request, gaps),
           ),
         ]),
       ];
@@ -94,25 +97,16 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       return chartJson('bit/s', data);
     },
   );
-
-  app.get(
-    '/sites/:siteId/traffic.csv',
-    { schema: { params: SiteParams, querystring: Query } },
-    async (request, reply) => {
-      const site = await siteOf(deps.sites, request.params.siteId);
-      const { traffic } = await readChart(deps, site.id, readRange(request.query, Date.now(), '1h'));
-      return reply.type('text/csv; charset=utf-8').send(trafficCsv(traffic));
-    },
-  );
 }
 
 async function readChart(
   deps: ConsoleDeps,
   siteId: number,
   range: Range,
+  gapsMax = 50,
 ): Promise<{ traffic: SiteTraffic; data: ChartData; gaps: GapRow[] }> {
   const traffic = await deps.traffic.readSiteTraffic(siteId, range.fromMs, range.toMs, range.stepSeconds);
-  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, 50);
+  const gaps = await deps.traffic.listGaps(siteId, range.fromMs, range.toMs, gapsMax);
   const data: ChartData = {
     areas: gaps.map((gap) => ({
       fromMs: Math.max(gap.fromMinute * 1000, range.fromMs),
@@ -131,8 +125,8 @@ async function readChart(
   return { traffic, data, gaps };
 }
 
-function trafficChart(url: string, siteId: number, data: ChartData) {
-  const query = url.split('?')[1];
+function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) {
+  const query = request.url.split('?')[1];
   const suffix = query ? `?${query}` : '';
   return chart({
     id: 'site-traffic',
@@ -142,7 +136,7 @@ function trafficChart(url: string, siteId: number, data: ChartData) {
     dataUrl: `/sites/${siteId}/traffic.json${suffix}`,
     refreshSeconds: 30,
     source: 'each address and minute at its one strongest capture; gaps are not filled',
-    csvHref: `/sites/${siteId}/traffic.csv${suffix}`,
+    csvHref: fileHref(request, 'points', 'csv'),
     emptyText: 'No minute of this range has been collected.',
   });
 }
@@ -166,20 +160,49 @@ function newestStats(traffic: SiteTraffic, range: Range) {
   );
 }
 
-function addressTable(rows: readonly TopAddress[], nowMs: number) {
-  return table<TopAddress>({
+function addressTable(request: FastifyRequest, rows: readonly TopAddress[], nowMs: number) {
+  return dataTable<TopAddress>(request, {
+    id: 'addresses',
     caption: 'Addresses by bytes',
     rows,
     columns: [
-      { key: 'address', header: 'Address', kind: 'code', cell: (row) => code(row.address) },
-      { key: 'in', header: 'In', kind: 'figure', cell: (row) => formatBytes(row.rxBytes) },
-      { key: 'out', header: 'Out', kind: 'figure', cell: (row) => formatBytes(row.txBytes) },
-      { key: 'packets', header: 'Packets', kind: 'figure', cell: (row) => formatCount(row.packets) },
+      {
+        key: 'address',
+        header: 'Address',
+        kind: 'code',
+        cell: (row) => code(row.address),
+        value: (row) => row.address,
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.rxBytes),
+        field: 'in_bytes',
+        value: (row) => row.rxBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.txBytes),
+        field: 'out_bytes',
+        value: (row) => row.txBytes,
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => formatCount(row.packets),
+        value: (row) => row.packets,
+      },
       {
         key: 'seen',
         header: 'Last seen',
         kind: 'figure',
         cell: (row) => formatAge(row.lastSeenMinute * 1000, nowMs),
+        field: 'last_seen',
+        value: (row) => isoTime(row.lastSeenMinute * 1000),
       },
     ],
     empty: {
@@ -199,38 +222,55 @@ const reasons: Readonly<Record<string, string>> = {
   rejected: 'the upload could not be applied',
 };
 
-function gapTable(rows: readonly GapRow[]) {
-  return table<GapRow>({
+function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
+  return dataTable<GapRow>(request, {
+    id: 'gaps',
     caption: 'Gaps',
     rows,
     columns: [
-      { key: 'from', header: 'From', cell: (row) => formatTime(row.fromMinute * 1000) },
+      {
+        key: 'from',
+        header: 'From',
+        cell: (row) => formatTime(row.fromMinute * 1000),
+        value: (row) => isoTime(row.fromMinute * 1000),
+      },
       {
         key: 'minutes',
         header: 'Minutes',
         kind: 'figure',
         cell: (row) => formatCount((row.toMinute - row.fromMinute) / 60 + 1),
+        value: (row) => (row.toMinute - row.fromMinute) / 60 + 1,
       },
-      { key: 'sensor', header: 'Sensor', cell: (row) => row.hostName },
-      { key: 'capture', header: 'Capture', cell: (row) => (row.capture === '' ? 'all' : row.capture) },
-      { key: 'reason', header: 'Reason', cell: (row) => reasons[row.reason] ?? row.reason },
+      { key: 'sensor', header: 'Sensor', cell: (row) => row.hostName, value: (row) => row.hostName },
+      {
+        key: 'capture',
+        header: 'Capture',
+        cell: (row) => (row.capture === '' ? 'all' : row.capture),
+        value: (row) => row.capture || 'all',
+      },
+      {
+        key: 'reason',
+        header: 'Reason',
+        cell: (row) => reasons[row.reason] ?? row.reason,
+        value: (row) => row.reason,
+      },
     ],
     empty: { title: 'No gaps', text: 'Every minute that the sensors were to collect in this range arrived.' },
   });
 }
 
-function trafficCsv(traffic: SiteTraffic): string {
-  const cell = (value: number | null | undefined) =>
-    value === null || value === undefined ? '' : String(value);
-  const lines = traffic.timesMs.map((timeMs, i) =>
-    [
-      new Date(timeMs).toISOString(),
-      cell(traffic.inBps[i]),
-      cell(traffic.outBps[i]),
-      cell(traffic.pps[i]),
-      cell(traffic.addresses[i]),
-      cell(traffic.minutes[i]),
-    ].join(','),
-  );
-  return `${['time,in_bps,out_bps,pps,addresses,minutes_observed', ...lines].join('\r\n')}\r\n`;
+/** The chart's points as a file; a point without a value was not collected. */
+function offerPoints(request: FastifyRequest, traffic: SiteTraffic): void {
+  offerData(request, {
+    id: 'points',
+    rows: traffic.timesMs.map((_, index) => index),
+    fields: [
+      { field: 'time', value: (i) => isoTime(traffic.timesMs[i]) },
+      { field: 'in_bps', value: (i) => traffic.inBps[i] },
+      { field: 'out_bps', value: (i) => traffic.outBps[i] },
+      { field: 'packets_per_second', value: (i) => traffic.pps[i] },
+      { field: 'addresses', value: (i) => traffic.addresses[i] },
+      { field: 'minutes_observed', value: (i) => traffic.minutes[i] },
+    ],
+  });
 }

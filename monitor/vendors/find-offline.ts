@@ -1,4 +1,4 @@
-import { isRandomizedMac } from './device.ts';
+import { isLocallyAdministered } from './mac-prefix.ts';
 
 const nameLengthMax = 80;
 let prefixes: Promise<ReadonlyMap<string, string>> | null = null;
@@ -9,8 +9,8 @@ let prefixes: Promise<ReadonlyMap<string, string>> | null = null;
  * Longest prefix first: IEEE sells 28- and 36-bit blocks out of a 24-bit one that carries another name. The table is
  * read at the first use, because most commands never ask.
  */
-export async function findManufacturer(mac: string): Promise<string | null> {
-  if (isRandomizedMac(mac)) return null;
+export async function findOffline(mac: string): Promise<string | null> {
+  if (isLocallyAdministered(mac)) return null;
   prefixes ??= loadPrefixes();
   const table = await prefixes;
   const digits = mac.replaceAll(':', '').toUpperCase();

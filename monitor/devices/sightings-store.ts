@@ -1,0 +1,338 @@
+/** The statements by which sightings become devices, bindings and conflicts. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Binding, EndedBy } from './binding.ts';
+import type { ForeignMac, Observation } from './sighting.ts';
+
+/** How far the stored time of a sighting may lag while nothing else changes. */
+export const lagSeconds = 300;
+
+/** What an observation asks for. Those that change nothing are not among them. */
+export interface Need {
+  /** Place of the observation in the list that was asked about. */
+  index: number;
+  deviceId: number | null;
+  bindingId: number | null;
+  /** More than the time of the newest sighting changes. */
+  isNews: boolean;
+  /** The MAC may own addresses. */
+  mayOwn: boolean;
+}
+
+/**
+ * Finds the observations that change anything. In steady state this one read is all that a batch costs: nothing is
+ * locked by it, so workers do not wait for each other.
+ */
+export async function findNeeds(db: Queryable, observations: readonly Observation[]): Promise<Need[]> {
+  const { rows } = await sql<Need>`
+    with seen as (
+      select o.n, o.site_id, o.segment, o.mac, to_timestamp(o.first) as first, to_timestamp(o.last) as last,
+        f.mac is null or (o.is_neighbour and f.reason <> 'many_addresses') as may_own, o.address
+      from unnest(${observations.map((one) => one.siteId)}::bigint[], ${observations.map((one) => one.segment)}::text[],
+          ${observations.map((one) => one.mac)}::text[], ${observations.map((one) => one.address)}::inet[],
+          ${observations.map((one) => one.minutes[0]!)}::float8[], ${observations.map((one) => one.minutes.at(-1)!)}::float8[],
+          ${observations.map((one) => one.isNeighbour)}::bool[])
+        with ordinality as o(site_id, segment, mac, address, first, last, is_neighbour, n)
+      left join foreign_macs f on f.site_id = o.site_id and f.mac = o.mac and f.seen_at > svc_now() - interval '1 day'),
+    judged as (
+      select s.n, d.id as device_id, b.id as binding_id, s.may_own,
+        d.id is null or s.first < d.first_seen_at or d.archived_at <= s.last
+          or (s.may_own and s.address is not null and (
+            b.id is null or s.first < b.first_seen_at or s.last > b.last_seen_at + interval '1 hour'
+            or exists (select 1 from ip_bindings r where r.site_id = s.site_id and r.address = s.address
+              and r.ended_at is null and r.mac <> s.mac))) as is_news,
+        s.last >= least(d.last_seen_at, case when s.may_own then b.last_seen_at end)
+          + make_interval(secs => ${lagSeconds}) as is_later
+      from seen s
+      left join devices d on d.site_id = s.site_id and d.segment = s.segment and d.mac = s.mac
+      left join ip_bindings b on b.device_id = d.id and b.address = s.address and b.ended_at is null)
+    select (n - 1)::int as index, device_id as "deviceId", binding_id as "bindingId", is_news as "isNews",
+      may_own as "mayOwn"
+    from judged where is_news or is_later`.execute(db);
+  return rows;
+}
+
+/**
+ * MACs that are not yet known to be foreign, or were not said to be for an hour. One that shows many addresses at once
+ * only goes on being foreign by that: that it is no server of the inventory has to be found out first.
+ */
+export async function findNewForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<ForeignMac[]> {
+  if (macs.length === 0) return [];
+  const { rows } = await sql<ForeignMac>`
+    select o.site_id as "siteId", o.mac, o.reason
+    from unnest(${macs.map((one) => one.siteId)}::bigint[], ${macs.map((one) => one.mac)}::text[],
+        ${macs.map((one) => one.reason)}::text[]) as o(site_id, mac, reason)
+    where not exists (select 1 from foreign_macs f where f.site_id = o.site_id and f.mac = o.mac
+      and f.seen_at > svc_now() - interval '1 hour' and (f.reason = o.reason or f.reason = 'sensor'))
+      and (o.reason <> 'many_addresses' or exists (select 1 from foreign_macs f
+        where f.site_id = o.site_id and f.mac = o.mac and f.reason = 'many_addresses'))
+    order by o.site_id, o.mac`.execute(db);
+  return rows;
+}
+
+/** Notes foreign MACs and ends what those that are new had claimed; returns the addresses that became free of them. */
+export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]): Promise<SiteAddress[]> {
+  const { rows } = await sql<SiteAddress>`
+    with noted as (
+    insert into foreign_macs (site_id, mac, reason)
+    select o.site_id, o.mac, o.reason
+    from unnest(${macs.map((one) => one.siteId)}::bigint[], ${macs.map((one) => one.mac)}::text[],
+        ${macs.map((one) => one.reason)}::text[]) as o(site_id, mac, reason)
+    order by o.site_id, o.mac
+    on conflict (site_id, mac) do update set seen_at = svc_now(), reason = excluded.reason
+    returning site_id, mac, xmax = 0 as is_new)
+    update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
+    from noted n join devices d on d.site_id = n.site_id and d.mac = n.mac
+    where n.is_new and b.device_id = d.id and b.ended_at is null
+    returning b.site_id as "siteId", host(b.address) as address`.execute(db);
+  return rows;
+}
+
+/**
+ * Whoever changes more than the time of a sighting does so alone for its site, to the end of its transaction: two
+ * workers that each add an owner of one address would not see each other's, and the clash would stay unseen. Sites are
+ * taken in order. Archives and matches reach over sites and take all of them, by the lock that others share.
+ */
+export async function lockSites(db: Queryable, siteIds: readonly number[]): Promise<void> {
+  await sql`select pg_advisory_xact_lock_shared(7318203)`.execute(db);
+  for (const siteId of [...siteIds].sort((a, b) => a - b)) {
+    await sql`select pg_advisory_xact_lock(7318204, ${siteId}::int)`.execute(db);
+  }
+}
+
+/** Waits until no sighting is being written, and keeps others from being, to the end of the transaction. */
+export async function lockAllSites(db: Queryable): Promise<void> {
+  await sql`select pg_advisory_xact_lock(7318203)`.execute(db);
+}
+
+/** What a site showed of one device in one or more minutes. */
+export interface DeviceSighting {
+  siteId: number;
+  segment: string;
+  mac: string;
+  manufacturer: string | null;
+  /** Seconds since 1970. */
+  firstMinute: number;
+  lastMinute: number;
+}
+
+export interface SeenDevice {
+  id: number;
+  siteId: number;
+  segment: string;
+  mac: string;
+  /** When its last machine ended, unix milliseconds. */
+  releasedMs: number | null;
+}
+
+/**
+ * Adds devices or moves their times. Times only widen, so uploads may come in any order. A minute that began after
+ * the archive brings the device back; an older one leaves it archived. A device that becomes known only after its
+ * machine was destroyed is archived from the start.
+ */
+export async function upsertDevices(
+  db: Queryable,
+  sightings: readonly DeviceSighting[],
+): Promise<SeenDevice[]> {
+  const { rows } = await sql<SeenDevice>`
+    insert into devices as held (site_id, segment, mac, manufacturer, first_seen_at, last_seen_at, released_at, archived_at)
+    select s.site_id, s.segment, s.mac, s.manufacturer, to_timestamp(s.first), to_timestamp(s.last), r.retired_at,
+      case when to_timestamp(s.last) < r.retired_at then r.retired_at end
+    from unnest(${sightings.map((one) => one.siteId)}::bigint[], ${sightings.map((one) => one.segment)}::text[],
+        ${sightings.map((one) => one.mac)}::text[], ${sightings.map((one) => one.manufacturer)}::text[],
+        ${sightings.map((one) => one.firstMinute)}::float8[], ${sightings.map((one) => one.lastMinute)}::float8[])
+      as s(site_id, segment, mac, manufacturer, first, last)
+    left join retired_macs r on r.site_id = s.site_id and r.mac = s.mac
+    order by s.site_id, s.segment, s.mac
+    on conflict (site_id, segment, mac) do update set
+      first_seen_at = least(held.first_seen_at, excluded.first_seen_at),
+      last_seen_at = greatest(held.last_seen_at, excluded.last_seen_at),
+      manufacturer = coalesce(held.manufacturer, excluded.manufacturer),
+      archived_at = case when excluded.last_seen_at >= held.archived_at then null else held.archived_at end
+    returning id, site_id as "siteId", segment, mac, (extract(epoch from released_at) * 1000)::float8 as "releasedMs"`.execute(
+    db,
+  );
+  return rows;
+}
+
+export interface StoredBinding extends Binding {
+  deviceId: number;
+  address: string;
+}
+
+/** Every binding of these pairs of a device and an address. */
+export async function listBindingsOf(
+  db: Queryable,
+  pairs: readonly { deviceId: number; address: string }[],
+): Promise<StoredBinding[]> {
+  const { rows } = await sql<StoredBinding>`
+    select b.id, b.device_id as "deviceId", host(b.address) as address, b.ended_by as "endedBy",
+      extract(epoch from b.first_seen_at)::float8 as "firstMinute",
+      extract(epoch from b.last_seen_at)::float8 as "lastMinute",
+      (extract(epoch from b.ended_at) * 1000)::float8 as "endedMs"
+    from unnest(${pairs.map((pair) => pair.deviceId)}::bigint[], ${pairs.map((pair) => pair.address)}::inet[])
+      as p(device_id, address)
+    join ip_bindings b on b.device_id = p.device_id and b.address = p.address`.execute(db);
+  return rows;
+}
+
+/** Ends bindings before others begin: a pair has at most one without an end. */
+export async function updateBindings(db: Queryable, bindings: readonly Binding[]): Promise<void> {
+  if (bindings.length === 0) return;
+  await sql`
+    update ip_bindings held set first_seen_at = to_timestamp(b.first), last_seen_at = to_timestamp(b.last),
+      ended_at = to_timestamp(b.ended / 1000), ended_by = b.ended_by
+    from unnest(${bindings.map((one) => one.id)}::bigint[], ${bindings.map((one) => one.firstMinute)}::float8[],
+        ${bindings.map((one) => one.lastMinute)}::float8[], ${bindings.map((one) => one.endedMs)}::float8[],
+        ${bindings.map((one) => one.endedBy)}::text[]) as b(id, first, last, ended, ended_by)
+    where held.id = b.id`.execute(db);
+}
+
+export interface NewBinding extends Binding {
+  siteId: number;
+  deviceId: number;
+  mac: string;
+  address: string;
+}
+
+export async function insertBindings(db: Queryable, bindings: readonly NewBinding[]): Promise<void> {
+  if (bindings.length === 0) return;
+  await sql`
+    insert into ip_bindings (site_id, device_id, mac, address, first_seen_at, last_seen_at, ended_at, ended_by)
+    select b.site_id, b.device_id, b.mac, b.address, to_timestamp(b.first), to_timestamp(b.last),
+      to_timestamp(b.ended / 1000), b.ended_by
+    from unnest(${bindings.map((one) => one.siteId)}::bigint[], ${bindings.map((one) => one.deviceId)}::bigint[],
+        ${bindings.map((one) => one.mac)}::text[], ${bindings.map((one) => one.address)}::inet[],
+        ${bindings.map((one) => one.firstMinute)}::float8[], ${bindings.map((one) => one.lastMinute)}::float8[],
+        ${bindings.map((one) => one.endedMs)}::float8[], ${bindings.map((one) => one.endedBy as EndedBy | null)}::text[])
+      as b(site_id, device_id, mac, address, first, last, ended, ended_by)`.execute(db);
+}
+
+export async function deleteBindings(db: Queryable, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await sql`delete from ip_bindings where id = any(${[...ids]}::bigint[])`.execute(db);
+}
+
+/**
+ * Moves the times of the newest sightings. A row that somebody else is writing is left to the next minute, so this
+ * never waits and no two workers can wait for each other in a circle; call it last.
+ */
+export async function refreshTimes(
+  db: Queryable,
+  table: 'devices' | 'ip_bindings',
+  times: ReadonlyMap<number, number>,
+): Promise<void> {
+  if (times.size === 0) return;
+  const name = sql.table(table);
+  await sql`
+    with due as (
+      select held.id, n.last from unnest(${[...times.keys()]}::bigint[], ${[...times.values()]}::float8[]) as n(id, last)
+      join ${name} held on held.id = n.id for update of held skip locked)
+    update ${name} held set last_seen_at = greatest(held.last_seen_at, to_timestamp(due.last))
+    from due where held.id = due.id`.execute(db);
+}
+
+/** An address of a site. */
+export interface SiteAddress {
+  siteId: number;
+  address: string;
+}
+
+const ofAddresses = (addresses: readonly SiteAddress[]) => sql`
+  unnest(${addresses.map((one) => one.siteId)}::bigint[], ${addresses.map((one) => one.address)}::inet[]) as a(site_id, address)`;
+
+/**
+ * Ends live claims of owners who fell silent while another went on: after ten minutes, or an hour where they clashed.
+ */
+export async function endSuperseded(db: Queryable, addresses: readonly SiteAddress[]): Promise<void> {
+  await sql`
+    update ip_bindings old set ended_at = old.last_seen_at + interval '1 minute', ended_by = 'owner'
+    from ${ofAddresses(addresses)}
+    where old.site_id = a.site_id and old.address = a.address and old.ended_at is null
+      and exists (select 1 from ip_bindings b
+        where b.site_id = a.site_id and b.address = a.address and b.ended_at is null and b.mac <> old.mac
+          and b.last_seen_at > old.last_seen_at + case when exists (
+            select 1 from ip_conflicts p where p.site_id = a.site_id and p.address = a.address and p.resolved_at is null)
+            then interval '1 hour' else interval '10 minutes' end)`.execute(db);
+}
+
+export interface OpenedConflict extends SiteAddress {
+  macs: string[];
+}
+
+/**
+ * Opens conflicts for addresses that different MACs claim at the same time: both within five minutes of the newest
+ * sighting, and interleaved. One MAC that follows another is a hand-over, and one MAC on two segments is one owner.
+ */
+export async function openConflicts(
+  db: Queryable,
+  addresses: readonly SiteAddress[],
+): Promise<OpenedConflict[]> {
+  const { rows } = await sql<OpenedConflict & { isNew: boolean }>`
+    with owners as (
+      select b.site_id, b.address, b.mac, min(b.first_seen_at) as first_seen, max(b.last_seen_at) as last_seen
+      from ${ofAddresses(addresses)} join ip_bindings b on b.site_id = a.site_id and b.address = a.address
+      where b.ended_at is null
+      group by b.site_id, b.address, b.mac),
+    clashes as (
+      select a.site_id, a.address, array_agg(distinct a.mac order by a.mac) as macs
+      from owners a join owners b on b.site_id = a.site_id and b.address = a.address and b.mac <> a.mac
+      where a.first_seen < b.last_seen and b.first_seen < a.last_seen
+        and a.last_seen > b.last_seen - interval '5 minutes' and b.last_seen > a.last_seen - interval '5 minutes'
+      group by a.site_id, a.address)
+    insert into ip_conflicts as held (site_id, address, macs)
+    select site_id, address, macs from clashes c
+    where not exists (select 1 from ip_conflicts p where p.site_id = c.site_id and p.address = c.address
+      and p.resolved_at is null and p.macs @> c.macs)
+    order by site_id, address
+    on conflict (site_id, address) where resolved_at is null
+      do update set macs = array(select distinct unnest(held.macs || excluded.macs) order by 1)
+    returning site_id as "siteId", host(address) as address, macs, xmax = 0 as "isNew"`.execute(db);
+  return rows.filter((row) => row.isNew).map(({ isNew: _, ...conflict }) => conflict);
+}
+
+/** Resolves open conflicts of these addresses that fewer than two live owners are left of. */
+export async function resolveConflicts(
+  db: Queryable,
+  addresses: readonly SiteAddress[],
+): Promise<OpenedConflict[]> {
+  if (addresses.length === 0) return [];
+  const { rows } = await sql<OpenedConflict>`
+    update ip_conflicts p set resolved_at = svc_now()
+    from ${ofAddresses(addresses)}
+    where p.site_id = a.site_id and p.address = a.address and p.resolved_at is null
+      and (select count(distinct b.mac) from ip_bindings b
+           where b.site_id = p.site_id and b.address = p.address and b.ended_at is null) < 2
+    returning p.site_id as "siteId", host(p.address) as address, p.macs`.execute(db);
+  return rows;
+}
+
+/**
+ * Finds those of the MACs that claim more addresses than a host has and that no inventory knows, ends their claims and
+ * calls them foreign. Returns the addresses that became free of them.
+ */
+export async function excludeCrowded(
+  db: Queryable,
+  macs: readonly { siteId: number; mac: string }[],
+  addressesMax: number,
+): Promise<SiteAddress[]> {
+  const { rows } = await sql<SiteAddress>`
+    with crowded as (
+      select b.site_id, b.mac
+      from (select distinct site_id, mac from unnest(${macs.map((one) => one.siteId)}::bigint[],
+          ${macs.map((one) => one.mac)}::text[]) as m(site_id, mac)) m
+      join devices d on d.site_id = m.site_id and d.mac = m.mac
+      join ip_bindings b on b.device_id = d.id and b.ended_at is null
+      group by b.site_id, b.mac
+      having count(distinct b.address) > ${addressesMax}
+        and not bool_or(d.matched_vm_id is not null and d.match_ended_at is null)),
+    noted as (
+      insert into foreign_macs (site_id, mac, reason) select site_id, mac, 'many_addresses' from crowded
+      order by site_id, mac
+      on conflict (site_id, mac) do update set seen_at = svc_now(), reason = excluded.reason)
+    update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
+    from crowded c join devices d on d.site_id = c.site_id and d.mac = c.mac
+    where b.device_id = d.id and b.ended_at is null
+    returning b.site_id as "siteId", host(b.address) as address`.execute(db);
+  return rows;
+}

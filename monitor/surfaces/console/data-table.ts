@@ -1,0 +1,127 @@
+/**
+ * Every table of the console also as a file: the page's own address with `?format=csv` or `?format=json` and the
+ * table's name.
+ *
+ * The page that shows a table answers for its file too, so both hold the same rows to the same people. A page says what
+ * its tables are with `dataTable`; `sendConsolePage` sends the page, or the one table that was asked for. Files may hold
+ * more rows than a page (`rowsLimit`), and say when there were more still.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { HttpError } from '#service-kit/http/index.ts';
+import {
+  type Column,
+  type DataField,
+  type DataValue,
+  type Html,
+  html,
+  type TableOptions,
+  table,
+  tableCsv,
+  tableValues,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+
+/** Most rows of a file. */
+const fileRowsMax = 10_000;
+
+/** A column that says what files hold for it; only buttons have nothing to say. */
+export type DataColumn<Row> =
+  | (Column<Row> & { value: (row: Row) => DataValue })
+  | (Column<Row> & { kind: 'actions' });
+
+export interface DataTableOptions<Row> extends Omit<TableOptions<Row>, 'columns' | 'csvHref' | 'jsonHref'> {
+  /** Names the table in the address of its files; unique in the page. */
+  id: string;
+  columns: readonly DataColumn<Row>[];
+  /** Fields that files have and the page doesn't, after those of the columns. */
+  fields?: readonly DataField<Row>[];
+  /** False when there are more rows than these; default: as many as the limit were read. */
+  isComplete?: boolean;
+}
+
+/** Rows under a name that files are made of. */
+export interface OfferedData<Row> {
+  id: string;
+  fields: readonly DataField<Row>[];
+  rows: readonly Row[];
+  isComplete?: boolean;
+}
+
+type Format = 'csv' | 'json';
+
+const offers = new WeakMap<FastifyRequest, Map<string, OfferedData<never>>>();
+
+/** Which file is asked for instead of the page, if any. */
+export function wantedFile(request: FastifyRequest): { format: Format; id: string | undefined } | null {
+  const { format, table: id } = request.query as { format?: unknown; table?: unknown };
+  if (request.method !== 'GET' || (format !== 'csv' && format !== 'json')) return null;
+  return { format, id: typeof id === 'string' ? id : undefined };
+}
+
+/** How many rows to read: as many as the page shows, or as a file may hold. */
+export function rowsLimit(request: FastifyRequest, shown: number): number {
+  return wantedFile(request) ? Math.max(shown, fileRowsMax) : shown;
+}
+
+/** The address of one table's file: this page with its filters. */
+export function fileHref(request: FastifyRequest, id: string, format: Format): string {
+  return withQuery(request.url, { format, table: id });
+}
+
+/** Offers rows as files without showing them as a table, such as the points of a chart. */
+export function offerData<Row>(request: FastifyRequest, data: OfferedData<Row>): void {
+  const known = offers.get(request) ?? new Map<string, OfferedData<never>>();
+  known.set(data.id, data as unknown as OfferedData<never>);
+  offers.set(request, known);
+}
+
+/** A table that is also a CSV and a JSON file. */
+export function dataTable<Row>(request: FastifyRequest, options: DataTableOptions<Row>): Html {
+  const fields = options.columns.flatMap((column) =>
+    column.value ? [{ field: column.field ?? column.key, value: column.value }] : [],
+  );
+  const { id, rows, isComplete } = options;
+  offerData(request, {
+    id,
+    rows,
+    fields: [...fields, ...(options.fields ?? [])],
+    ...(isComplete === undefined ? {} : { isComplete }),
+  });
+  // Thousands of rows are not drawn for a page that nobody sees.
+  if (wantedFile(request)) return html``;
+  return table({
+    ...options,
+    csvHref: fileHref(request, id, 'csv'),
+    jsonHref: fileHref(request, id, 'json'),
+  });
+}
+
+/** Answers with the file that was asked for; null when it was the page. */
+export function sendWantedFile(request: FastifyRequest, reply: FastifyReply): FastifyReply | null {
+  const wanted = wantedFile(request);
+  if (!wanted) return null;
+  const known = offers.get(request) ?? new Map<string, OfferedData<never>>();
+  const data = wanted.id === undefined ? [...known.values()][0] : known.get(wanted.id);
+  if (!data) {
+    const names = [...known.keys()].join(', ') || 'none';
+    throw new HttpError(404, {
+      code: 'not_found',
+      message: `This page has no such table. Its tables are: ${names}.`,
+    });
+  }
+  const isComplete = data.isComplete ?? data.rows.length < fileRowsMax;
+  const path = request.url.split('?')[0]!.split('/').filter(Boolean);
+  const name = [...(path.length > 0 ? path : ['sites']), data.id].join('-').replace(/[^\w.-]+/g, '-');
+  reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+  if (wanted.format === 'json') {
+    const rows = tableValues(data.fields, data.rows);
+    return reply
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify({ table: data.id, is_complete: isComplete, rows }));
+  }
+  if (!isComplete) reply.header('x-more-rows', 'true');
+  return reply
+    .type('text/csv; charset=utf-8')
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
+    .send(tableCsv(data.fields, data.rows));
+}

@@ -1,0 +1,69 @@
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { AttemptOutcome } from './index.ts';
+
+const headerBytes = 12;
+const typeAddress = 1;
+const classInternet = 1;
+
+/**
+ * Asks a resolver for the addresses of a name over UDP. A good answer is one without an error code to this very
+ * question; the socket is connected, so that nobody else's datagram is taken for it.
+ */
+export function askResolver(
+  resolver: string,
+  port: number,
+  name: string,
+  signal: AbortSignal,
+): Promise<AttemptOutcome> {
+  const query = encodeQuery(name);
+  if (!query) return Promise.resolve({ failure: 'name_not_found' });
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIPv6(resolver) ? 'udp6' : 'udp4');
+    let startedMs = 0;
+    const finish = (end: () => void) => {
+      signal.removeEventListener('abort', onAbort);
+      socket.close();
+      end();
+    };
+    const onAbort = () => finish(() => reject(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('error', (error) => finish(() => reject(error)));
+    socket.on('message', (answer) => {
+      if (!isAnswerTo(query, answer)) return;
+      const rttUs = (performance.now() - startedMs) * 1000;
+      const isGood = (answer[3]! & 0x0f) === 0;
+      finish(() => resolve(isGood ? { rttUs } : { failure: 'bad_answer' }));
+    });
+    socket.connect(port, resolver, () => {
+      startedMs = performance.now();
+      socket.send(query);
+    });
+  });
+}
+
+/** A query for the addresses of a name, recursion desired; null for what is no name. */
+function encodeQuery(name: string): Buffer | null {
+  const labels = name
+    .replace(/\.$/, '')
+    .split('.')
+    .map((label) => Buffer.from(label, 'ascii'));
+  if (labels.some((label) => label.length === 0 || label.length > 63)) return null;
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt16BE(randomInt(0x1_0000), 0);
+  header.writeUInt16BE(0x0100, 2);
+  header.writeUInt16BE(1, 4);
+  const question = labels.flatMap((label) => [Buffer.of(label.length), label]);
+  return Buffer.concat([header, ...question, Buffer.of(0, 0, typeAddress, 0, classInternet)]);
+}
+
+/** The same id, marked as an answer, to the same question. */
+function isAnswerTo(query: Buffer, answer: Buffer): boolean {
+  if (answer.length < query.length || answer.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
+  if ((answer[2]! & 0x80) === 0 || answer.readUInt16BE(4) !== 1) return false;
+  const [asked, told] = [query, answer].map((message) =>
+    message.toString('latin1', headerBytes, query.length).toLowerCase(),
+  );
+  return asked === told;
+}

@@ -1,0 +1,76 @@
+/** One attempt of each kind of probe. */
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { PlanProbe } from '#contracts/sensor-api/http.ts';
+import { askResolver } from './ask-resolver.ts';
+import { connectTcp } from './connect-tcp.ts';
+import { getPage } from './get-page.ts';
+import type { Attempt, AttemptOutcome } from './index.ts';
+import { createPinger, type Pinger } from './pinger.ts';
+
+export interface Attempts {
+  attempt: Attempt;
+  close(): Promise<void>;
+}
+
+/** The means of attempts; sockets for ICMP are opened with the first probe that needs them. */
+export function createAttempts(reporter: Reporter): Attempts {
+  let pinger: Pinger | null = null;
+  return {
+    async attempt(probe, signal) {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(probe.timeout_ms)]);
+      const outcome = await attemptKind(probe, limit, () => (pinger ??= createPinger(reporter))).catch(
+        (error: unknown): AttemptOutcome => ({ failure: failureOf(error, limit) }),
+      );
+      // Cut short by a stop or by another plan: it says nothing about the target.
+      return signal.aborted ? null : outcome;
+    },
+    async close() {
+      await pinger?.close();
+      pinger = null;
+    },
+  };
+}
+
+async function attemptKind(
+  probe: PlanProbe,
+  signal: AbortSignal,
+  pinger: () => Pinger,
+): Promise<AttemptOutcome> {
+  switch (probe.kind) {
+    case 'icmp':
+      return pinger().ping(await addressOf(probe.target, signal), signal);
+    case 'tcp':
+      return connectTcp(await addressOf(probe.target, signal), probe.port!, signal);
+    case 'http':
+      return getPage(probe.target, signal);
+    case 'dns':
+      return askResolver(await addressOf(probe.target, signal), probe.port!, probe.question!, signal);
+  }
+}
+
+/** The address itself, or the first of the name; finding it is no part of the round trip. */
+async function addressOf(target: string, signal: AbortSignal): Promise<string> {
+  if (isIP(target)) return target;
+  const aborted = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  );
+  return (await Promise.race([lookup(target), aborted])).address;
+}
+
+/** What went wrong, by the system's name of it. */
+function failureOf(
+  error: unknown,
+  limit: AbortSignal,
+): Extract<AttemptOutcome, { failure: unknown }>['failure'] {
+  const code = String((error as NodeJS.ErrnoException | null)?.code ?? '');
+  if (limit.aborted || code === 'ETIMEDOUT') return 'timeout';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'ENODATA') return 'name_not_found';
+  if (code === 'ECONNREFUSED' || code === 'ECONNRESET' || code === 'EPIPE') return 'refused';
+  if (/^(ENETUNREACH|EHOSTUNREACH|ENETDOWN|EHOSTDOWN|EADDRNOTAVAIL|EINVAL|EAFNOSUPPORT)$/.test(code))
+    return 'unreachable';
+  if (code === 'EACCES' || code === 'EPERM') return 'not_permitted';
+  if (/^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO)/.test(code)) return 'tls';
+  return 'bad_answer';
+}

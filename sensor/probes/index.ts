@@ -1,0 +1,119 @@
+/**
+ * Probes: what the plan asks this host to reach, measured on schedule and told by the minute.
+ *
+ * Promises: an attempt belongs to the minute in which it began; a minute is told once all its attempts have ended, and
+ * stays here until it lies in the spool; what a stop cuts short is not counted, because it says nothing about the
+ * target. A target that hangs keeps no other waiting.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { PlanProbe } from '#contracts/sensor-api/http.ts';
+import { type ProbeResult, probeResultsMax } from '#contracts/sensor-api/telemetry.ts';
+import { createAttempts } from './attempts.ts';
+import { createProbeMinutes } from './probe-minutes.ts';
+
+/** One attempt. Never rejects; resolves to null when the signal ended it. */
+export type Attempt = (probe: PlanProbe, signal: AbortSignal) => Promise<AttemptOutcome | null>;
+
+export type AttemptOutcome = { rttUs: number } | { failure: NonNullable<ProbeResult['failure']> };
+
+export interface ProberOptions {
+  clock: Clock;
+  reporter: Reporter;
+  /** For tests. */
+  attempt?: Attempt;
+}
+
+export interface Prober extends Part {
+  /** Takes the probes of a plan; those that stay as they are go on undisturbed. */
+  follow(probes: readonly PlanProbe[]): void;
+  /** Results of closed minutes that no disk holds yet. */
+  ready(): ProbeResult[];
+  /** These lie on disk now. */
+  committed(results: readonly ProbeResult[]): void;
+}
+
+/** Makes the prober; it sends nothing before `start`. */
+export function createProber(options: ProberOptions): Prober {
+  const { clock, reporter } = options;
+  const attempts = options.attempt ? null : createAttempts(reporter);
+  const attempt = options.attempt ?? attempts!.attempt;
+  const minutes = createProbeMinutes();
+  const running = new Map<string, { stop: AbortController; ended: Promise<void> }>();
+  let waiting: ProbeResult[] = [];
+  let wanted: readonly PlanProbe[] = [];
+  let isStarted = false;
+
+  async function measure(probe: PlanProbe, signal: AbortSignal): Promise<void> {
+    const intervalMs = probe.interval_seconds * 1000;
+    // Probes of one interval start apart, and each at the same place of its interval after a restart.
+    const offsetMs = (probe.id * 7919) % intervalMs;
+    const under: Promise<void>[] = [];
+    while (!signal.aborted) {
+      const nowMs = clock.nowMs();
+      await clock.wait(intervalMs - ((((nowMs - offsetMs) % intervalMs) + intervalMs) % intervalMs), signal);
+      if (signal.aborted) break;
+      const one = attemptOnce(probe, signal).then(() => void under.splice(under.indexOf(one), 1));
+      under.push(one);
+    }
+    await Promise.all(under);
+  }
+
+  async function attemptOnce(probe: PlanProbe, signal: AbortSignal): Promise<void> {
+    const begun = minutes.begin(probe.id, clock.nowMs());
+    minutes.end(begun, await attempt(probe, signal));
+  }
+
+  function adjust(): void {
+    const keys = new Map(wanted.map((probe) => [JSON.stringify(probe), probe]));
+    for (const [key, one] of running) {
+      if (keys.has(key)) continue;
+      one.stop.abort();
+      running.delete(key);
+    }
+    for (const [key, probe] of keys) {
+      if (running.has(key)) continue;
+      const stop = new AbortController();
+      running.set(key, { stop, ended: measure(probe, stop.signal) });
+    }
+  }
+
+  function gather(isLast: boolean): void {
+    waiting.push(...minutes.take(isLast ? Number.POSITIVE_INFINITY : clock.nowMs()));
+    const surplus = waiting.length - probeResultsMax;
+    if (surplus <= 0) return;
+    // The disk has taken nothing for long; what is newest says most.
+    reporter.warn('results of probes found no room and are lost', { results: surplus });
+    waiting = waiting.slice(surplus);
+  }
+
+  return {
+    name: 'probes',
+    async start() {
+      isStarted = true;
+      adjust();
+    },
+    async stop() {
+      isStarted = false;
+      const ending = [...running.values()];
+      for (const one of ending) one.stop.abort();
+      running.clear();
+      await Promise.all(ending.map((one) => one.ended));
+      gather(true);
+      await attempts?.close();
+    },
+    follow(probes) {
+      wanted = probes;
+      if (isStarted) adjust();
+    },
+    ready() {
+      gather(false);
+      return [...waiting];
+    },
+    committed(results) {
+      const done = new Set(results);
+      waiting = waiting.filter((one) => !done.has(one));
+    },
+  };
+}

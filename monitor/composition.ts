@@ -19,6 +19,7 @@ import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
@@ -37,6 +38,7 @@ export interface Monitor {
   events: Events;
   inbox: Inbox;
   live: Live;
+  probes: Probes;
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
@@ -68,8 +70,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       reporter,
     });
   const db = () => database.db;
+  const reader = () => database.reader;
   const operators = createOperators({ db });
-  const sites = createSites({ db });
+  const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const traffic = createTraffic({ db });
   const applications = createApplications({ db });
@@ -85,6 +88,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const delivery = createDelivery({
     ...base,
+    reader,
     connection,
     sites,
     traffic,
@@ -92,16 +96,19 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
+  const probes = createProbes({ db, reader });
   const sensors = createSensors({
     db,
-    reader: () => database.reader,
+    reader,
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
+    plannedProbes: (siteId) => probes.listPlanned(siteId),
   });
   const inbox = createInbox({
     ...base,
     sensors,
     traffic,
     applications,
+    probes,
     events,
     async onUploads(trx, uploads) {
       await sensors.noteInventories(trx, uploads);
@@ -110,6 +117,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const live = createLive({
     db,
+    noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
     historySeconds: config.liveHistorySeconds,
     historyMax: config.liveHistoryMax,
   });
@@ -136,6 +144,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     events,
     inbox,
     live,
+    probes,
     connection,
     devices,
     inventory,

@@ -7,6 +7,7 @@ import {
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
+  prefixListSetting,
   readSettings,
   textSetting,
 } from '#common/config/index.ts';
@@ -24,6 +25,10 @@ export const monitorSettings = {
     'SVC_MONITOR_PUBLIC_URL',
     null,
     'The URL under which people and sensors reach the monitor; https makes its cookies secure.',
+  ),
+  trustedProxies: prefixListSetting(
+    'SVC_MONITOR_TRUSTED_PROXIES',
+    'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_MONITOR_DATABASE_URL',

@@ -3,20 +3,30 @@
  * true, so it is neither lost nor told of something that was rolled back.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type EventInput, insertEvent, listEvents, type MonitorEvent } from './store.ts';
+import {
+  type EventFilter,
+  type EventInput,
+  insertEvent,
+  listEventKinds,
+  listEvents,
+  type MonitorEvent,
+} from './store.ts';
 
-export type { EventInput, MonitorEvent } from './store.ts';
+export type { EventFilter, EventInput, MonitorEvent } from './store.ts';
 
 export interface Events {
   /** Writes an event; give the transaction that it belongs to. */
   record(trx: Queryable, event: EventInput): Promise<void>;
-  /** The newest events of a site, newest first. */
-  list(siteId: number, limit: number): Promise<MonitorEvent[]>;
+  /** A site's events that fit, newest first. */
+  list(siteId: number, limit: number, filter?: EventFilter): Promise<MonitorEvent[]>;
+  /** The kinds that a site has events of. */
+  listKinds(siteId: number): Promise<string[]>;
 }
 
 export function createEvents(deps: { db: () => Queryable }): Events {
   return {
     record: (trx, event) => insertEvent(trx, event),
-    list: (siteId, limit) => listEvents(deps.db(), siteId, limit),
+    list: (siteId, limit, filter) => listEvents(deps.db(), siteId, limit, filter),
+    listKinds: (siteId) => listEventKinds(deps.db(), siteId),
   };
 }

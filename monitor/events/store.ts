@@ -15,6 +15,8 @@ export interface MonitorEvent {
   kind: string;
   siteId: number | null;
   sensorId: number | null;
+  /** The sensor's host, also of one that was removed since. */
+  hostName: string | null;
   occurredAtMs: number;
   details: Record<string, unknown>;
 }
@@ -26,10 +28,43 @@ export async function insertEvent(db: Queryable, event: EventInput): Promise<voi
   );
 }
 
-export async function listEvents(db: Queryable, siteId: number, limit: number): Promise<MonitorEvent[]> {
+/** Which of a site's events; what is left out does not narrow. */
+export interface EventFilter {
+  kind?: string | undefined;
+  sensorId?: number | undefined;
+  fromMs?: number | undefined;
+  /** Exclusive. */
+  toMs?: number | undefined;
+  /** The id of an event: those that are older. */
+  after?: number | undefined;
+}
+
+/** Newest first, along the index of site and time; the id keeps events of one moment apart, also over two pages. */
+export async function listEvents(
+  db: Queryable,
+  siteId: number,
+  limit: number,
+  filter: EventFilter = {},
+): Promise<MonitorEvent[]> {
+  const { kind = null, sensorId = null, fromMs = null, toMs = null, after = null } = filter;
   const { rows } = await sql<MonitorEvent>`
-    select id, kind, site_id as "siteId", sensor_id as "sensorId",
-           (extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs", details
-    from events where site_id = ${siteId} order by occurred_at desc, id desc limit ${limit}`.execute(db);
+    select e.id, e.kind, e.site_id as "siteId", e.sensor_id as "sensorId", s.host_name as "hostName",
+           (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.details
+    from events e left join sensors s on s.id = e.sensor_id
+    where e.site_id = ${siteId}
+      and (${kind}::text is null or e.kind = ${kind})
+      and (${sensorId}::bigint is null or e.sensor_id = ${sensorId})
+      and (${fromMs}::float8 is null or e.occurred_at >= to_timestamp(${fromMs}::float8 / 1000))
+      and (${toMs}::float8 is null or e.occurred_at < to_timestamp(${toMs}::float8 / 1000))
+      and (${after}::bigint is null
+        or (e.occurred_at, e.id) < (select l.occurred_at, l.id from events l where l.id = ${after}))
+    order by e.occurred_at desc, e.id desc limit ${limit}`.execute(db);
   return rows;
+}
+
+/** The kinds a site has events of. */
+export async function listEventKinds(db: Queryable, siteId: number): Promise<string[]> {
+  const { rows } = await sql<{ kind: string }>`
+    select distinct kind from events where site_id = ${siteId} order by kind`.execute(db);
+  return rows.map((row) => row.kind);
 }

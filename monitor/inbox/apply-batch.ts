@@ -2,6 +2,7 @@ import {
   decodeUpload,
   decompressUpload,
   type HostInventory,
+  type ProbeResult,
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -21,6 +22,8 @@ export interface AppliedUpload {
   nowMs: number;
   minutes: readonly TelemetryMinute[];
   gaps: readonly TelemetryGap[];
+  /** What its sensor probed, within the time that is kept. */
+  probes: readonly ProbeResult[];
   inventory?: HostInventory;
 }
 
@@ -34,7 +37,8 @@ export async function applyBatch(
   batch: readonly PendingUpload[],
   lease: Lease,
 ): Promise<void> {
-  const decoded = batch.map((pending) => ({ id: pending.id, upload: decode(pending) }));
+  const decoded: { id: number; upload: AppliedUpload }[] = [];
+  for (const pending of batch) decoded.push({ id: pending.id, upload: await decode(deps, pending) });
   const minutes = [...new Set(decoded.flatMap(({ upload }) => upload.minutes.map(({ minute }) => minute)))];
   await deps.traffic.prepare(minutes);
   await deps.applications.prepare(minutes, batch[0]!.nowMs);
@@ -54,16 +58,19 @@ export async function applyBatch(
     });
 }
 
-function decode({ siteId, sensorId, nowMs, body, encoding }: PendingUpload): AppliedUpload {
-  const { minutes, gaps, inventory } = decodeUpload(decompressUpload(body, encoding));
-  return { siteId, sensorId, nowMs, minutes, gaps, ...(inventory ? { inventory } : {}) };
+async function decode(deps: InboxDeps, pending: PendingUpload): Promise<AppliedUpload> {
+  const { siteId, sensorId, nowMs, body, encoding } = pending;
+  const { minutes, gaps, inventory, probes: found } = decodeUpload(decompressUpload(body, encoding));
+  const probes = found && found.length > 0 ? ((await deps.probes?.prepare(found, nowMs)) ?? []) : [];
+  return { siteId, sensorId, nowMs, minutes, gaps, probes, ...(inventory ? { inventory } : {}) };
 }
 
 async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {
-  for (const { siteId, sensorId, minutes, gaps, nowMs } of uploads) {
+  for (const { siteId, sensorId, minutes, gaps, probes, nowMs } of uploads) {
     const captures = await deps.traffic.addMinutes(trx, { siteId, sensorId }, minutes);
     await deps.applications.addMinutes(trx, siteId, captures, minutes, nowMs);
     await deps.traffic.addGaps(trx, { siteId, sensorId }, gaps);
+    if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);
   }
   await deps.onUploads?.(trx, uploads);
 }

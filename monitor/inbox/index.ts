@@ -14,6 +14,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -32,6 +33,7 @@ export interface InboxDeps {
   sensors: Pick<Sensors, 'noteContacts'>;
   traffic: Pick<Traffic, 'prepare' | 'addMinutes' | 'addGaps' | 'rollUp'>;
   applications: Pick<Applications, 'prepare' | 'addMinutes'>;
+  probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
   clock: Clock;
   reporter: Reporter;

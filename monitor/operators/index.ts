@@ -6,11 +6,20 @@
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addOperator } from './add-operator.ts';
+import {
+  changeOperator,
+  changeOwnPassword,
+  type FirstPassword,
+  inviteOperator,
+  resetPassword,
+} from './change-operators.ts';
 import { checkPassword } from './check-password.ts';
-import type { AddOperatorInput, Operator } from './operator.ts';
+import type { Actor, AddOperatorInput, Operator, OperatorRole } from './operator.ts';
 import * as store from './store.ts';
 
+export type { FirstPassword } from './change-operators.ts';
 export { type Actor, type Operator, type OperatorRole, requireOperator, systemActor } from './operator.ts';
+export type { ListedOperator } from './store.ts';
 
 export interface Operators {
   /** Adds a person, or sets the password, name and role of the one who has this e-mail. */
@@ -19,6 +28,20 @@ export interface Operators {
   checkPassword(email: string, password: string): Promise<Operator | null>;
   /** An enabled person; null when there is none any more. */
   find(id: number): Promise<Operator | null>;
+  /** Everybody, also those who may not sign in any more. */
+  list(): Promise<store.ListedOperator[]>;
+  /** Lets a further person in with a password that is shown once. Throws `operators.email_taken`, `operators.invalid`. */
+  invite(actor: Actor, input: { email: string; name: string; role: OperatorRole }): Promise<FirstPassword>;
+  /** Gives somebody else a password that is shown once; end that person's sessions. Throws `operators.own`. */
+  resetPassword(actor: Actor, operatorId: number): Promise<FirstPassword | null>;
+  /** Throws `operators.wrong_password`, `operators.invalid`. */
+  changeOwnPassword(operatorId: number, input: { current: string; next: string }): Promise<void>;
+  /** Changes somebody else's role or access. Throws `operators.own`, and `operators.last` rather than leave none. */
+  change(
+    actor: Actor,
+    operatorId: number,
+    change: { role?: OperatorRole; isDisabled?: boolean },
+  ): Promise<Operator | null>;
 }
 
 export function createOperators(deps: { db: () => Queryable }): Operators {
@@ -26,5 +49,10 @@ export function createOperators(deps: { db: () => Queryable }): Operators {
     add: (input) => addOperator(deps.db(), input),
     checkPassword: (email, password) => checkPassword(deps.db(), email, password),
     find: (id) => store.findOperator(deps.db(), id),
+    list: () => store.listOperators(deps.db()),
+    invite: (actor, input) => inviteOperator(deps.db(), actor, input),
+    resetPassword: (actor, operatorId) => resetPassword(deps.db(), actor, operatorId),
+    changeOwnPassword: (operatorId, input) => changeOwnPassword(deps.db(), operatorId, input),
+    change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };
 }

@@ -34,3 +34,76 @@ export async function findOperator(db: Queryable, id: number): Promise<Operator 
     select id, email, name, role from operators where id = ${id} and disabled_at is null`.execute(db);
   return rows[0] ?? null;
 }
+
+/** Null when somebody has this e-mail already. */
+export async function insertOperator(
+  db: Queryable,
+  person: Omit<Operator, 'id'>,
+  passwordHash: string,
+): Promise<Operator | null> {
+  const { rows } = await sql<Operator>`
+    insert into operators (email, name, role, password_hash)
+    values (${person.email}, ${person.name}, ${person.role}, ${passwordHash})
+    on conflict (lower(email)) do nothing returning id, email, name, role`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function findPasswordHash(db: Queryable, id: number): Promise<string | null> {
+  const { rows } = await sql<{ passwordHash: string }>`
+    select password_hash as "passwordHash" from operators where id = ${id} and disabled_at is null`.execute(
+    db,
+  );
+  return rows[0]?.passwordHash ?? null;
+}
+
+export async function updatePassword(
+  db: Queryable,
+  id: number,
+  passwordHash: string,
+): Promise<Operator | null> {
+  const { rows } = await sql<Operator>`
+    update operators set password_hash = ${passwordHash} where id = ${id} returning id, email, name, role`.execute(
+    db,
+  );
+  return rows[0] ?? null;
+}
+
+/** A person of the list, also one who may not sign in any more. */
+export interface ListedOperator extends Operator {
+  createdAtMs: number;
+  disabledAtMs: number | null;
+}
+
+/** Enabled ones first, by name. */
+export async function listOperators(db: Queryable): Promise<ListedOperator[]> {
+  const { rows } = await sql<ListedOperator>`
+    select id, email, name, role, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+      (extract(epoch from disabled_at) * 1000)::float8 as "disabledAtMs"
+    from operators order by disabled_at is not null, lower(name), id`.execute(db);
+  return rows;
+}
+
+/**
+ * Changes role or access; `last` when no enabled operator would be left. The enabled operators are locked in order, so
+ * that two who shut each other out at once can't both succeed.
+ */
+export async function updateOperator(
+  db: Queryable,
+  id: number,
+  change: { role?: Operator['role']; isDisabled?: boolean },
+): Promise<Operator | 'last' | null> {
+  const { role = null, isDisabled = null } = change;
+  return db.transaction().execute(async (trx) => {
+    const able = await sql<{ id: number }>`
+      select id from operators where role = 'operator' and disabled_at is null order by id for update`.execute(
+      trx,
+    );
+    const staysAble = role !== 'viewer' && isDisabled !== true;
+    if (!staysAble && able.rows.every((row) => row.id === id)) return 'last';
+    const { rows } = await sql<Operator>`
+      update operators set role = coalesce(${role}, role),
+        disabled_at = case ${isDisabled}::boolean when true then coalesce(disabled_at, svc_now()) when false then null else disabled_at end
+      where id = ${id} returning id, email, name, role`.execute(trx);
+    return rows[0] ?? null;
+  });
+}

@@ -5,19 +5,24 @@
  * digest. Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
  * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone.
  */
-import type { EnrolRequest, EnrolResponse, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
+import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
+import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
+import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
+export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
+export type { SensorSummary } from './summary-store.ts';
 
 export interface SensorsDeps {
   db: () => Queryable;
@@ -25,6 +30,8 @@ export interface SensorsDeps {
   reader: () => Queryable;
   /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
   protectedTargets: (siteId: number) => Promise<string[]>;
+  /** What the site's sensors measure; read without locks. */
+  plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
 }
 
 export interface Sensors {
@@ -40,10 +47,16 @@ export interface Sensors {
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
   /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
   noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
+  /** Keeps what a sensor's host has room for. */
+  noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
+  /** What the hosts of a site's sensors had room for when they told last. */
+  listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
   list(siteId: number): Promise<store.SensorState[]>;
+  /** How many sensors each site has, and how many of them were not heard of since then. */
+  summarize(silentSinceMs: number): Promise<SensorSummary[]>;
   /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
   revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
 }
@@ -57,8 +70,11 @@ export function createSensors(deps: SensorsDeps): Sensors {
     readPlan: (siteId) => readPlan(deps, siteId),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
+    noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
+    listConditions: (siteId) => conditions.listConditions(db(), siteId),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
+    summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),
     async revoke(actor, siteId, sensorId) {
       requireOperator(actor);
       return store.revokeSensor(db(), siteId, sensorId);

@@ -15,6 +15,8 @@ export type { ClusterMapping, Site } from './store.ts';
 export interface Sites {
   /** Throws `sites.invalid` for a bad name and `sites.name_taken` for a used one. */
   create(actor: Actor, name: string): Promise<store.Site>;
+  /** Renames a site; null: no such site. Throws like `create`. */
+  rename(actor: Actor, id: number, name: string): Promise<store.Site | null>;
   list(): Promise<store.Site[]>;
   find(id: number): Promise<store.Site | null>;
   /** Replaces the local prefixes by their canonical texts, without repeats. Throws `sites.invalid`. Null: no such site. */
@@ -25,11 +27,21 @@ export interface Sites {
   listClusters(): Promise<store.ClusterMapping[]>;
 }
 
-export function createSites(deps: { db: () => Queryable }): Sites {
+export interface SitesDeps {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
+  reader?: () => Queryable;
+}
+
+export function createSites(deps: SitesDeps): Sites {
   return {
     async create(actor, name) {
       requireOperator(actor);
       return store.insertSite(deps.db(), parseSiteName(name));
+    },
+    async rename(actor, id, name) {
+      requireOperator(actor);
+      return store.renameSite(deps.db(), id, parseSiteName(name));
     },
     list: () => store.listSites(deps.db()),
     find: (id) => store.findSite(deps.db(), id),
@@ -42,6 +54,6 @@ export function createSites(deps: { db: () => Queryable }): Sites {
       if (siteId === null) await store.deleteCluster(deps.db(), clusterId);
       else await store.upsertCluster(deps.db(), clusterId, siteId);
     },
-    listClusters: () => store.listClusters(deps.db()),
+    listClusters: () => store.listClusters((deps.reader ?? deps.db)()),
   };
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { CodedError } from '#common/errors/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 
@@ -17,11 +17,17 @@ export interface ClusterMapping {
 const columns = sql`id, name, local_cidrs as "localCidrs"`;
 
 export async function insertSite(db: Queryable, name: string): Promise<Site> {
+  return (await named(name, sql<Site>`insert into sites (name) values (${name}) returning ${columns}`, db))!;
+}
+
+export function renameSite(db: Queryable, id: number, name: string): Promise<Site | null> {
+  return named(name, sql<Site>`update sites set name = ${name} where id = ${id} returning ${columns}`, db);
+}
+
+/** Runs a statement that gives a site its name. Throws `sites.name_taken` when another has it. */
+async function named(name: string, statement: RawBuilder<Site>, db: Queryable): Promise<Site | null> {
   try {
-    const { rows } = await sql<Site>`insert into sites (name) values (${name}) returning ${columns}`.execute(
-      db,
-    );
-    return rows[0]!;
+    return (await statement.execute(db)).rows[0] ?? null;
   } catch (error) {
     if (isUniqueViolation(error, 'sites_name')) {
       throw new CodedError(

@@ -38,7 +38,7 @@ export function createApiReference(options: ApiReferenceOptions): readonly Refer
   const places = createPlaces(document, base);
   const guides = guidesOf(document, { base, facts, createKeyHref });
   const page = (current: string | null, content: Content) =>
-    html`<div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
+    html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
   const origin = facts.origin ?? '$URL';
   return [
     { path: '', title: 'API reference', content: page(null, renderOverview(document, guides, base)) },

@@ -33,7 +33,6 @@ const styles = [
   'charts',
   'diagrams',
   'alone',
-  'reference',
   'phone',
 ];
 
@@ -63,6 +62,8 @@ function script(name: string): Buffer {
 
 const sources = {
   'pages.css': () => ['text/css', stylesheet()],
+  // For the API reference alone, so that no other page pays for it.
+  'reference.css': () => ['text/css', Buffer.from(withoutComments(own('styles/reference.css').toString()))],
   'theme.js': () => ['text/javascript', script('theme.js')],
   'pages.js': () => ['text/javascript', script('pages.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],

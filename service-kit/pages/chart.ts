@@ -66,6 +66,8 @@ export interface ChartOptions {
   /** Height of the plot in pixels: `normal` 240, `small` 140. */
   size?: 'normal' | 'small';
   csvHref?: string | undefined;
+  /** Dragging over the plot asks for this page with the range that was dragged over (`readRange`). */
+  canZoom?: boolean;
   /** What is said when no value is known. */
   emptyText?: string;
 }
@@ -87,6 +89,7 @@ export function chart(options: ChartOptions): Html {
           'data-source': `${options.id}-data`,
           'data-title': options.title,
           'data-empty-text': options.emptyText ?? EMPTY_TEXT,
+          'data-zoom': options.canZoom ?? false,
           'data-url': options.dataUrl && safeHref(options.dataUrl),
           'data-refresh-seconds': options.refreshSeconds,
         })}></svc-chart>${jsonScript(`${options.id}-data`, chartJson(options.unit, options.data))}<script type="module" src="${assetUrl('chart.js')}"></script>`

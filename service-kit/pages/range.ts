@@ -85,18 +85,39 @@ function readUtc(value: unknown): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The range's picker; `url` is this page's path and query, whose other values stay. */
-export function rangePicker(options: { url: string; range: Range }): Html {
-  const { url, range } = options;
+/**
+ * The range's picker; `url` is this page's path and query, whose other values stay. With `nowMs` it also goes to
+ * earlier and later and to twice the range, as dragging over a chart goes into it.
+ */
+export function rangePicker(options: { url: string; range: Range; nowMs?: number }): Html {
+  const { url, range, nowMs } = options;
   const named = Object.entries(spans).map(([name, span]) =>
     link(withQuery(url, { range: name, from: undefined, to: undefined }), span.label, {
       kind: 'quiet',
       current: range.name === name,
     }),
   );
-  return html`<div class="range-picker"><nav class="segments" aria-label="Time range">${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
+  return html`<div class="range-picker">${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
     range.error && html`<p class="field-error" role="alert">■ ${range.error}</p>`
   }</div>`;
+}
+
+function rangeMoves(url: string, range: Range, nowMs: number): Html {
+  const span = range.toMs - range.fromMs;
+  const end = Math.ceil(nowMs / 60_000) * 60_000;
+  const move = (fromMs: number, label: string, name: string) => {
+    const wide = label === '−' ? span * 2 : span;
+    const from = Math.min(fromMs, end - wide);
+    const utc = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}Z`;
+    return link(withQuery(url, { range: 'custom', from: utc(from), to: utc(from + wide) }), label, {
+      kind: 'quiet',
+      label: name,
+    });
+  };
+  const canWiden = span * 2 <= RANGE_DAYS_MAX * 86_400_000;
+  return html`<nav class="segments" aria-label="Move the range">${move(range.fromMs - span, '←', 'Earlier')}${
+    canWiden && move(range.fromMs - span / 2, '−', 'Twice the range')
+  }${range.toMs < end && move(range.toMs, '→', 'Later')}</nav>`;
 }
 
 function customForm(url: string, range: Range): Html {

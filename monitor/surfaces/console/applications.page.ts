@@ -76,7 +76,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
         pageHeader({
           title: 'Applications',
           state: collectionState(collection, gaps.length),
-          actions: rangePicker({ url: request.url, range }),
+          actions: rangePicker({ url: request.url, range, nowMs }),
         }),
         tabs(
           'Views',
@@ -157,6 +157,7 @@ function applicationChart(url: string, siteId: number, data: ChartData, use: App
     data,
     dataUrl: `/sites/${siteId}/applications.json${query ? `?${query}` : ''}`,
     refreshSeconds: 60,
+    canZoom: true,
     source: 'both directions together, each minute at one vantage; gaps are not filled',
   });
 }

@@ -262,6 +262,22 @@ test('an operator makes a site, and removes a sensor only by typing its name', a
   assert.deepEqual(await server.monitor.sensors.list(server.siteId), []);
 });
 
+test('an operator renames a site; a taken or empty name is refused and stays typed', async () => {
+  await using server = await startMonitorServer();
+  const operator = await server.signIn('operator');
+  await server.monitor.sites.create(systemActor, 'Second');
+  const rename = (name: string) => operator.post(`/sites/${server.siteId}/settings/name`, { name });
+  const taken = await rename('second');
+  assert.equal(taken.status, 422);
+  assert.match(taken.text, /site named &quot;second&quot; already/);
+  assert.match(taken.text, /name="name" [^>]*value="second"/);
+  assert.equal((await rename(' ')).status, 422);
+  assert.equal((await rename('Frankfurt 1')).status, 303);
+  const { text } = await operator.get(`/sites/${server.siteId}/events`);
+  assert.match(text, /Frankfurt 1/);
+  assert.match(text, /switch site[\s\S]*\/sites\/2\/events/, 'the switch keeps the page');
+});
+
 test('what is not there is a page that says so to people and JSON to programs', async () => {
   await using server = await startMonitorServer();
   const operator = await server.signIn('operator');

@@ -27,6 +27,7 @@ import { registerEventsPage } from './events.page.ts';
 import { guardConsole } from './guard.ts';
 import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
+import { registerPeoplePage } from './people.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
@@ -64,6 +65,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
+    registerPeoplePage(scope, deps);
   });
 }
 

@@ -1,53 +1,77 @@
-/** `/`: every site with its state, and the form that makes one. */
+/** `/`: every site with its state and its last hours, and the form that makes one. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { SensorState } from '#monitor/sensors/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
+import type { Collection, SiteTraffic } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
+  actionButton,
   badge,
+  type Content,
+  codeBlock,
   drawer,
   field,
   form,
   formatAge,
   formatBitRate,
   formatCount,
+  formatPercent,
   html,
   isoTime,
   link,
   pageHeader,
   refreshing,
+  section,
+  spark,
+  stat,
+  stats,
+  withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
+import { enrolCommand } from './enrol-command.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
-import { isLate, siteState } from './site-state.ts';
+import { collectionSentence, lateMs } from './site-state.ts';
 
 interface SiteLine {
   site: Site;
-  sensors: SensorState[];
+  sensors: number;
+  silent: number;
   newestMinuteMs: number | undefined;
+  /** The last six hours in steps of ten minutes, and the newest minute alone. */
+  hours: SiteTraffic;
   inBps: number | null;
   outBps: number | null;
+  lastHour: Collection;
   gaps: number;
 }
 
 const recentMs = 15 * 60_000;
+const hourMs = 3_600_000;
 const dayMs = 86_400_000;
+const stepSeconds = 600;
+const sitesShown = 50;
+const gapsMax = 100;
+
+const Query = Type.Object({ page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })) });
 
 export function registerOverviewPage(app: App, deps: ConsoleDeps): void {
-  app.get('/', async (request, reply) => showOverview(deps, request, reply));
+  app.get('/', { schema: { querystring: Query } }, async (request, reply) =>
+    showOverview(deps, request, reply, request.query.page ?? 1),
+  );
 
   app.post(
     '/sites',
     { schema: { body: Type.Object({ name: Type.String({ maxLength: 200 }) }) } },
     async (request, reply) => {
+      const { name } = request.body;
       try {
-        const site = await deps.sites.create(viewerOf(request).actor, request.body.name);
-        return reply.redirect(`/sites/${site.id}/settings`, 303);
+        const site = await deps.sites.create(viewerOf(request).actor, name);
+        return reply.redirect(`/sites/${site.id}/settings#enrol`, 303);
       } catch (error) {
         const fault = faultText(error, 'sites.invalid', 'sites.name_taken');
-        return showOverview(deps, request, reply, fault);
+        return showOverview(deps, request, reply, 1, { name, fault });
       }
     },
   );
@@ -55,64 +79,161 @@ export function registerOverviewPage(app: App, deps: ConsoleDeps): void {
 
 async function showOverview(
   deps: ConsoleDeps,
-  request: Parameters<typeof viewerOf>[0],
-  reply: Parameters<typeof sendConsolePage>[1],
-  fault?: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: number,
+  refused?: { name: string; fault: string },
 ) {
   const nowMs = Date.now();
   const viewer = viewerOf(request);
-  const newest = await deps.traffic.newestMinutes();
+  const first = (page - 1) * sitesShown;
+  const [newest, summaries] = await Promise.all([
+    deps.traffic.newestMinutes(),
+    deps.sensors.summarize(nowMs - lateMs),
+  ]);
+  const bySite = new Map(summaries.map((summary) => [summary.siteId, summary]));
   const lines = await Promise.all(
-    (await deps.sites.list()).map((site) => readLine(deps, site, newest.get(site.id), nowMs)),
+    viewer.sites.slice(first, first + sitesShown).map((site) => {
+      const { sensors = 0, silent = 0 } = bySite.get(site.id) ?? {};
+      return readLine(deps, { site, sensors, silent, newestMinuteMs: newest.get(site.id) }, nowMs);
+    }),
   );
-  const newSite = form(
-    { action: '/sites', csrfToken: viewer.csrfToken, submit: 'Create site', error: fault },
-    [field({ name: 'name', label: 'Name', required: true, maxLength: 80, hint: 'Such as “Frankfurt 1”.' })],
-  );
+  const total = {
+    sensors: summaries.reduce((sum, one) => sum + one.sensors, 0),
+    silent: summaries.reduce((sum, one) => sum + one.silent, 0),
+  };
+  const newestMs = newest.size > 0 ? Math.max(...newest.values()) : undefined;
+  const newSite = newSiteForm(viewer.csrfToken, refused);
   const content = [
     pageHeader({
       title: 'Sites',
-      state: overallState(lines, nowMs),
+      state: viewer.sites.length > 0 ? collectionSentence(total, newestMs, nowMs) : undefined,
       actions: viewer.canChange && drawer({ id: 'new-site', open: 'New site', title: 'New site' }, newSite),
     }),
-    fault && newSite,
-    refreshing({ id: 'sites', url: '/', everySeconds: 15 }, sitesTable(request, lines, nowMs)),
+    refused && newSite,
+    viewer.sites.length > 0 && total.sensors === 0 && firstSensor(deps, request),
+    refreshing({ id: 'sites', url: request.url, everySeconds: 15 }, [
+      total.sensors > 0 && overallStats(lines, total, nowMs),
+      sitesTable(request, lines, page, nowMs),
+    ]),
   ];
-  return sendConsolePage(request, reply, { title: 'Sites', status: fault ? 422 : 200 }, content);
+  return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
 }
 
 async function readLine(
   deps: ConsoleDeps,
-  site: Site,
-  newestMinuteMs: number | undefined,
+  known: Pick<SiteLine, 'site' | 'sensors' | 'silent' | 'newestMinuteMs'>,
   nowMs: number,
 ): Promise<SiteLine> {
-  const [sensors, gaps, traffic] = await Promise.all([
-    deps.sensors.list(site.id),
-    deps.traffic.listGaps(site.id, nowMs - dayMs, nowMs, 100),
-    newestMinuteMs === undefined || newestMinuteMs < nowMs - recentMs
-      ? null
-      : deps.traffic.readSiteTraffic(site.id, newestMinuteMs, newestMinuteMs + 60_000, 60),
+  const { site, newestMinuteMs } = known;
+  const toMs = Math.ceil(nowMs / (stepSeconds * 1000)) * stepSeconds * 1000;
+  const isRecent = newestMinuteMs !== undefined && newestMinuteMs >= nowMs - recentMs;
+  const [gaps, hours, newest, lastHour] = await Promise.all([
+    deps.traffic.listGaps(site.id, nowMs - dayMs, nowMs, gapsMax),
+    deps.traffic.readSiteTraffic(site.id, toMs - 6 * hourMs, toMs, stepSeconds),
+    isRecent ? deps.traffic.readSiteTraffic(site.id, newestMinuteMs, newestMinuteMs + 60_000, 60) : null,
+    deps.traffic.readCollection(site.id, nowMs - hourMs, nowMs),
   ]);
   return {
-    site,
-    sensors,
-    newestMinuteMs,
-    inBps: traffic?.inBps[0] ?? null,
-    outBps: traffic?.outBps[0] ?? null,
+    ...known,
+    hours,
+    inBps: newest?.inBps[0] ?? null,
+    outBps: newest?.outBps[0] ?? null,
+    lastHour,
     gaps: gaps.length,
   };
 }
 
-function overallState(lines: readonly SiteLine[], nowMs: number) {
-  if (lines.length === 0) return undefined;
-  if (lines.length === 1) return siteState(lines[0]!.sensors, lines[0]!.newestMinuteMs, nowMs);
-  const sensors = lines.flatMap((line) => line.sensors);
-  const newest = Math.max(...lines.map((line) => line.newestMinuteMs ?? 0));
-  return siteState(sensors, newest > 0 ? newest : undefined, nowMs);
+function newSiteForm(csrfToken: string, refused?: { name: string; fault: string }) {
+  return form({ action: '/sites', csrfToken, submit: 'Create site' }, [
+    field({
+      ...(refused ? { id: 'field-name-refused', value: refused.name, error: refused.fault } : {}),
+      name: 'name',
+      label: 'Name',
+      required: true,
+      maxLength: 80,
+      hint: 'A place with hypervisors, such as “Frankfurt 1”.',
+    }),
+  ]);
 }
 
-function sitesTable(request: Parameters<typeof viewerOf>[0], lines: readonly SiteLine[], nowMs: number) {
+/** How the first sensor comes to report. */
+function firstSensor(deps: ConsoleDeps, request: FastifyRequest): Content {
+  const viewer = viewerOf(request);
+  const site = viewer.sites[0]!;
+  return section(
+    {
+      title: 'Enrol the first sensor',
+      description:
+        'A sensor runs on each hypervisor. It needs a token of its site once, and reports within two minutes.',
+    },
+    [
+      codeBlock({
+        label: 'On the hypervisor',
+        code: enrolCommand(deps.monitorUrl(), request, 'TOKEN'),
+      }),
+      viewer.canChange &&
+        actionButton({
+          action: `/sites/${site.id}/settings/enrolment-tokens`,
+          csrfToken: viewer.csrfToken,
+          label: `Create a token for ${site.name}`,
+          kind: 'primary',
+        }),
+    ],
+  );
+}
+
+function overallStats(
+  lines: readonly SiteLine[],
+  { sensors, silent }: { sensors: number; silent: number },
+  nowMs: number,
+) {
+  const sum = (values: (number | null)[]) =>
+    values.every((value) => value === null) ? null : values.reduce<number>((all, one) => all + (one ?? 0), 0);
+  const unknown = lines.filter((line) => line.inBps === null).length;
+  const of = lines.length === 1 ? 'newest minute' : `newest minutes of ${lines.length - unknown} sites`;
+  const source = unknown > 0 && lines.length > 1 ? `${of}, ${unknown} unknown` : of;
+  const rate = (values: (number | null)[]) => {
+    const known = sum(values);
+    return known === null ? undefined : formatBitRate(known);
+  };
+  const late = lines.filter(
+    (line) => (line.newestMinuteMs ?? 0) < nowMs - recentMs && line.sensors > 0,
+  ).length;
+  return stats(
+    stat({ label: 'In', value: rate(lines.map((line) => line.inBps)), source }),
+    stat({ label: 'Out', value: rate(lines.map((line) => line.outBps)), source }),
+    stat({
+      label: 'Sensors reporting',
+      value: `${formatCount(sensors - silent)} of ${formatCount(sensors)}`,
+      source: 'heard within 3 min',
+      tone: silent > 0 ? 'warn' : undefined,
+    }),
+    stat({
+      label: 'Sites without a fresh minute',
+      value: formatCount(late),
+      source: 'older than 15 min',
+      tone: late > 0 ? 'warn' : undefined,
+    }),
+  );
+}
+
+/** What did not arrive of the last hour's packets; unknown where nothing was captured. */
+function lossOf({ lastHour: { packets, kernelDropped, parserDropped } }: SiteLine): number | null {
+  const all = packets + kernelDropped + parserDropped;
+  return all === 0 ? null : (kernelDropped + parserDropped) / all;
+}
+
+function stateBadge({ sensors, silent }: SiteLine) {
+  if (sensors === 0) return badge('neutral', 'no sensor');
+  if (silent === 0) return badge('good', 'reporting');
+  return silent === sensors ? badge('bad', 'silent') : badge('warn', `${silent} silent`);
+}
+
+function sitesTable(request: FastifyRequest, lines: readonly SiteLine[], page: number, nowMs: number) {
+  const total = viewerOf(request).sites.length;
+  const shown = `${(page - 1) * sitesShown + 1}–${(page - 1) * sitesShown + lines.length} of ${total}`;
+  const to = (other: number) => withQuery(request.url, { page: other });
   return dataTable<SiteLine>(request, {
     id: 'sites',
     caption: 'Sites',
@@ -121,33 +242,29 @@ function sitesTable(request: Parameters<typeof viewerOf>[0], lines: readonly Sit
       {
         key: 'name',
         header: 'Site',
+        field: 'site',
         cell: ({ site }) => link(`/sites/${site.id}/traffic`, site.name),
         value: ({ site }) => site.name,
       },
       {
         key: 'state',
         header: 'State',
-        cell: ({ sensors }) => {
-          const late = sensors.filter((sensor) => isLate(sensor, nowMs)).length;
-          if (sensors.length === 0) return badge('neutral', 'no sensor');
-          if (late === 0) return badge('good', 'reporting');
-          return late === sensors.length ? badge('bad', 'silent') : badge('warn', `${late} silent`);
-        },
+        cell: stateBadge,
         field: 'silent_sensors',
-        value: ({ sensors }) => sensors.filter((sensor) => isLate(sensor, nowMs)).length,
+        value: (row) => row.silent,
       },
       {
-        key: 'sensors',
-        header: 'Sensors',
-        kind: 'figure',
-        cell: ({ sensors }) => formatCount(sensors.length),
-        value: ({ sensors }) => sensors.length,
+        key: 'hours',
+        header: 'Last 6 h',
+        kind: 'actions',
+        cell: ({ hours, site }) =>
+          spark({ in: hours.inBps, out: hours.outBps }, `In and out of ${site.name} over the last six hours`),
       },
       {
         key: 'in',
         header: 'In',
         kind: 'figure',
-        cell: ({ inBps }) => formatBitRate(inBps),
+        cell: ({ inBps }) => rateCell(inBps),
         field: 'in_bps',
         value: ({ inBps }) => inBps,
       },
@@ -155,9 +272,43 @@ function sitesTable(request: Parameters<typeof viewerOf>[0], lines: readonly Sit
         key: 'out',
         header: 'Out',
         kind: 'figure',
-        cell: ({ outBps }) => formatBitRate(outBps),
+        cell: ({ outBps }) => rateCell(outBps),
         field: 'out_bps',
         value: ({ outBps }) => outBps,
+      },
+      {
+        key: 'loss',
+        header: 'Lost packets',
+        unit: '1 h',
+        kind: 'figure',
+        cell: (row) => {
+          const loss = lossOf(row);
+          return loss === null ? null : loss === 0 ? 'none' : badge('warn', formatPercent(loss, 2));
+        },
+        field: 'lost_packets_share_1h',
+        value: lossOf,
+      },
+      {
+        key: 'gaps',
+        header: 'Gaps',
+        unit: '24 h',
+        kind: 'figure',
+        cell: ({ gaps, site }) =>
+          gaps === 0
+            ? 'none'
+            : link(
+                `/sites/${site.id}/traffic?range=24h#gaps`,
+                gaps >= gapsMax ? `${gapsMax} or more` : formatCount(gaps),
+              ),
+        field: 'gaps_24h',
+        value: ({ gaps }) => gaps,
+      },
+      {
+        key: 'sensors',
+        header: 'Sensors',
+        kind: 'figure',
+        cell: ({ site, sensors }) => link(`/sites/${site.id}/sensors`, formatCount(sensors)),
+        value: ({ sensors }) => sensors,
       },
       {
         key: 'newest',
@@ -170,18 +321,23 @@ function sitesTable(request: Parameters<typeof viewerOf>[0], lines: readonly Sit
         field: 'newest_minute',
         value: ({ newestMinuteMs }) => isoTime(newestMinuteMs),
       },
-      {
-        key: 'gaps',
-        header: 'Gaps in 24 h',
-        kind: 'figure',
-        cell: ({ gaps }) => (gaps >= 100 ? '100 or more' : formatCount(gaps)),
-        field: 'gaps_24h',
-        value: ({ gaps }) => gaps,
-      },
     ],
+    pages:
+      total > sitesShown
+        ? {
+            label: shown,
+            previousHref: page > 1 ? to(page - 1) : undefined,
+            nextHref: page * sitesShown < total ? to(page + 1) : undefined,
+          }
+        : undefined,
     empty: {
       title: 'No sites yet',
-      text: 'A site is a place with sensors. Create one, then enrol the sensor of each hypervisor in its settings.',
+      text: 'A site is a place with hypervisors. Create one with “New site”; its settings then have the command that enrols the sensor of each hypervisor.',
+      command: 'SVC_MONITOR_URL=… SVC_SENSOR_ENROLMENT_TOKEN=… ./svc sensor run',
     },
   });
+}
+
+function rateCell(bps: number | null): Content {
+  return bps === null ? null : formatBitRate(bps);
 }

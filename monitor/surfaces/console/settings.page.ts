@@ -20,6 +20,7 @@ import {
   section,
   toast,
 } from '#service-kit/pages/index.ts';
+import { enrolCommand } from './enrol-command.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -27,6 +28,7 @@ import type { ConsoleDeps } from './index.ts';
 interface Shown {
   /** What was typed, after a fault. */
   cidrs?: { text: string; fault: string };
+  name?: { text: string; fault: string };
   token?: EnrolmentToken;
   toast?: Html;
 }
@@ -38,9 +40,24 @@ export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
     { schema: { params: SiteParams, querystring: Query } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
-      const saved =
-        request.query.saved === undefined ? {} : { toast: toast('good', 'Local prefixes saved.') };
+      const saved = request.query.saved === undefined ? {} : { toast: toast('good', 'Saved.') };
       return showSettings(deps, request, reply, site, saved);
+    },
+  );
+
+  app.post(
+    '/sites/:siteId/settings/name',
+    { schema: { params: SiteParams, body: Type.Object({ name: Type.String({ maxLength: 200 }) }) } },
+    async (request, reply) => {
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const text = request.body.name;
+      try {
+        await deps.sites.rename(viewerOf(request).actor, site.id, text);
+      } catch (error) {
+        const fault = faultText(error, 'sites.invalid', 'sites.name_taken');
+        return showSettings(deps, request, reply, site, { name: { text, fault } });
+      }
+      return reply.redirect(`/sites/${site.id}/settings?saved=1`, 303);
     },
   );
 
@@ -89,6 +106,7 @@ async function showSettings(
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
   const content = [
     pageHeader({ title: 'Site settings' }),
+    section({ title: 'Name' }, viewer.canChange ? nameForm(site, viewer, shown) : site.name),
     section(
       {
         title: 'Local prefixes',
@@ -130,7 +148,7 @@ async function showSettings(
       ],
     ),
   ];
-  const isRefused = shown.cidrs !== undefined;
+  const isRefused = (shown.cidrs ?? shown.name) !== undefined;
   return sendConsolePage(
     request,
     reply,
@@ -142,6 +160,20 @@ async function showSettings(
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
     content,
+  );
+}
+
+function nameForm(site: Site, viewer: Viewer, shown: Shown) {
+  return form(
+    { action: `/sites/${site.id}/settings/name`, csrfToken: viewer.csrfToken, submit: 'Rename' },
+    field({
+      name: 'name',
+      label: 'Name',
+      required: true,
+      maxLength: 80,
+      value: shown.name?.text ?? site.name,
+      error: shown.name?.fault,
+    }),
   );
 }
 
@@ -175,7 +207,6 @@ function cidrsList(site: Site) {
 }
 
 function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: EnrolmentToken) {
-  const url = deps.monitorUrl() ?? `${request.protocol}://${request.host}`;
   return [
     notice({
       tone: 'good',
@@ -184,7 +215,7 @@ function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: Enrolmen
     }),
     codeBlock({
       label: 'On the hypervisor',
-      code: `SVC_MONITOR_URL=${url} SVC_SENSOR_ENROLMENT_TOKEN=${token.token} ./svc sensor run`,
+      code: enrolCommand(deps.monitorUrl(), request, token.token),
     }),
   ];
 }

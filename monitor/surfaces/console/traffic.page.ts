@@ -60,7 +60,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
         pageHeader({
           title: site.name,
           state: siteState(sensors, newest.get(site.id), nowMs),
-          actions: rangePicker({ url: request.url, range }),
+          actions: rangePicker({ url: request.url, range, nowMs }),
         }),
         refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
           newestStats(traffic, range),
@@ -135,6 +135,7 @@ function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) 
     data,
     dataUrl: `/sites/${siteId}/traffic.json${suffix}`,
     refreshSeconds: 30,
+    canZoom: true,
     source: 'each address and minute at its one strongest capture; gaps are not filled',
     csvHref: fileHref(request, 'points', 'csv'),
     emptyText: 'No minute of this range has been collected.',

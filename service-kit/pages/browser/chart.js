@@ -132,7 +132,11 @@ class Chart extends HTMLElement {
       tzDate: (ms) => uPlot.tzDate(new Date(ms), 'Etc/UTC'),
       padding: [8, 20, 0, 0],
       legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
+      cursor: {
+        y: false,
+        drag: { x: this.dataset.zoom !== undefined, y: false, setScale: false },
+        points: { size: 6 },
+      },
       scales: {
         x: { time: true, range: (_plot, least, most) => this.timeRange(least, most) },
         y: { range: (_plot, least, most) => this.valueRange(least, most) },
@@ -165,6 +169,7 @@ class Chart extends HTMLElement {
         drawClear: [(plot) => this.drawAreas(plot)],
         drawAxes: [(plot) => this.drawZero(plot)],
         setCursor: [(plot) => this.moveTip(plot)],
+        setSelect: [(plot) => this.zoom(plot)],
       },
     };
   }
@@ -257,6 +262,19 @@ class Chart extends HTMLElement {
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
     ctx.restore();
+  }
+
+  /** The page for the range that was dragged over, in whole steps; a slip of the hand is none. */
+  zoom({ select: { left, width }, posToVal }) {
+    if (width < 8) return;
+    const step = Math.max(60_000, this.data.stepMs ?? 60_000);
+    const from = Math.floor(posToVal(left, 'x') / step) * step;
+    const to = Math.max(from + 300_000, Math.ceil(posToVal(left + width, 'x') / step) * step);
+    const url = new URL(location.href);
+    url.searchParams.set('range', 'custom');
+    url.searchParams.set('from', `${new Date(from).toISOString().slice(0, 16)}Z`);
+    url.searchParams.set('to', `${new Date(to).toISOString().slice(0, 16)}Z`);
+    location.assign(url);
   }
 
   drawLegend() {

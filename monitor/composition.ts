@@ -24,7 +24,7 @@ import { createRetention, type Retention } from './retention/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
-import { createVendors } from './vendors/index.ts';
+import { createVendors, type Vendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -41,6 +41,7 @@ export interface Monitor {
   probes: Probes;
   connection: Connection;
   devices: Devices;
+  vendors: Vendors;
   inventory: Inventory;
   delivery: Delivery;
   retention: Retention;
@@ -78,7 +79,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const applications = createApplications({ db });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
     connection,
@@ -147,6 +149,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     probes,
     connection,
     devices,
+    vendors,
     inventory,
     delivery,
     retention,

@@ -100,6 +100,8 @@ test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands
     application_usage_version: 1,
     application_protocol_version: 1,
     live_version: 1,
+    probes_version: 1,
+    probes: [],
     local_cidrs: ['192.0.2.0/24', '2001:db8::/48'],
     protected_targets: ['192.0.2.10'],
   });

@@ -73,8 +73,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       reporter,
     });
   const db = () => database.db;
+  const reader = () => database.reader;
   const operators = createOperators({ db });
-  const sites = createSites({ db });
+  const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
@@ -92,6 +93,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const delivery = createDelivery({
     ...base,
+    reader,
     connection,
     sites,
     traffic,
@@ -99,9 +101,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const probes = createProbes({ db });
+  const probes = createProbes({ db, reader });
   const sensors = createSensors({
     db,
+    reader,
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
   });
@@ -111,11 +114,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     facts,
     probes,
     events,
-    async onInventory(trx, { siteId, sensorId }, inventory, minute) {
-      await sensors.noteInventory(trx, sensorId, inventory);
-      await devices.recordSightings(trx, [{ siteId, minutes: [{ minute, hosts: [] }], inventory }]);
+    async onUploads(trx, uploads) {
+      await sensors.noteInventories(trx, uploads);
+      await devices.recordSightings(trx, uploads);
     },
-    onMinute: (trx, siteId, minute) => devices.recordSightings(trx, [{ siteId, minutes: [minute] }]),
   });
   const live = createLive({
     db,

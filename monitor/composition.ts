@@ -20,6 +20,7 @@ import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
+import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
@@ -41,6 +42,7 @@ export interface Monitor {
   devices: Devices;
   inventory: Inventory;
   delivery: Delivery;
+  search: Search;
   retention: Retention;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
@@ -137,6 +139,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     devices,
     inventory,
     delivery,
+    search: createSearch({ db, sites }),
     retention,
     loops,
   };

@@ -19,12 +19,13 @@ import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
-import { createVendors } from './vendors/index.ts';
+import { createVendors, type Vendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -38,8 +39,10 @@ export interface Monitor {
   events: Events;
   inbox: Inbox;
   live: Live;
+  probes: Probes;
   connection: Connection;
   devices: Devices;
+  vendors: Vendors;
   inventory: Inventory;
   delivery: Delivery;
   search: Search;
@@ -70,14 +73,16 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       reporter,
     });
   const db = () => database.db;
+  const reader = () => database.reader;
   const operators = createOperators({ db });
-  const sites = createSites({ db });
+  const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const traffic = createTraffic({ db });
   const applications = createApplications({ db });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
     connection,
@@ -87,6 +92,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const delivery = createDelivery({
     ...base,
+    reader,
     connection,
     sites,
     traffic,
@@ -94,21 +100,28 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const sensors = createSensors({ db, protectedTargets: (siteId) => delivery.listAddresses(siteId) });
+  const probes = createProbes({ db, reader });
+  const sensors = createSensors({
+    db,
+    reader,
+    protectedTargets: (siteId) => delivery.listAddresses(siteId),
+    plannedProbes: (siteId) => probes.listPlanned(siteId),
+  });
   const inbox = createInbox({
     ...base,
     sensors,
     traffic,
     applications,
+    probes,
     events,
-    async onInventory(trx, { siteId, sensorId }, inventory, minute) {
-      await sensors.noteInventory(trx, sensorId, inventory);
-      await devices.recordSightings(trx, [{ siteId, minutes: [{ minute, hosts: [] }], inventory }]);
+    async onUploads(trx, uploads) {
+      await sensors.noteInventories(trx, uploads);
+      await devices.recordSightings(trx, uploads);
     },
-    onMinute: (trx, siteId, minute) => devices.recordSightings(trx, [{ siteId, minutes: [minute] }]),
   });
   const live = createLive({
     db,
+    noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
     historySeconds: config.liveHistorySeconds,
     historyMax: config.liveHistoryMax,
   });
@@ -135,8 +148,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     events,
     inbox,
     live,
+    probes,
     connection,
     devices,
+    vendors,
     inventory,
     delivery,
     search: createSearch({ db, sites }),

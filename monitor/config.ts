@@ -7,6 +7,7 @@ import {
   httpUrlSetting,
   integerSetting,
   optionalTextSetting,
+  prefixListSetting,
   readSettings,
   textSetting,
 } from '#common/config/index.ts';
@@ -24,6 +25,10 @@ export const monitorSettings = {
     'SVC_MONITOR_PUBLIC_URL',
     null,
     'The URL under which people and sensors reach the monitor; https makes its cookies secure.',
+  ),
+  trustedProxies: prefixListSetting(
+    'SVC_MONITOR_TRUSTED_PROXIES',
+    'Reverse proxies in front of the monitor, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_MONITOR_DATABASE_URL',
@@ -72,6 +77,11 @@ export const monitorSettings = {
     20_000,
     { min: 1, max: 1_000_000 },
     'Live windows kept for each site, the newest; identical on every service.',
+  ),
+  macVendorLookupUrl: httpUrlSetting(
+    'SVC_MAC_VENDOR_LOOKUP_URL',
+    null,
+    'The public registry that "./svc monitor resolve_mac_vendors" asks for makers of interfaces, such as https://api.macvendors.com; it gets 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path. Empty keeps identification offline.',
   ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(

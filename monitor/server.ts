@@ -13,6 +13,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
     host: config.host,
     port: config.port,
     portSetting: 'SVC_MONITOR_PORT',
+    trustedProxies: config.trustedProxies,
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
     async routes(app) {

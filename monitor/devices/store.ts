@@ -82,6 +82,30 @@ export async function writeMatches(db: Queryable, matches: readonly MatchInput[]
   return rows.length;
 }
 
+/** Devices without a manufacturer, by id. */
+export async function listUnnamed(
+  db: Queryable,
+  afterId: number,
+  limit: number,
+): Promise<{ id: number; mac: string }[]> {
+  const { rows } = await sql<{ id: number; mac: string }>`
+    select id, mac from devices where manufacturer is null and id > ${afterId} order by id limit ${limit}`.execute(
+    db,
+  );
+  return rows;
+}
+
+export async function updateManufacturers(
+  db: Queryable,
+  names: readonly { id: number; manufacturer: string }[],
+): Promise<void> {
+  await sql`
+    update devices d set manufacturer = n.manufacturer
+    from unnest(${names.map((one) => one.id)}::bigint[], ${names.map((one) => one.manufacturer)}::text[])
+      as n(id, manufacturer)
+    where d.id = n.id and d.manufacturer is null`.execute(db);
+}
+
 export async function upsertName(
   db: Queryable,
   mac: string,

@@ -6,6 +6,7 @@
  * touches minutes.
  */
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
+import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { receiveWindows } from './receive-windows.ts';
@@ -19,6 +20,8 @@ export interface LiveDeps {
   historySeconds: number;
   /** Windows of one site (NET-8, `SVC_LIVE_HISTORY_MAXLEN`). */
   historyMax: number;
+  /** Keeps what a sensor told of itself along with its windows. */
+  noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
 }
 
 export interface Live {

@@ -16,6 +16,8 @@ export async function receiveWindows(
   encoding: string | undefined,
 ): Promise<LiveReceipt> {
   const upload = decodeLive(decompressUpload(body, encoding, liveBytesMax));
+  // First: a store that is full must not keep a sensor from saying that it is full itself.
+  if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
   return deps
     .db()
     .transaction()

@@ -8,9 +8,10 @@ const targetsMax = 4096;
 
 /** What a sensor of the site should do; the versions tell it what this monitor understands (NET-9.1, NET-9.4). */
 export async function readPlan(deps: SensorsDeps, siteId: number): Promise<SensorPlan> {
-  const [localCidrs, targets] = await Promise.all([
-    readLocalCidrs(deps.db(), siteId),
+  const [localCidrs, targets, probes] = await Promise.all([
+    readLocalCidrs(deps.reader(), siteId),
     deps.protectedTargets(siteId),
+    deps.plannedProbes?.(siteId) ?? [],
   ]);
   if (localCidrs === null) throw new CodedError('sensors.no_site', 'There is no such site.');
   return {
@@ -18,6 +19,8 @@ export async function readPlan(deps: SensorsDeps, siteId: number): Promise<Senso
     application_usage_version: 1,
     application_protocol_version: 1,
     live_version: 1,
+    probes_version: 1,
+    probes,
     local_cidrs: localCidrs,
     // Sorted, so that an unchanged plan keeps its ETag.
     protected_targets: [...new Set(targets)].sort().slice(0, targetsMax),

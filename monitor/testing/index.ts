@@ -53,7 +53,11 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
   const database = await createTestDatabase('monitor');
   const db = () => database.db;
   const sites = createSites({ db });
-  const sensors = createSensors({ db, protectedTargets: async () => ['192.0.2.10'] });
+  const sensors = createSensors({
+    db,
+    reader: () => database.reader,
+    protectedTargets: async () => ['192.0.2.10'],
+  });
   const traffic = createTraffic({ db });
   const applications = createApplications({ db });
   const events = createEvents({ db });

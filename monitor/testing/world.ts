@@ -29,7 +29,8 @@ export async function createWorld() {
   const traffic = createTraffic(base);
   const applications = createApplications(base);
   const connection = createConnection(base);
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: null });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
   const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
@@ -49,6 +50,7 @@ export async function createWorld() {
     applications,
     connection,
     devices,
+    vendors,
     inventory,
     createFeed,
     siteId: site.id,

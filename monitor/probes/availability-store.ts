@@ -1,0 +1,133 @@
+/** Availability over time. Ranges of over a day are read from hours, and begin on one. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+
+export interface Availability {
+  /** Null: the site, which is up in a minute when any of its probes is. */
+  probeId: number | null;
+  minutesUp: number;
+  /** Minutes that somebody measured; the others are unknown. */
+  minutesKnown: number;
+  sent: number;
+  lost: number;
+  /** Mean of the minutes' medians, microseconds; null where nothing answered. */
+  rttUs: number | null;
+}
+
+export interface HistoryStep {
+  startMs: number;
+  minutesUp: number;
+  minutesKnown: number;
+  sent: number;
+  lost: number;
+  rttMinUs: number | null;
+  rttUs: number | null;
+  rttMaxUs: number | null;
+}
+
+/** What one sensor saw of a probe. */
+export interface SensorView {
+  sensorId: number;
+  hostName: string;
+  sent: number;
+  lost: number;
+  rttUs: number | null;
+  lastMinuteMs: number;
+}
+
+interface Range {
+  fromMs: number;
+  toMs: number;
+}
+
+/** A range of over a day is read from hours, the first of them whole. */
+function readsHours({ fromMs, toMs }: Range): boolean {
+  return toMs - fromMs > dayMs;
+}
+
+export async function readAvailability(
+  db: Queryable,
+  range: Range & { siteId: number },
+): Promise<Availability[]> {
+  const { rows } = readsHours(range)
+    ? await sql<Availability>`
+        with hours as (
+          select h.* from probe_hours h join probes p on p.id = h.probe_id
+          where p.site_id = ${range.siteId} and p.removed_at is null
+            and h.hour >= to_timestamp(${Math.floor(range.fromMs / hourMs) * 3600}::float8)
+            and h.hour < to_timestamp(${range.toMs / 1000}::float8)
+        ), site_hours as (
+          select bit_or(reported) as reported, bit_or(answered) as answered, sum(sent) as sent, sum(lost) as lost,
+            sum(rtt_median_sum_us) as rtt, sum(rtt_medians) as medians from hours group by hour
+        )
+        select probe_id as "probeId", sum(bit_count(answered::bit(64)))::float8 as "minutesUp",
+          sum(bit_count(reported::bit(64)))::float8 as "minutesKnown", sum(sent)::float8 as sent, sum(lost)::float8 as lost,
+          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"
+        from hours group by probe_id
+        union all
+        select null, sum(bit_count(answered::bit(64)))::float8, sum(bit_count(reported::bit(64)))::float8,
+          sum(sent)::float8, sum(lost)::float8, (sum(rtt) / nullif(sum(medians), 0))::float8
+        from site_hours having count(*) > 0`.execute(db)
+    : await sql<Availability>`
+        with minutes as (
+          select m.* from probe_minutes m join probes p on p.id = m.probe_id
+          where p.site_id = ${range.siteId} and p.removed_at is null
+            and m.minute >= to_timestamp(${range.fromMs / 1000}::float8)
+            and m.minute < to_timestamp(${range.toMs / 1000}::float8)
+        ), site_minutes as (
+          select bool_or(lost < sent) as is_up, sum(sent) as sent, sum(lost) as lost, sum(rtt_median_sum_us) as rtt,
+            sum(rtt_medians) as medians from minutes group by minute
+        )
+        select probe_id as "probeId", count(*) filter (where lost < sent)::float8 as "minutesUp",
+          count(*)::float8 as "minutesKnown", sum(sent)::float8 as sent, sum(lost)::float8 as lost,
+          (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"
+        from minutes group by probe_id
+        union all
+        select null, count(*) filter (where is_up)::float8, count(*)::float8, sum(sent)::float8, sum(lost)::float8,
+          (sum(rtt) / nullif(sum(medians), 0))::float8
+        from site_minutes having count(*) > 0`.execute(db);
+  return rows;
+}
+
+export async function readHistory(
+  db: Queryable,
+  range: Range & { probeId: number; stepSeconds: number },
+): Promise<HistoryStep[]> {
+  const { probeId, stepSeconds } = range;
+  const isHourly = readsHours(range) && stepSeconds % 3600 === 0;
+  const step = sql`(floor(extract(epoch from ${sql.ref(isHourly ? 'hour' : 'minute')}) / ${stepSeconds}::float8) * ${stepSeconds * 1000})::float8`;
+  const measures = sql`sum(sent)::float8 as sent, sum(lost)::float8 as lost, min(rtt_min_us) as "rttMinUs",
+    max(rtt_max_us) as "rttMaxUs", (sum(rtt_median_sum_us) / nullif(sum(rtt_medians), 0))::float8 as "rttUs"`;
+  const until = sql`to_timestamp(${range.toMs / 1000}::float8)`;
+  const { rows } = isHourly
+    ? await sql<HistoryStep>`
+        select ${step} as "startMs", sum(bit_count(answered::bit(64)))::float8 as "minutesUp",
+          sum(bit_count(reported::bit(64)))::float8 as "minutesKnown", ${measures}
+        from probe_hours where probe_id = ${probeId} and hour < ${until}
+          and hour >= to_timestamp(${Math.floor(range.fromMs / hourMs) * 3600}::float8)
+        group by 1 order by 1`.execute(db)
+    : await sql<HistoryStep>`
+        select ${step} as "startMs", count(*) filter (where lost < sent)::float8 as "minutesUp",
+          count(*)::float8 as "minutesKnown", ${measures}
+        from probe_minutes where probe_id = ${probeId} and minute < ${until}
+          and minute >= to_timestamp(${range.fromMs / 1000}::float8)
+        group by 1 order by 1`.execute(db);
+  return rows;
+}
+
+export async function listSensorViews(
+  db: Queryable,
+  range: Range & { probeId: number },
+): Promise<SensorView[]> {
+  const { rows } = await sql<SensorView>`
+    select r.sensor_id as "sensorId", s.host_name as "hostName", sum(r.sent)::float8 as sent, sum(r.lost)::float8 as lost,
+      avg(r.rtt_median_us)::float8 as "rttUs", (extract(epoch from max(r.minute)) * 1000)::float8 as "lastMinuteMs"
+    from probe_results r join sensors s on s.id = r.sensor_id
+    where r.probe_id = ${range.probeId} and r.minute >= to_timestamp(${range.fromMs / 1000}::float8)
+      and r.minute < to_timestamp(${range.toMs / 1000}::float8)
+    group by r.sensor_id, s.host_name order by lower(s.host_name), r.sensor_id`.execute(db);
+  return rows;
+}

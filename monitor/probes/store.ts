@@ -1,0 +1,93 @@
+/** The table of probes. */
+import { sql } from 'kysely';
+import type { PlanProbe } from '#contracts/sensor-api/http.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type Probe, probesMax } from './probe.ts';
+
+const columns = sql`p.id, p.site_id as "siteId", p.name, p.kind, p.target, p.port, p.question,
+  p.interval_seconds as "intervalSeconds", p.timeout_ms as "timeoutMs", p.is_enabled as "isEnabled"`;
+
+export interface ProbeState extends Probe {
+  /** The newest minute that a sensor told of within the last day, unix milliseconds; null where none did. */
+  newestMinuteMs: number | null;
+  newestSent: number | null;
+  newestLost: number | null;
+  newestFailure: string | null;
+}
+
+/** Keeps others from adding probes to the site meanwhile; how many it has, or null without such a site. */
+export async function lockSite(trx: Queryable, siteId: number): Promise<number | null> {
+  const { rows } = await sql`select 1 from sites where id = ${siteId} for no key update`.execute(trx);
+  if (rows.length === 0) return null;
+  const counted = await sql<{ count: number }>`
+    select count(*)::int as count from probes where site_id = ${siteId} and removed_at is null`.execute(trx);
+  return counted.rows[0]!.count;
+}
+
+export async function insertProbe(
+  trx: Queryable,
+  siteId: number,
+  probe: Omit<Probe, 'id' | 'siteId' | 'isEnabled'>,
+): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    insert into probes (site_id, name, kind, target, port, question, interval_seconds, timeout_ms)
+    values (${siteId}, ${probe.name}, ${probe.kind}, ${probe.target}, ${probe.port}, ${probe.question},
+      ${probe.intervalSeconds}, ${probe.timeoutMs})
+    returning id`.execute(trx);
+  return rows[0]!.id;
+}
+
+export async function updateProbe(
+  db: Queryable,
+  siteId: number,
+  probeId: number,
+  change: Pick<Probe, 'name' | 'intervalSeconds' | 'timeoutMs' | 'isEnabled'>,
+): Promise<boolean> {
+  const { rows } = await sql`
+    update probes set name = ${change.name}, interval_seconds = ${change.intervalSeconds},
+      timeout_ms = ${change.timeoutMs}, is_enabled = ${change.isEnabled}
+    where id = ${probeId} and site_id = ${siteId} and removed_at is null returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function removeProbe(db: Queryable, siteId: number, probeId: number): Promise<boolean> {
+  const { rows } = await sql`
+    update probes set removed_at = svc_now()
+    where id = ${probeId} and site_id = ${siteId} and removed_at is null returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function findProbe(db: Queryable, siteId: number, probeId: number): Promise<Probe | null> {
+  const { rows } = await sql<Probe>`
+    select ${columns} from probes p
+    where p.id = ${probeId} and p.site_id = ${siteId} and p.removed_at is null`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function listProbes(db: Queryable, siteId: number): Promise<ProbeState[]> {
+  const { rows } = await sql<ProbeState>`
+    select ${columns}, newest.sent as "newestSent", newest.lost as "newestLost", newest.failure as "newestFailure",
+      (extract(epoch from newest.minute) * 1000)::float8 as "newestMinuteMs"
+    from probes p
+    left join lateral (
+      select minute, sent, lost, failure from probe_minutes m
+      where m.probe_id = p.id and m.minute > svc_now() - interval '1 day' order by minute desc limit 1
+    ) newest on true
+    where p.site_id = ${siteId} and p.removed_at is null order by lower(p.name), p.id`.execute(db);
+  return rows;
+}
+
+/** Read-only, as all that a plan is made of (NET-5.3). */
+export function listPlanned(db: Queryable, siteId: number): Promise<PlanProbe[]> {
+  return db
+    .transaction()
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      const { rows } = await sql<PlanProbe>`
+        select id, kind, target, port, question, interval_seconds, timeout_ms from probes
+        where site_id = ${siteId} and removed_at is null and is_enabled order by id limit ${probesMax}`.execute(
+        trx,
+      );
+      return rows;
+    });
+}

@@ -22,6 +22,7 @@ import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
+import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
@@ -46,6 +47,7 @@ export interface Monitor {
   vendors: Vendors;
   inventory: Inventory;
   delivery: Delivery;
+  search: Search;
   retention: Retention;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
@@ -155,6 +157,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     vendors,
     inventory,
     delivery,
+    search: createSearch({ db, sites }),
     retention,
     loops,
   };

@@ -1,5 +1,5 @@
 import type { Clock } from '#common/clock/index.ts';
-import { type Lease, releaseLease, takeLease } from '#service-kit/leases/index.ts';
+import { type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findOffline } from './find-offline.ts';
 import { registryPrefix } from './mac-prefix.ts';
@@ -62,8 +62,8 @@ export async function resolveBacklog(
   options: ResolveOptions,
 ): Promise<ResolveResult | null> {
   const holder = `${process.pid}-${deps.clock.nowMs()}`;
-  const term = await takeLease(deps.db(), leaseName, holder, leaseSeconds);
-  if (term === null) return null;
+  const lease = await takeLease({ ...deps, ttlSeconds: leaseSeconds }, leaseName, holder);
+  if (!lease) return null;
   try {
     const open = new Map<string, number[]>();
     const result: ResolveResult = {
@@ -78,20 +78,11 @@ export async function resolveBacklog(
     options.report(`Offline pass: ${result.offline} named, ${open.size} prefixes not in the table.`);
     if (options.isOffline) result.ended = 'Only the offline pass was asked for.';
     else if (!deps.registry) result.ended = 'No registry is set: SVC_MAC_VENDOR_LOOKUP_URL is empty.';
-    else
-      await askRegistry(
-        deps,
-        deps.registry,
-        { name: leaseName, holder, term },
-        backlog,
-        open,
-        options,
-        result,
-      );
+    else await askRegistry(deps, deps.registry, lease, backlog, open, options, result);
     result.remaining = [...open.values()].reduce((sum, ids) => sum + ids.length, 0);
     return result;
   } finally {
-    await releaseLease(deps.db(), leaseName, holder);
+    await resignLease(deps, lease);
   }
 }
 
@@ -139,7 +130,7 @@ async function askRegistry(
       result.ended = 'Interrupted.';
       return;
     }
-    if ((await takeLease(deps.db(), lease.name, lease.holder, leaseSeconds)) !== lease.term) {
+    if (!(await renewLease({ ...deps, ttlSeconds: leaseSeconds }, lease))) {
       result.ended = 'Another process has taken over.';
       return;
     }

@@ -10,6 +10,7 @@ import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/teleme
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addMinutes } from './add-minutes.ts';
 import type { AddressMinute } from './address-minute.ts';
+import { type CaptureLoss, listLosses } from './loss-store.ts';
 import { readAddressMinutes } from './read-address-minutes.ts';
 import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
 import { rollUpSites } from './roll-up-sites.ts';
@@ -24,6 +25,8 @@ export interface Origin {
   siteId: number;
   sensorId: number;
 }
+
+export type { CaptureLoss } from './loss-store.ts';
 
 export interface Traffic {
   /** Makes the days' partitions; outside the transaction that adds to them, because it takes locks of its own. */
@@ -49,6 +52,8 @@ export interface Traffic {
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<store.GapRow[]>;
   /** Every capture of the site with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<store.CaptureState[]>;
+  /** What each capture of any site lost in its newest whole minutes, by the database's clock. */
+  listLosses(minutes: number): Promise<CaptureLoss[]>;
   /** What the site's captures collected and lost in a range (NET-2.2.6). */
   readCollection(siteId: number, fromMs: number, toMs: number): Promise<store.Collection>;
   /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
@@ -77,6 +82,7 @@ export function createTraffic(deps: { db: () => Queryable }): Traffic {
       store.listTopAddresses(db(), siteId, fromMs, toMs, limit),
     listGaps: (siteId, fromMs, toMs, limit) => store.listGaps(db(), siteId, fromMs, toMs, limit),
     listCaptures: (siteId) => store.listCaptures(db(), siteId),
+    listLosses: (minutes) => listLosses(db(), minutes),
     readCollection: (siteId, fromMs, toMs) => store.sumCollection(db(), siteId, fromMs, toMs),
     newestMinutes: () => store.newestMinutes(db()),
   };

@@ -10,22 +10,24 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
-import { type Applications, createApplications } from './applications/index.ts';
+import { type Applications, createApplications, nameApplication } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { type Connection, createConnection } from './connection/index.ts';
 import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
+import { createFactStore, type FactStore } from './facts/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
+import { createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
-import { createVendors } from './vendors/index.ts';
+import { createVendors, type Vendors } from './vendors/index.ts';
 
 export interface Monitor {
   reporter: Reporter;
@@ -34,6 +36,7 @@ export interface Monitor {
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
+  facts: FactStore;
   traffic: Traffic;
   applications: Applications;
   events: Events;
@@ -43,8 +46,10 @@ export interface Monitor {
   alerts: Alerts;
   connection: Connection;
   devices: Devices;
+  vendors: Vendors;
   inventory: Inventory;
   delivery: Delivery;
+  search: Search;
   retention: Retention;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
@@ -72,14 +77,17 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       reporter,
     });
   const db = () => database.db;
+  const reader = () => database.reader;
   const operators = createOperators({ db });
-  const sites = createSites({ db });
+  const sites = createSites({ db, reader });
   const events = createEvents({ db });
-  const traffic = createTraffic({ db });
-  const applications = createApplications({ db });
+  const facts = createFactStore({ db, nameApplication });
+  const traffic = createTraffic({ db, facts });
+  const applications = createApplications({ facts });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
     connection,
@@ -89,6 +97,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const delivery = createDelivery({
     ...base,
+    reader,
     connection,
     sites,
     traffic,
@@ -96,24 +105,23 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
-  const probes = createProbes({ db });
+  const probes = createProbes({ db, reader });
   const sensors = createSensors({
     db,
+    reader,
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
   });
   const inbox = createInbox({
     ...base,
     sensors,
-    traffic,
-    applications,
+    facts,
     probes,
     events,
-    async onInventory(trx, { siteId, sensorId }, inventory, minute) {
-      await sensors.noteInventory(trx, sensorId, inventory);
-      await devices.recordSightings(trx, [{ siteId, minutes: [{ minute, hosts: [] }], inventory }]);
+    async onUploads(trx, uploads) {
+      await sensors.noteInventories(trx, uploads);
+      await devices.recordSightings(trx, uploads);
     },
-    onMinute: (trx, siteId, minute) => devices.recordSightings(trx, [{ siteId, minutes: [minute] }]),
   });
   const live = createLive({
     db,
@@ -149,6 +157,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     operators,
     sites,
     sensors,
+    facts,
     traffic,
     applications,
     events,
@@ -158,8 +167,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     alerts,
     connection,
     devices,
+    vendors,
     inventory,
     delivery,
+    search: createSearch({ db, sites }),
     retention,
     loops,
   };

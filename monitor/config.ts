@@ -114,6 +114,11 @@ export const monitorSettings = {
     { min: 1, max: 1_000_000 },
     'Live windows kept for each site, the newest; identical on every service.',
   ),
+  macVendorLookupUrl: httpUrlSetting(
+    'SVC_MAC_VENDOR_LOOKUP_URL',
+    null,
+    'The public registry that "./svc monitor resolve_mac_vendors" asks for makers of interfaces, such as https://api.macvendors.com; it gets 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path. Empty keeps identification offline.',
+  ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(
     'SVC_LOG_LEVEL',

@@ -1,5 +1,6 @@
 /** The monitor's commands. Each reads its settings, starts the parts that it needs and stops them again. */
 import type { Command } from 'commander';
+import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
 
@@ -34,6 +35,23 @@ export function addCommands(program: Command): void {
     .action(async () => {
       const { maintainMetrics } = await import('./commands/maintain-metrics.ts');
       await run(maintainMetrics);
+    });
+  program
+    .command('resolve_mac_vendors')
+    .description(
+      'name the makers of devices: by the bundled table, then by the registry of SVC_MAC_VENDOR_LOOKUP_URL',
+    )
+    .option('--limit <count>', 'lookups at the registry, at most', '200')
+    .option('--offline', 'ask nobody')
+    .action(async (options: { limit: string; offline?: boolean }) => {
+      const { resolveMacVendors } = await import('./commands/resolve-mac-vendors.ts');
+      await run(async (environment) => {
+        if (!/^[1-9][0-9]{0,5}$/.test(options.limit)) {
+          throw new CodedError('command.invalid', '--limit takes a whole number from 1 to 999999.');
+        }
+        const limit = Number(options.limit);
+        return resolveMacVendors(environment, { limit, isOffline: options.offline ?? false });
+      });
     });
   program
     .command('add-operator')

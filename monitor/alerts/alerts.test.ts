@@ -31,7 +31,7 @@ before(async () => {
     reporter: createReporter({ program: 'monitor', write: (line) => log.push(line) }),
     sensors: world.sensors,
     traffic: world.traffic,
-    probes: createProbes({ db }),
+    probes: createProbes({ db, reader: db }),
     rules: { allowPrivate: true },
     mail: { url: mailServer.url, from: 'Monitor <monitor@example.net>' },
     consoleUrl: 'https://monitor.example.net',
@@ -197,7 +197,7 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
     spool.upload([captureMinute({ minute: minute(2), capture: 'br0', totals: { parserDropped: 5000 } })]),
   );
   await world.inbox.drain();
-  const probes = createProbes({ db: () => world.database.db });
+  const probes = createProbes({ db: () => world.database.db, reader: () => world.database.db });
   const input = { kind: 'icmp', target: '192.0.2.1', intervalSeconds: 10, timeoutMs: 1000 };
   const down = await probes.add(systemActor, world.siteId, { ...input, name: 'Gateway' });
   const fresh = await probes.add(systemActor, world.siteId, { ...input, name: 'New' });

@@ -35,6 +35,8 @@ export interface Delivery {
 
 export interface DeliveryDeps {
   db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
+  reader?: () => Queryable;
   connection: Connection;
   sites: Pick<Sites, 'listClusters'>;
   traffic: Pick<Traffic, 'readAddressMinutes' | 'listCaptures'>;
@@ -81,7 +83,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       const mappings = await deps.sites.listClusters();
       const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
       return store.listAddresses(
-        deps.db(),
+        (deps.reader ?? deps.db)(),
         clusters.map((mapping) => mapping.clusterId),
       );
     },

@@ -85,7 +85,7 @@ function joinNear(rows: readonly Binding[], removed: number[]): Binding[] {
 
 /** The newest of the running part is live; others ended by silence, or with the machine. */
 function endRow(row: Binding, isNewest: boolean, cutMs: number | null): Binding {
-  if (row.endedBy === 'owner' || row.endedBy === 'archive') return row;
+  if (row.endedBy === 'owner') return row;
   if (!isNewest) return { ...row, endedMs: (row.lastMinute + 60) * 1000, endedBy: 'silence' };
   return cutMs === null
     ? { ...row, endedMs: null, endedBy: null }

@@ -7,7 +7,7 @@
  */
 import type { Events } from '#monitor/events/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
-import type { Vendors } from '#monitor/vendors/index.ts';
+import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
 import type { Device } from './device.ts';
@@ -16,6 +16,7 @@ import { nameDevice } from './name-device.ts';
 import { recordSightings } from './record-sightings.ts';
 import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
+import { writeManufacturers } from './write-manufacturers.ts';
 
 export { type Device, type DeviceLabel, labelDevice, parseMac } from './device.ts';
 export type { SightingUpload } from './sighting.ts';
@@ -40,12 +41,14 @@ export interface Devices {
   listClaims(deviceIds: readonly number[]): Promise<store.Claim[]>;
   /** Which addresses a device owned when, for three months; live claims first. */
   listBindings(deviceId: number): Promise<store.Claim[]>;
+  /** Devices without a manufacturer, for `vendors`. */
+  readonly backlog: Backlog;
 }
 
 export interface DevicesDeps {
   db: () => Queryable;
   events: Events;
-  vendors: Pick<Vendors, 'findOffline'>;
+  vendors: Pick<Vendors, 'findKnown'>;
 }
 
 export function createDevices(deps: DevicesDeps): Devices {
@@ -59,5 +62,9 @@ export function createDevices(deps: DevicesDeps): Devices {
     find: (siteId, id) => store.findDevice(db(), siteId, id),
     listClaims: (deviceIds) => store.listClaims(db(), deviceIds, true),
     listBindings: (deviceId) => store.listClaims(db(), [deviceId], false),
+    backlog: {
+      list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),
+      write: (names) => writeManufacturers(db(), names),
+    },
   };
 }

@@ -7,7 +7,7 @@ import * as store from './sightings-store.ts';
 
 export interface SightingDeps {
   events: Events;
-  vendors: Pick<Vendors, 'findOffline'>;
+  vendors: Pick<Vendors, 'findKnown'>;
 }
 
 /** More addresses than a host of a customer has: whoever claims them forwards for others. */
@@ -69,7 +69,7 @@ async function placeNews(
   trx: Queryable,
   news: readonly News[],
 ): Promise<store.SiteAddress[]> {
-  const devices = await store.upsertDevices(trx, await toDevices(deps, news));
+  const devices = await store.upsertDevices(trx, await toDevices(deps, trx, news));
   const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
   const claims = news.flatMap((one) =>
     one.address !== null && one.mayOwn
@@ -83,9 +83,15 @@ async function placeNews(
   return [...addresses, ...(await store.excludeCrowded(trx, owners, addressesOfHostMax))];
 }
 
-async function toDevices(deps: SightingDeps, news: readonly News[]): Promise<store.DeviceSighting[]> {
+async function toDevices(
+  deps: SightingDeps,
+  trx: Queryable,
+  news: readonly News[],
+): Promise<store.DeviceSighting[]> {
+  const unknown = news.filter((one) => one.deviceId === null).map((one) => one.mac);
+  const makers = await deps.vendors.findKnown(trx, [...new Set(unknown)]);
   const devices = new Map<string, store.DeviceSighting>();
-  for (const { siteId, segment, mac, minutes, deviceId } of news) {
+  for (const { siteId, segment, mac, minutes } of news) {
     const first = minutes[0]!;
     const last = minutes.at(-1)!;
     const key = deviceKeyOf({ siteId, segment, mac });
@@ -95,7 +101,7 @@ async function toDevices(deps: SightingDeps, news: readonly News[]): Promise<sto
       known.lastMinute = Math.max(known.lastMinute, last);
       continue;
     }
-    const manufacturer = deviceId === null ? await deps.vendors.findOffline(mac) : null;
+    const manufacturer = makers.get(mac) ?? null;
     devices.set(key, { siteId, segment, mac, manufacturer, firstMinute: first, lastMinute: last });
   }
   return [...devices.values()];

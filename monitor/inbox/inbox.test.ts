@@ -67,7 +67,12 @@ test('deliveries that meet before either is stored are one upload', async () => 
   const gate = await world.database.pool.connect();
   await gate.query('begin');
   await gate.query('lock table inbox_uploads in share mode');
-  const sending = [world.send(upload), world.send(upload)];
+  const body = compressUpload(encodeUpload(upload));
+  const other = world.anotherInbox();
+  // Two processes, and one of them twice.
+  const sending = [world.inbox, world.inbox, other].map(
+    async (inbox) => (await inbox.receive(world.sensor, body, 'zstd')).receipt,
+  );
   for (let waiting = 0; waiting < 2; ) {
     const { rows } = await gate.query(
       'select count(*) as waiting from pg_locks join pg_database d on d.oid = database where not granted and datname = current_database()',
@@ -76,7 +81,7 @@ test('deliveries that meet before either is stored are one upload', async () => 
   }
   await gate.query('commit');
   gate.release();
-  assert.deepEqual((await Promise.all(sending)).toSorted(), ['accepted', 'duplicate']);
+  assert.deepEqual((await Promise.all(sending)).toSorted(), ['accepted', 'duplicate', 'duplicate']);
   await world.inbox.drain();
   const rows = await world.rows<{ rx: string }>('select rx_bytes as rx from host_minutes');
   assert.deepEqual(rows, [{ rx: 5 }]);
@@ -93,13 +98,12 @@ test('NET-2.2.9: different uploads of one window add; owners that disagree or ar
       }),
     ]);
   await world.apply(part(1, 'br0|a', 'br0|a'), part(20, 'br0|a', 'br0|b'), part(300, 'br0|a', 'br0|b'));
-  const rows = await world.rows<object>(
-    'select host(address) as address, rx_bytes as rx, tx_bytes as tx, device_key as key from host_minutes order by address',
-  );
-  assert.deepEqual(rows, [
-    { address: '192.0.2.10', rx: 321, tx: 3, key: 'br0|a' },
-    { address: '192.0.2.11', rx: 321, tx: 3, key: '' },
-  ]);
+  const rowsOf = async (address: string) =>
+    (await world.traffic.explainAddress(world.siteId, address, testMinute, testMinute + 60)).map(
+      ({ rxBytes, txBytes, deviceKey }) => [rxBytes, txBytes, deviceKey],
+    );
+  assert.deepEqual(await rowsOf('192.0.2.10'), [[321, 3, 'br0|a']]);
+  assert.deepEqual(await rowsOf('192.0.2.11'), [[321, 3, '']]);
   const [capture] = await world.rows<object>('select observed_ms, packets from capture_minutes');
   assert.deepEqual(capture, { observed_ms: 60_000, packets: 300 });
 });
@@ -139,7 +143,7 @@ test('several workers at once apply each upload once', async () => {
   // A share whose lease another worker held is that worker's; when all have returned nothing is left.
   assert.equal((await states(world)).filter(({ state }) => state === 'applied').length, sent);
   const [sum] = await world.rows<object>(
-    'select sum(rx_bytes)::int as rx, count(*)::int as rows from host_minutes where address = $1',
+    'select sum(rx_bytes)::int as rx, count(distinct (minute, capture_id))::int as rows from host_minutes where address = $1',
     ['192.0.2.10'],
   );
   assert.deepEqual(sum, { rx: 3 * 2 * (6 * 1000 + 15), rows: 3 * 2 * 3 });
@@ -148,8 +152,8 @@ test('several workers at once apply each upload once', async () => {
 test('a failure in the middle of applying leaves nothing behind, and the next attempt everything', async () => {
   let failures = 2;
   await using world = await createMonitorWorld({
-    onMinute: async (trx, _siteId, minute) => {
-      if (minute.capture !== 'br0' || failures === 0) return;
+    onUploads: async (trx) => {
+      if (failures === 0) return;
       failures -= 1;
       const before = await trx.selectFrom('host_minutes').selectAll().execute();
       assert.ok(before.length > 0, 'facts were written before the failure');
@@ -184,10 +188,10 @@ test('a worker that was taken over between claiming and writing writes nothing',
   await using world = await createMonitorWorld();
   await world.send(manyUploads()[0]!);
   const late = world.anotherInbox({
-    traffic: {
-      ...world.traffic,
+    facts: {
+      ...world.facts,
       async prepare(minutes) {
-        await world.traffic.prepare(minutes);
+        await world.facts.prepare(minutes);
         await world.rows(
           "update leases set term = term + 1, holder = 'another', expires_at = svc_now() + interval '1 minute'",
         );
@@ -199,13 +203,15 @@ test('a worker that was taken over between claiming and writing writes nothing',
   assert.deepEqual(await world.dumpFacts(), []);
   await world.rows('update leases set expires_at = svc_now()');
   await world.inbox.drain();
-  assert.deepEqual(await states(world), [{ state: 'applied', attempts: 0 }]);
+  // Its follower can't know whether the upload was why it froze.
+  assert.deepEqual(await states(world), [{ state: 'applied', attempts: 1 }]);
 });
 
 test('NET-6.2: an upload that keeps failing is skipped after five attempts with its event and its gap, and holds up no other', async () => {
   await using world = await createMonitorWorld({
-    onMinute: async (_trx, _siteId, minute) => {
-      if (minute.capture === 'poison') throw new Error('this minute can not be applied');
+    onUploads: async (_trx, uploads) => {
+      const isPoison = uploads.some(({ minutes }) => minutes.some(({ capture }) => capture === 'poison'));
+      if (isPoison) throw new Error('this minute can not be applied');
     },
   });
   const spool = createSpool();
@@ -236,10 +242,59 @@ test('NET-6.2: an upload that keeps failing is skipped after five attempts with 
   assert.equal((await world.rows("select 1 from host_minutes where address = '192.0.2.66'")).length, 0);
 });
 
+test('A9: a worker that ends in the middle counts as an attempt; the fifth skips the upload, and no other waits for it', async () => {
+  await using world = await createMonitorWorld();
+  const spool = createSpool();
+  const poison = spool.upload([captureMinute({ capture: 'poison', hosts: [host('192.0.2.66', 1, 1)] })]);
+  const next = spool.upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]);
+  await world.send(poison);
+  await world.send(next);
+  // As if killed: it is told nothing and can say nothing, and its lease runs out.
+  const ends = Promise.withResolvers<void>();
+  const drained: Promise<void>[] = [];
+  const begun: string[][] = [];
+  for (let death = 1; death <= 5; death += 1) {
+    const dying = Promise.withResolvers<void>();
+    const worker = world.anotherInbox({
+      onUploads: async (_trx, uploads) => {
+        const captures = uploads.flatMap(({ minutes }) => minutes.map(({ capture }) => capture));
+        begun.push(captures);
+        if (!captures.includes('poison')) return;
+        dying.resolve();
+        await ends.promise;
+        throw new Error('ended');
+      },
+    });
+    drained.push(worker.drain().catch(() => {}));
+    await dying.promise;
+    // What its server does when the connection of a killed process is gone.
+    await world.rows(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
+    );
+    await world.rows("update leases set expires_at = svc_now() - interval '1 second'");
+  }
+  await world.inbox.drain();
+  ends.resolve();
+  await Promise.all(drained);
+  assert.deepEqual(begun, [['poison', 'eth0'], ['poison'], ['eth0'], ['poison'], ['poison'], ['poison']]);
+  assert.deepEqual(await states(world), [
+    { state: 'rejected', attempts: 5 },
+    { state: 'applied', attempts: 1 },
+  ]);
+  const [event] = await world.events.list(world.siteId, 10);
+  assert.deepEqual(
+    [event?.kind, event?.details],
+    [
+      'telemetry_rejected',
+      { sequence: 1, spool_id: spool.id, error: 'the worker ended while it applied this upload' },
+    ],
+  );
+});
+
 test('trouble of the database itself never counts as an attempt', async () => {
   let cuts = 7;
   await using world = await createMonitorWorld({
-    onMinute: async (trx) => {
+    onUploads: async (trx) => {
       if (cuts === 0) return;
       cuts -= 1;
       const { sql } = await import('kysely');
@@ -323,7 +378,7 @@ test('a running worker applies an upload when it is received, not at its next lo
   const seen = Promise.withResolvers<void>();
   // Time stands still, so the worker's pause ends only when it is woken.
   const clock = createTestClock(Date.now());
-  await using world = await createMonitorWorld({ clock, onMinute: async () => seen.resolve() });
+  await using world = await createMonitorWorld({ clock, onUploads: async () => seen.resolve() });
   await world.inbox.worker.start();
   await world.send(createSpool().upload([captureMinute()]));
   await seen.promise;

@@ -2,48 +2,40 @@
  * The way of an upload: stored before it is acknowledged, applied exactly once afterwards.
  *
  * `receive` validates, stores durably and answers; facts are made by workers, any number of them, each holding a
- * renewable lease over a share of the sensors. Facts and the upload's end are one transaction that is fenced by the
+ * renewable lease over a share of the sensors. Facts and the uploads' end are one transaction that is fenced by the
  * lease's term, so a worker that is killed, frozen or doubted leaves either all of it or nothing. An upload that keeps
- * failing unexpectedly is skipped after five attempts with the event `telemetry_rejected` (NET-6); failures of the
- * database itself never count.
+ * failing unexpectedly, or that ends its worker, is skipped after five attempts with the event `telemetry_rejected`
+ * (NET-6.2); failures of the database itself never count. What comes at the same time is stored in one transaction and
+ * applied in one, because a commit costs the same for a hundred as for one.
  */
 import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import type { HostInventory, TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { Applications } from '#monitor/applications/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { receiveUpload } from './receive-upload.ts';
+import type { AppliedUpload } from './apply-batch.ts';
+import { createReceiving } from './receive-upload.ts';
 import { pruneUploads } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
-/** Called for each capture minute of an upload inside its transaction; what it writes is part of applying it. */
-export type OnMinute = (trx: Queryable, siteId: number, minute: TelemetryMinute) => Promise<void>;
+export type { AppliedUpload } from './apply-batch.ts';
 
-/** Called for the inventory of an upload inside its transaction; `minute` is the upload's newest. */
-export type OnInventory = (
-  trx: Queryable,
-  origin: { siteId: number; sensorId: number },
-  inventory: HostInventory,
-  minute: number,
-) => Promise<void>;
+/** Called once for each batch of uploads, inside its transaction; what it writes is part of applying them. */
+export type OnUploads = (trx: Queryable, uploads: readonly AppliedUpload[]) => Promise<void>;
 
 export interface InboxDeps {
   db: () => Queryable;
-  sensors: Pick<Sensors, 'noteContact'>;
-  traffic: Pick<Traffic, 'prepare' | 'addMinutes' | 'addGaps' | 'rollUp'>;
-  applications: Pick<Applications, 'prepare' | 'addMinutes'>;
+  sensors: Pick<Sensors, 'noteContacts'>;
+  facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
   clock: Clock;
   reporter: Reporter;
-  onMinute?: OnMinute;
-  onInventory?: OnInventory;
+  onUploads?: OnUploads;
   /** How long a worker's lease outlives it. */
   leaseSeconds?: number;
   /** Pause after a failed attempt, doubled each time. */
@@ -66,9 +58,10 @@ export interface Inbox {
 
 export function createInbox(deps: InboxDeps): Inbox {
   const worker = createInboxWorker(deps);
+  const receiveUpload = createReceiving(deps);
   return {
     async receive(sensor, body, encoding) {
-      const receipt = await receiveUpload(deps, sensor, body, encoding);
+      const receipt = await receiveUpload(sensor, body, encoding);
       if (receipt.receipt === 'accepted') worker.wake();
       return receipt;
     },

@@ -1,49 +1,96 @@
 import { describeError } from '#common/errors/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
-import { LeaseLost } from './apply-upload.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './index.ts';
-import { countAttempt, finishUpload, type PendingUpload } from './store.ts';
+import { countAttempts, endAttempt, type FailedUpload, finishUploads, takeAbandoned } from './store.ts';
 
-/** Unexpected failures before an upload is skipped (NET-6). */
+/** Unexpected failures before an upload is skipped (NET-6.2). */
 export const attemptsMax = 5;
 const errorLengthMax = 500;
+/** What is known of an attempt whose worker is no more. */
+export const abandonedText = 'the worker ended while it applied this upload';
 
-/**
- * Counts a failed attempt; after the fifth the upload is skipped: an event names it, and its minutes become a gap, so
- * that nobody takes them for quiet.
- */
+/** Counts a failed attempt at an upload; after the fifth it is skipped. */
 export async function noteFailure(
   deps: InboxDeps,
-  pending: PendingUpload,
+  of: { share: number; id: number },
   lease: Lease,
   error: unknown,
 ): Promise<void> {
   const text = describeError(error).slice(0, errorLengthMax);
-  const { siteId, sensorId, spoolId, sequence } = pending;
+  await underLease(deps, lease, async (trx) => {
+    await countFailures(deps, trx, [of.id], text);
+    await endAttempt(trx, of.share, lease.term);
+  });
+}
+
+/**
+ * Counts an attempt at what an earlier term left in the middle: its worker was killed, ran out of memory or hung, and one
+ * of these uploads may be why. `excused` when this process knows better: the database failed it, and it is still here.
+ */
+export async function noteAbandoned(
+  deps: InboxDeps,
+  share: number,
+  lease: Lease,
+  isExcused: boolean,
+): Promise<void> {
+  await underLease(deps, lease, async (trx) => {
+    const ids = await takeAbandoned(trx, share, lease.term);
+    if (ids.length > 0 && !isExcused) await countFailures(deps, trx, ids, abandonedText);
+  });
+}
+
+async function underLease(
+  deps: InboxDeps,
+  lease: Lease,
+  work: (trx: Queryable) => Promise<void>,
+): Promise<void> {
   await deps
     .db()
     .transaction()
     .execute(async (trx) => {
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
-      const attempts = await countAttempt(trx, pending.id, text, deps.retrySeconds ?? 1);
-      const fields = { sensor: sensorId, spool: spoolId, sequence, attempt: attempts, error: text };
-      if (attempts < attemptsMax) {
-        deps.reporter.warn('upload failed', fields);
-        return;
-      }
-      await finishUpload(trx, pending.id, 'rejected');
-      if (pending.firstMinute !== null && pending.lastMinute !== null) {
-        const { firstMinute: fromMinute, lastMinute: toMinute } = pending;
-        await deps.traffic.addGaps(trx, { siteId, sensorId }, [
-          { capture: '', fromMinute, toMinute, reason: 'rejected' },
-        ]);
-      }
-      await deps.events.record(trx, {
-        kind: 'telemetry_rejected',
-        siteId,
-        sensorId,
-        details: { sequence, spool_id: spoolId, error: text },
-      });
-      deps.reporter.error('upload rejected', fields);
+      await work(trx);
     });
+}
+
+async function countFailures(
+  deps: InboxDeps,
+  trx: Queryable,
+  ids: readonly number[],
+  error: string,
+): Promise<void> {
+  const failed = await countAttempts(trx, ids, error, deps.retrySeconds ?? 1);
+  for (const upload of failed) {
+    const { sensorId: sensor, spoolId: spool, sequence, attempts: attempt } = upload;
+    const fields = { sensor, spool, sequence, attempt, error };
+    if (attempt < attemptsMax) {
+      deps.reporter.warn('upload failed', fields);
+      continue;
+    }
+    await skipUpload(deps, trx, upload, error);
+    deps.reporter.error('upload rejected', fields);
+  }
+}
+
+/** An event names what is skipped, and its minutes become a gap, so that nobody takes them for quiet. */
+async function skipUpload(
+  deps: InboxDeps,
+  trx: Queryable,
+  upload: FailedUpload,
+  error: string,
+): Promise<void> {
+  const { id, siteId, sensorId, spoolId, sequence, firstMinute: fromMinute, lastMinute: toMinute } = upload;
+  await finishUploads(trx, [id], 'rejected');
+  if (fromMinute !== null && toMinute !== null) {
+    const gaps = [{ capture: '', fromMinute, toMinute, reason: 'rejected' as const }];
+    await deps.facts.append(trx, [{ origin: { siteId, sensorId }, minutes: [], gaps }]);
+  }
+  await deps.events.record(trx, {
+    kind: 'telemetry_rejected',
+    siteId,
+    sensorId,
+    details: { sequence, spool_id: spoolId, error },
+  });
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { createBatching } from '#common/batching/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { retentionRefusalMessage, type TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import {
@@ -6,86 +7,164 @@ import {
   decompressUpload,
   type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
+import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './index.ts';
-import { findKnown, insertUpload } from './store.ts';
+import { storeUploads, type UploadRow, type Verdict } from './store.ts';
 
 /** A minute further ahead than this comes from a clock that is wrong, and would sit in the future for ever. */
 const aheadSecondsMax = 3600;
+/** Uploads and bytes that one transaction stores. */
+const storedMax = 100;
+const bytesMax = 8 * 1024 * 1024;
+/** Transactions under way: while one waits for the disk the next one is put together. */
+const transactionsMax = 2;
+
+interface Received {
+  row: UploadRow;
+  contact: Contact;
+}
 
 /**
- * Stores an upload under its identity, or recognises it.
+ * Stores uploads under their identities, or recognises them; all that arrive at the same time in one transaction, and
+ * each is answered after its commit.
  *
  * A redelivery is recognised before anything else is judged: what was applied must not be refused later because it
  * has aged meanwhile, or the sensor would report a gap where there is none.
  */
-export async function receiveUpload(
+export function createReceiving(
   deps: InboxDeps,
-  sensor: EnrolledSensor,
-  body: Uint8Array,
-  encoding: string | undefined,
-): Promise<TelemetryReceipt> {
-  const bytes = decompressUpload(body, encoding);
-  const upload = decodeUpload(bytes);
-  const digest = createHash('sha256').update(bytes).digest();
-  const answer = (receipt: 'accepted' | 'duplicate') => ({
-    spool_id: upload.spoolId,
-    sequence: upload.sequence,
-    receipt,
+): (sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined) => Promise<TelemetryReceipt> {
+  const store = createBatching<Received, Verdict>({
+    itemsMax: storedMax,
+    weigh: ({ row }) => row.body.length,
+    weightMax: bytesMax,
+    batchesMax: transactionsMax,
+    run: (received) => storeTogether(deps, received),
   });
-
-  const known = await findKnown(deps.db(), sensor.id, upload);
-  if (known.isCovered) return answer('duplicate');
-  if (known.digest) return answer(sameUpload(known.digest, digest));
-  judgeMinutes(upload, known);
-
-  const minutes = upload.minutes.map((minute) => minute.minute);
-  const row = {
-    sensorId: sensor.id,
-    siteId: sensor.siteId,
-    spoolId: upload.spoolId,
-    sequence: upload.sequence,
-    digest,
-    encoding: encoding ?? 'identity',
-    body,
-    firstMinute: minutes.length > 0 ? Math.min(...minutes) : null,
-    lastMinute: minutes.length > 0 ? Math.max(...minutes) : null,
+  return async (sensor, body, encoding) => {
+    const received = read(sensor, body, encoding);
+    const { row } = received;
+    let verdict = await store(received);
+    // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
+    if (!isAnswer(verdict)) verdict = await store(received);
+    return { spool_id: row.spoolId, sequence: row.sequence, receipt: judge(row, verdict) };
   };
-  const isNew = await deps
+}
+
+function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Received {
+  const bytes = decompressUpload(body, encoding);
+  const upload: TelemetryUpload = decodeUpload(bytes);
+  const { spoolId, sequence, sensorVersion } = upload;
+  let firstMinute: number | null = null;
+  let lastMinute: number | null = null;
+  for (const { minute } of upload.minutes) {
+    firstMinute = Math.min(firstMinute ?? minute, minute);
+    lastMinute = Math.max(lastMinute ?? minute, minute);
+  }
+  const digest = createHash('sha256').update(bytes).digest();
+  const { id: sensorId, siteId } = sensor;
+  return {
+    row: {
+      sensorId,
+      siteId,
+      spoolId,
+      sequence,
+      digest,
+      encoding: encoding ?? 'identity',
+      body,
+      firstMinute,
+      lastMinute,
+    },
+    contact: { sensorId, sensorVersion, spoolId, sequence, newestMinute: lastMinute },
+  };
+}
+
+async function storeTogether(deps: InboxDeps, received: readonly Received[]): Promise<(Verdict | Error)[]> {
+  try {
+    return await storeOnce(deps, received);
+  } catch (error) {
+    if (received.length === 1 || isConnectionFailure(error)) throw error;
+    // Whatever is wrong with one of them must not be the fault of all.
+    return Promise.all(
+      received.map((one) =>
+        storeOnce(deps, [one]).then(
+          ([verdict]) => verdict!,
+          (fault: unknown) => (fault instanceof Error ? fault : new Error(String(fault))),
+        ),
+      ),
+    );
+  }
+}
+
+async function storeOnce(deps: InboxDeps, received: readonly Received[]): Promise<Verdict[]> {
+  // Of deliveries of one upload that came together the first is stored, and is what the others find.
+  const places = new Map<string, number>();
+  const first: Received[] = [];
+  for (const one of received) {
+    if (places.has(identityOf(one))) continue;
+    places.set(identityOf(one), first.length);
+    first.push(one);
+  }
+  const verdicts = await deps
     .db()
     .transaction()
     .execute(async (trx) => {
-      const isInserted = await insertUpload(trx, row);
-      await deps.sensors.noteContact(trx, {
-        sensorId: sensor.id,
-        sensorVersion: upload.sensorVersion,
-        spoolId: upload.spoolId,
-        sequence: upload.sequence,
-        newestMinute: row.lastMinute,
-      });
-      return isInserted;
+      const found = await storeUploads(
+        trx,
+        first.map(({ row }) => row),
+        aheadSecondsMax,
+      );
+      const heard = first.filter((_one, i) => !found[i]!.isOld && !found[i]!.isAhead);
+      if (heard.length > 0) await deps.sensors.noteContacts(trx, latestContacts(heard));
+      return found;
     });
-  if (isNew) return answer('accepted');
-  // Two deliveries met: the other one stored it between our look and our insert.
-  const stored = await findKnown(deps.db(), sensor.id, upload);
-  return answer(stored.digest ? sameUpload(stored.digest, digest) : 'duplicate');
+  return received.map((one) => {
+    const place = places.get(identityOf(one))!;
+    const verdict = verdicts[place]!;
+    if (one === first[place] || !verdict.isStored) return verdict;
+    return { ...verdict, isStored: false, knownDigest: first[place]!.row.digest };
+  });
 }
 
-function sameUpload(stored: Buffer, digest: Buffer): 'duplicate' {
-  if (stored.equals(digest)) return 'duplicate';
-  throw refused(
-    'this spool has used that sequence for another upload; the spool file was probably restored from a copy',
-  );
+function identityOf({ row }: Received): string {
+  return `${row.sensorId} ${row.spoolId} ${row.sequence}`;
+}
+
+/** One contact for each sensor: where its newest upload stands. */
+function latestContacts(received: readonly Received[]): Contact[] {
+  const contacts = new Map<number, Contact>();
+  for (const { contact } of received) {
+    const held = contacts.get(contact.sensorId);
+    const isLater =
+      !held || held.spoolId !== contact.spoolId || held.sequence < contact.sequence ? contact : held;
+    const newestMinute = Math.max(held?.newestMinute ?? 0, contact.newestMinute ?? 0) || null;
+    contacts.set(contact.sensorId, { ...isLater, newestMinute });
+  }
+  return [...contacts.values()];
+}
+
+function isAnswer(verdict: Verdict): boolean {
+  const { isStored, isCovered, knownDigest, isOld, isAhead } = verdict;
+  return isStored || isCovered || knownDigest !== null || isOld || isAhead;
 }
 
 /** NET-7.1 speaks of minutes; a gap of any age is taken, or the note of a refusal would be refused in turn. */
-function judgeMinutes(upload: TelemetryUpload, window: { oldestSecond: number; nowSecond: number }): void {
-  for (const { minute } of upload.minutes) {
-    if (minute < window.oldestSecond) throw refused(retentionRefusalMessage);
-    if (minute > window.nowSecond + aheadSecondsMax) {
-      throw refused('minute telemetry lies in the future; set the clock of this host');
-    }
+function judge(row: UploadRow, verdict: Verdict): 'accepted' | 'duplicate' {
+  if (verdict.isStored) return 'accepted';
+  if (verdict.isCovered) return 'duplicate';
+  if (verdict.knownDigest) {
+    if (verdict.knownDigest.equals(row.digest)) return 'duplicate';
+    throw refused(
+      'this spool has used that sequence for another upload; the spool file was probably restored from a copy',
+    );
   }
+  if (verdict.isOld) throw refused(retentionRefusalMessage);
+  if (verdict.isAhead) {
+    throw refused('minute telemetry lies in the future; set the clock of this host');
+  }
+  // Neither stored nor known: whoever held the identity gave it up again. Nothing was stored, so the sensor tries again.
+  throw new Error('an upload was neither stored nor found');
 }
 
 function refused(message: string): CodedError {

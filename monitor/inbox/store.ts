@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
+/** An upload as it came. */
 export interface UploadRow {
   sensorId: number;
   siteId: number;
@@ -14,6 +15,71 @@ export interface UploadRow {
   lastMinute: number | null;
 }
 
+/** What became of an upload that was handed in. */
+export interface Verdict {
+  isStored: boolean;
+  /** Finished so long ago that its tombstone is gone. */
+  isCovered: boolean;
+  /** Of the stored upload with this identity; null where there is none. */
+  knownDigest: Buffer | null;
+  /** Holds a minute older than three months. */
+  isOld: boolean;
+  /** Holds a minute that lies ahead. */
+  isAhead: boolean;
+}
+
+/**
+ * Stores uploads of different identities that are neither known nor outside the window, and says of each what it found.
+ *
+ * One statement looks, judges by the database's clock and inserts. In the order of their identities, so that two
+ * processes that store the same can't wait for each other in a circle; whoever comes second stores nothing and finds no
+ * digest either, and asks again.
+ */
+export async function storeUploads(
+  trx: Queryable,
+  rows: readonly UploadRow[],
+  aheadSecondsMax: number,
+): Promise<Verdict[]> {
+  const all = <T>(read: (row: UploadRow) => T) => rows.map(read);
+  // Bodies in one value: an array of them would travel as text, twice as long.
+  const lengths = rows.map((row) => row.body.length);
+  let end = 1;
+  const starts = lengths.map((length) => {
+    end += length;
+    return end - length;
+  });
+  const result = await sql<Verdict>`
+    with given as (
+      select sensor_id, site_id, spool_id, sequence, digest, encoding, first_at, length, n,
+        to_timestamp(first_minute) as first_minute, to_timestamp(last_minute) as last_minute
+      from unnest(${all((row) => row.sensorId)}::bigint[], ${all((row) => row.siteId)}::bigint[],
+        ${all((row) => row.spoolId)}::uuid[], ${all((row) => row.sequence)}::bigint[], ${all((row) => row.digest)}::bytea[],
+        ${all((row) => row.encoding)}::text[], ${all((row) => row.firstMinute)}::float8[],
+        ${all((row) => row.lastMinute)}::float8[], ${starts}::int[], ${lengths}::int[]) with ordinality
+        as given (sensor_id, site_id, spool_id, sequence, digest, encoding, first_minute, last_minute, first_at, length, n)),
+    judged as (
+      select given.*, coalesce(p.covered_through >= given.sequence, false) as is_covered, u.digest as known_digest,
+        coalesce(given.first_minute < svc_now() - interval '3 months', false) as is_old,
+        coalesce(given.last_minute > svc_now() + make_interval(secs => ${aheadSecondsMax}), false) as is_ahead
+      from given
+      left join inbox_spools p on p.sensor_id = given.sensor_id and p.spool_id = given.spool_id
+      left join inbox_uploads u on u.sensor_id = given.sensor_id and u.spool_id = given.spool_id
+        and u.sequence = given.sequence),
+    stored as (
+      insert into inbox_uploads (sensor_id, site_id, spool_id, sequence, digest, encoding, body, first_minute, last_minute)
+      select sensor_id, site_id, spool_id, sequence, digest, encoding,
+        substring(${Buffer.concat(rows.map((row) => row.body))}::bytea from first_at for length), first_minute, last_minute
+      from judged where not is_covered and known_digest is null and not is_old and not is_ahead
+      order by sensor_id, spool_id, sequence
+      on conflict (sensor_id, spool_id, sequence) do nothing
+      returning sensor_id, spool_id, sequence)
+    select s.sequence is not null as "isStored", is_covered as "isCovered", known_digest as "knownDigest",
+      is_old as "isOld", is_ahead as "isAhead"
+    from judged left join stored s using (sensor_id, spool_id, sequence) order by n`.execute(trx);
+  return result.rows;
+}
+
+/** An upload that waits for being applied. */
 export interface PendingUpload {
   id: number;
   sensorId: number;
@@ -28,60 +94,73 @@ export interface PendingUpload {
   nowMs: number;
 }
 
-export interface KnownUpload {
-  /** Finished so long ago that its tombstone is gone. */
-  isCovered: boolean;
-  /** Of the stored upload with this identity; null where there is none. */
-  digest: Buffer | null;
-  /** Minutes before this are older than three months. */
-  oldestSecond: number;
-  nowSecond: number;
-}
-
-/** What is known of an upload's identity, and the bounds of its minutes by the database's clock. */
-export async function findKnown(
-  db: Queryable,
-  sensorId: number,
-  upload: { spoolId: string; sequence: number },
-): Promise<KnownUpload> {
-  const { rows } = await sql<KnownUpload>`
-    select coalesce((select covered_through >= ${upload.sequence} from inbox_spools
-        where sensor_id = ${sensorId} and spool_id = ${upload.spoolId}), false) as "isCovered",
-      (select digest from inbox_uploads
-        where sensor_id = ${sensorId} and spool_id = ${upload.spoolId} and sequence = ${upload.sequence}) as digest,
-      extract(epoch from svc_now() - interval '3 months')::float8 as "oldestSecond",
-      extract(epoch from svc_now())::float8 as "nowSecond"`.execute(db);
-  return rows[0]!;
-}
-
-/** False when an upload of this identity is stored already. */
-export async function insertUpload(trx: Queryable, row: UploadRow): Promise<boolean> {
-  const { rows } = await sql`
-    insert into inbox_uploads (sensor_id, site_id, spool_id, sequence, digest, encoding, body, first_minute, last_minute)
-    values (${row.sensorId}, ${row.siteId}, ${row.spoolId}, ${row.sequence}, ${row.digest}, ${row.encoding},
-      ${Buffer.from(row.body)}, to_timestamp(${row.firstMinute}::float8), to_timestamp(${row.lastMinute}::float8))
-    on conflict (sensor_id, spool_id, sequence) do nothing returning 1`.execute(trx);
-  return rows.length === 1;
-}
+/** Which of a share's due uploads: those that never failed, one that did, or a certain one. */
+export type Pick =
+  | { kind: 'fresh'; uploadsMax: number; bytesMax: number }
+  | { kind: 'failed' }
+  | { id: number };
 
 /** Shares of the sensors in which something is due. */
 export async function findDueShares(db: Queryable, shares: number): Promise<number[]> {
   const { rows } = await sql<{ share: number }>`
-    select distinct (sensor_id % ${shares}::int)::int as share from inbox_uploads
-    where state = 'pending' and due_at <= svc_now()`.execute(db);
+    select share from generate_series(0, ${shares}::int - 1) as share
+    where exists (select 1 from inbox_uploads
+      where state = 'pending' and due_at <= svc_now() and sensor_id % ${shares}::int = share)`.execute(db);
   return rows.map((row) => row.share);
 }
 
-/** The oldest due upload of a share. */
-export async function findNext(db: Queryable, share: number, shares: number): Promise<PendingUpload | null> {
-  const { rows } = await sql<PendingUpload>`
+/**
+ * The oldest due uploads of a share, and in the same commit the note that they are about to be applied. Under the
+ * lease's term: null when it is lost.
+ */
+export async function beginBatch(
+  db: Queryable,
+  of: { share: number; shares: number; leaseName: string; term: number },
+  pick: Pick,
+): Promise<PendingUpload[] | null> {
+  const which =
+    'id' in pick
+      ? sql`id = ${pick.id}`
+      : sql`due_at <= svc_now() and sensor_id % ${of.shares}::int = ${of.share}
+          and attempts ${pick.kind === 'fresh' ? sql`= 0` : sql`> 0`}`;
+  const uploadsMax = 'id' in pick || pick.kind === 'failed' ? 1 : pick.uploadsMax;
+  const bytesMax = 'id' in pick || pick.kind === 'failed' ? 0 : pick.bytesMax;
+  const { rows } = await sql<{ [Field in keyof PendingUpload]: PendingUpload[Field] | null }>`
+    with held as (
+      select 1 from leases where name = ${of.leaseName} and term = ${of.term} and expires_at > svc_now() for share),
+    due as (
+      select id, octet_length(body) as bytes from inbox_uploads
+      where state = 'pending' and ${which} and exists (select 1 from held)
+      order by ${'id' in pick || pick.kind === 'fresh' ? sql`id` : sql`attempts, id`} limit ${uploadsMax}),
+    picked as (
+      select id from (select id, bytes, sum(bytes) over (order by id) as so_far from due) sized
+      where so_far <= ${bytesMax} or so_far = bytes),
+    noted as (
+      insert into inbox_attempts (share, term, upload_ids, began_at)
+      select ${of.share}::int, ${of.term}::bigint, array_agg(id), svc_now() from picked having count(*) > 0
+      on conflict (share) do update set term = excluded.term, upload_ids = excluded.upload_ids, began_at = excluded.began_at)
     select id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, encoding, body,
       extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute",
       (extract(epoch from svc_now()) * 1000)::float8 as "nowMs"
-    from inbox_uploads
-    where state = 'pending' and due_at <= svc_now() and sensor_id % ${shares}::int = ${share}
-    order by id limit 1`.execute(db);
-  return rows[0] ?? null;
+    from held left join (inbox_uploads join picked using (id)) on true order by id`.execute(db);
+  if (rows.length === 0) return null;
+  return rows.filter((row): row is PendingUpload => row.id !== null);
+}
+
+/** Uploads that an earlier term of this share's lease was applying when it ended, and forgets that it did. */
+export async function takeAbandoned(trx: Queryable, share: number, term: number): Promise<number[]> {
+  const { rows } = await sql<{ ids: number[] }>`
+    with old as (select upload_ids from inbox_attempts where share = ${share} and term < ${term} for update)
+    update inbox_attempts set upload_ids = '{}', term = ${term} from old where share = ${share}
+    returning old.upload_ids as ids`.execute(trx);
+  return rows[0]?.ids ?? [];
+}
+
+/** Says that nothing of this share is being applied any more. */
+export async function endAttempt(trx: Queryable, share: number, term: number): Promise<void> {
+  await sql`update inbox_attempts set upload_ids = '{}' where share = ${share} and term = ${term}`.execute(
+    trx,
+  );
 }
 
 /** Makes the server end this transaction when its client says nothing for so long. */
@@ -89,31 +168,53 @@ export async function limitIdling(trx: Queryable, seconds: number): Promise<void
   await sql`select set_config('idle_in_transaction_session_timeout', ${`${seconds}s`}, true)`.execute(trx);
 }
 
-/** Locks a pending upload for this transaction; false when it has been finished meanwhile. */
-export async function lockUpload(trx: Queryable, id: number): Promise<boolean> {
-  const { rows } = await sql`
-    select 1 from inbox_uploads where id = ${id} and state = 'pending' for update`.execute(trx);
-  return rows.length === 1;
+/** Locks uploads for this transaction; returns those that have not been finished meanwhile. */
+export async function lockUploads(trx: Queryable, ids: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    select id from inbox_uploads where id = any(${[...ids]}::bigint[]) and state = 'pending' order by id for update`.execute(
+    trx,
+  );
+  return new Set(rows.map((row) => row.id));
 }
 
-/** Ends an upload; what remains is the tombstone that recognises redeliveries. */
-export async function finishUpload(trx: Queryable, id: number, state: 'applied' | 'rejected'): Promise<void> {
-  await sql`update inbox_uploads set state = ${state}, body = null, finished_at = svc_now()
-    where id = ${id} and state = 'pending'`.execute(trx);
-}
-
-/** Counts an attempt and puts the next one off, longer each time. Returns how many there were. */
-export async function countAttempt(
+/** Ends uploads; what remains are the tombstones that recognise redeliveries. */
+export async function finishUploads(
   trx: Queryable,
-  id: number,
+  ids: readonly number[],
+  state: 'applied' | 'rejected',
+): Promise<void> {
+  await sql`update inbox_uploads set state = ${state}, body = null, finished_at = svc_now()
+    where id = any(${[...ids]}::bigint[]) and state = 'pending'`.execute(trx);
+}
+
+/** An upload after one more attempt at it. */
+export interface FailedUpload {
+  id: number;
+  sensorId: number;
+  siteId: number;
+  spoolId: string;
+  sequence: number;
+  firstMinute: number | null;
+  lastMinute: number | null;
+  attempts: number;
+}
+
+/** Counts an attempt at pending uploads and puts the next one off, longer each time. */
+export async function countAttempts(
+  trx: Queryable,
+  ids: readonly number[],
   error: string,
   retrySeconds: number,
-): Promise<number> {
-  const { rows } = await sql<{ attempts: number }>`
+): Promise<FailedUpload[]> {
+  const { rows } = await sql<FailedUpload>`
     update inbox_uploads set attempts = attempts + 1, last_error = ${error},
       due_at = svc_now() + make_interval(secs => ${retrySeconds}::float8 * power(2, attempts))
-    where id = ${id} and state = 'pending' returning attempts`.execute(trx);
-  return rows[0]?.attempts ?? 0;
+    where id = any(${[...ids]}::bigint[]) and state = 'pending'
+    returning id, sensor_id as "sensorId", site_id as "siteId", spool_id as "spoolId", sequence, attempts,
+      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute"`.execute(
+    trx,
+  );
+  return rows;
 }
 
 /**

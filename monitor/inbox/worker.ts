@@ -6,17 +6,11 @@
 import { randomUUID } from 'node:crypto';
 import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import { type Lease, releaseLease, takeLease } from '#service-kit/leases/index.ts';
-import { isConnectionFailure } from '#service-kit/postgres/index.ts';
-import { applyUpload, LeaseLost } from './apply-upload.ts';
 import type { InboxDeps } from './index.ts';
-import { noteFailure } from './note-failure.ts';
-import { findDueShares, findNext, pruneUploads } from './store.ts';
+import { createShareWorker, shares } from './share-worker.ts';
+import { findDueShares, pruneUploads } from './store.ts';
 
-const shares = 4;
 const pollMs = 1_000;
-/** Uploads of a share in one go; then sites' minutes are brought up to date, so that a backlog does not hide them. */
-const batchMax = 50;
 const pruneMs = 3_600_000;
 
 export interface InboxWorker extends Part {
@@ -26,44 +20,17 @@ export interface InboxWorker extends Part {
 
 export function createInboxWorker(deps: InboxDeps): InboxWorker {
   const holder = `${process.pid}-${randomUUID()}`;
-  const ttlSeconds = deps.leaseSeconds ?? 15;
+  const workers = Array.from({ length: shares }, (_, share) => createShareWorker(deps, share, holder));
   let stopping = new AbortController();
   let nap = new AbortController();
   let finished: Promise<void> = Promise.resolve();
   let lastError = '';
 
-  async function applyShare(share: number): Promise<number> {
-    const name = `inbox ${share}`;
-    let applied = 0;
-    while (!stopping.signal.aborted && applied < batchMax) {
-      const term = await takeLease(deps.db(), name, holder, ttlSeconds);
-      if (term === null) return applied;
-      const next = await findNext(deps.db(), share, shares);
-      if (!next) return applied;
-      await applyOne(next, { name, holder, term });
-      applied += 1;
-    }
-    return applied;
-  }
-
-  async function applyOne(next: Parameters<typeof applyUpload>[1], lease: Lease): Promise<void> {
-    try {
-      await applyUpload(deps, next, lease);
-    } catch (error) {
-      if (error instanceof LeaseLost) return;
-      // The database's own trouble says nothing about the upload. Whether a commit in doubt took place is read again.
-      if (isConnectionFailure(error) || isRetryable(error)) throw error;
-      await noteFailure(deps, next, lease, error).catch((failure: unknown) => {
-        if (!(failure instanceof LeaseLost)) throw failure;
-      });
-    }
-  }
-
   async function tick(): Promise<number> {
     const due = await findDueShares(deps.db(), shares);
-    const counts = await Promise.allSettled(due.map(applyShare));
+    const counts = await Promise.allSettled(due.map((share) => workers[share]!.work(stopping.signal)));
     // Marks may be left from a worker that died between its facts and its roll-up, so this does not ask for work of ours.
-    await deps.traffic.rollUp();
+    await deps.facts.rollUp();
     const failed = counts.find((outcome) => outcome.status === 'rejected');
     if (failed) throw failed.reason;
     return counts.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0);
@@ -89,9 +56,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       }
       if (applied === 0) await deps.clock.wait(pollMs, AbortSignal.any([nap.signal, stopping.signal]));
     }
-    for (let share = 0; share < shares; share += 1) {
-      await releaseLease(deps.db(), `inbox ${share}`, holder).catch(() => {});
-    }
+    await Promise.all(workers.map((worker) => worker.resign()));
   }
 
   return {
@@ -109,9 +74,4 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       await finished;
     },
   };
-}
-
-/** Serialisation failures and deadlocks: the transaction did nothing and may be tried again as it is. */
-function isRetryable(error: unknown): boolean {
-  return /^40/.test(String((error as { code?: unknown } | null)?.code ?? ''));
 }

@@ -56,7 +56,7 @@ export interface Probes {
   listSensorViews(probeId: number, fromMs: number, toMs: number): Promise<availability.SensorView[]>;
 }
 
-export function createProbes(deps: { db: () => Queryable }): Probes {
+export function createProbes(deps: { db: () => Queryable; reader: () => Queryable }): Probes {
   const { db } = deps;
   const prepare = results.createPartitionMaker();
   return {
@@ -68,7 +68,7 @@ export function createProbes(deps: { db: () => Queryable }): Probes {
     },
     list: (siteId) => store.listProbes(db(), siteId),
     find: (siteId, probeId) => store.findProbe(db(), siteId, probeId),
-    listPlanned: (siteId) => store.listPlanned(db(), siteId),
+    listPlanned: (siteId) => store.listPlanned(deps.reader(), siteId),
     prepare: (found, nowMs) => prepare(db(), found, nowMs),
     addResults: (trx, origin, found) => results.insertResults(trx, origin, found),
     readAvailability: (siteId, fromMs, toMs) => availability.readAvailability(db(), { siteId, fromMs, toMs }),

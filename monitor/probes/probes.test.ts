@@ -14,7 +14,7 @@ before(async () => {
   world = await createMonitorWorld({
     probes: { ...lazy, addResults: (...given) => made!.addResults(...given) },
   });
-  made = createProbes({ db: () => world.database.db });
+  made = createProbes({ db: () => world.database.db, reader: () => world.database.reader });
   probes = made;
 });
 after(() => world[Symbol.asyncDispose]());

@@ -34,6 +34,7 @@ export const keptTables: readonly KeptTable[] = [
   { table: 'ip_bindings', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
   { table: 'retired_macs', column: 'retired_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'application_names', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },
   {
     table: 'events',

@@ -2,18 +2,18 @@
  * Sensors: how a hypervisor host becomes one, how it proves it afterwards, what it should do, and when it was heard.
  *
  * An enrolment token works once, for one hour; what it gives is a credential that is shown once and stored as a
- * digest. Authentication and plans only read, in read-only transactions, so that locks held while telemetry is taken
- * in never delay them (NET-5.3); contact is noted by uploads alone.
+ * digest. Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
+ * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone.
  */
 import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
-import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { authenticateSensor } from './authenticate-sensor.ts';
+import { createAuthentication } from './authenticate-sensor.ts';
 import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import { listHealth, type SensorHealth } from './health-store.ts';
+import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
@@ -22,12 +22,14 @@ import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
-export type { HostInterfaces } from './inventory-store.ts';
+export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
 export interface SensorsDeps {
   db: () => Queryable;
+  /** Connections that only read, for authentication and plans. */
+  reader: () => Queryable;
   /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
   protectedTargets: (siteId: number) => Promise<string[]>;
   /** What the site's sensors measure; read without locks. */
@@ -43,10 +45,10 @@ export interface Sensors {
   authenticate(token: string): Promise<store.EnrolledSensor | null>;
   /** What a sensor of this site should do. */
   readPlan(siteId: number): Promise<SensorPlan>;
-  /** Notes what a sensor said; give the transaction that stores it. */
-  noteContact(trx: Queryable, contact: store.Contact): Promise<void>;
-  /** Keeps what a sensor told of its host's network; an older one never takes the place of a newer. */
-  noteInventory(trx: Queryable, sensorId: number, inventory: HostInventory): Promise<void>;
+  /** Notes what sensors said, once for each; give the transaction that stores it. */
+  noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
+  /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
+  noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
   /** Keeps what a sensor's host has room for. */
   noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
   /** What the hosts of a site's sensors had room for when they told last. */
@@ -68,10 +70,10 @@ export function createSensors(deps: SensorsDeps): Sensors {
   return {
     createToken: (actor, siteId) => createEnrolmentToken(db(), actor, siteId),
     enrol: (request) => enrolSensor(db(), request),
-    authenticate: (token) => authenticateSensor(db(), token),
+    authenticate: createAuthentication(deps.reader),
     readPlan: (siteId) => readPlan(deps, siteId),
-    noteContact: (trx, contact) => store.upsertContact(trx, contact),
-    noteInventory: (trx, sensorId, inventory) => inventories.upsertInventory(trx, sensorId, inventory),
+    noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
+    noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
     listHealth: () => listHealth(db()),

@@ -3,16 +3,27 @@ import { sql } from 'kysely';
 import type { HostInterface, HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
-export async function upsertInventory(
-  trx: Queryable,
-  sensorId: number,
-  inventory: HostInventory,
-): Promise<void> {
+/** What a sensor told of its host; an upload fits as it is. */
+export interface SensorInventory {
+  sensorId: number;
+  inventory?: HostInventory;
+}
+
+/** Keeps the newest of each sensor. Rows are taken in the order of their sensors, as in every transaction. */
+export async function upsertInventories(trx: Queryable, uploads: readonly SensorInventory[]): Promise<void> {
+  const found = uploads.flatMap(({ sensorId, inventory }) => (inventory ? [{ sensorId, inventory }] : []));
+  if (found.length === 0) return;
+  const all = <T>(read: (inventory: HostInventory) => T) => found.map(({ inventory }) => read(inventory));
   await sql`
     insert into host_inventories as held (sensor_id, observed_at, interfaces, interfaces_left_out, neighbours,
       neighbours_left_out)
-    values (${sensorId}, to_timestamp(${inventory.observedAtMs / 1000}::float8), ${JSON.stringify(inventory.interfaces)}::jsonb,
-      ${inventory.interfacesLeftOut}, ${inventory.neighbours.length}, ${inventory.neighboursLeftOut})
+    select distinct on (sensor_id) sensor_id, to_timestamp(observed_ms / 1000), interfaces, interfaces_left_out, neighbours,
+      neighbours_left_out
+    from unnest(${found.map(({ sensorId }) => sensorId)}::bigint[], ${all((one) => one.observedAtMs)}::float8[],
+      ${all((one) => JSON.stringify(one.interfaces))}::jsonb[], ${all((one) => one.interfacesLeftOut)}::int[],
+      ${all((one) => one.neighbours.length)}::int[], ${all((one) => one.neighboursLeftOut)}::int[])
+      as given (sensor_id, observed_ms, interfaces, interfaces_left_out, neighbours, neighbours_left_out)
+    order by sensor_id, observed_ms desc
     on conflict (sensor_id) do update set observed_at = excluded.observed_at, interfaces = excluded.interfaces,
       interfaces_left_out = excluded.interfaces_left_out, neighbours = excluded.neighbours,
       neighbours_left_out = excluded.neighbours_left_out

@@ -9,7 +9,7 @@ const targetsMax = 4096;
 /** What a sensor of the site should do; the versions tell it what this monitor understands (NET-9.1, NET-9.4). */
 export async function readPlan(deps: SensorsDeps, siteId: number): Promise<SensorPlan> {
   const [localCidrs, targets, probes] = await Promise.all([
-    readLocalCidrs(deps.db(), siteId),
+    readLocalCidrs(deps.reader(), siteId),
     deps.protectedTargets(siteId),
     deps.plannedProbes?.(siteId) ?? [],
   ]);

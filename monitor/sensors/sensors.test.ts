@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorWorld } from '#monitor/testing/index.ts';
-import { createPool } from '#service-kit/postgres/database.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { createSensors } from './index.ts';
 
@@ -72,18 +71,20 @@ test('NET-5.3: authentication and plan only read, and wait for no lock of teleme
   );
   await busy.query('select 1 from sensors for update');
   await busy.query('select 1 from sites for update');
-  // A database that refuses every write, for what this sensor asks.
-  const readOnly = createPool(`${world.database.url}&options=-c%20default_transaction_read_only%3Don`, 2);
   try {
-    await assert.rejects(readOnly.pool.query('delete from leases'), /read-only transaction/);
-    const sensors = createSensors({ db: () => readOnly.db, protectedTargets: async () => [] });
+    await assert.rejects(world.database.reader.deleteFrom('leases').execute(), /read-only transaction/);
+    // Whatever would write has no connection at all here.
+    const sensors = createSensors({
+      db: () => assert.fail('asked the connections that write'),
+      reader: () => world.database.reader,
+      protectedTargets: async () => [],
+    });
     const found = await sensors.authenticate(sensor.credential);
     assert.equal(found?.id, sensor.id);
     assert.deepEqual((await sensors.readPlan(found.siteId)).local_cidrs, []);
   } finally {
     await busy.query('rollback');
     await busy.end();
-    await readOnly.db.destroy();
   }
 });
 
@@ -99,6 +100,8 @@ test('NET-9.1, NET-9.4: the plan tells the versions that the monitor understands
     application_usage_version: 1,
     application_protocol_version: 1,
     live_version: 1,
+    probes_version: 1,
+    probes: [],
     local_cidrs: ['192.0.2.0/24', '2001:db8::/48'],
     protected_targets: ['192.0.2.10'],
   });

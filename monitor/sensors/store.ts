@@ -64,43 +64,36 @@ export async function insertSensor(
   return id;
 }
 
-/** Read-only by transaction, so nothing that is being written can make a sensor wait for its plan (NET-5.3). */
-export function findCredential(
-  db: Queryable,
-  credentialId: string,
-): Promise<{ sensor: EnrolledSensor; digest: Buffer } | null> {
-  return db
-    .transaction()
-    .setAccessMode('read only')
-    .execute(async (trx) => {
-      const { rows } = await sql<EnrolledSensor & { digest: Buffer }>`
-        select id, site_id as "siteId", host_name as "hostName", node, credential_digest as digest
-        from sensors where credential_id = ${credentialId} and revoked_at is null`.execute(trx);
-      const row = rows[0];
-      if (!row) return null;
-      const { digest, ...sensor } = row;
-      return { sensor, digest };
-    });
+/** The sensors with these credential ids that may still speak, by id. */
+export async function findCredentials(
+  reader: Queryable,
+  credentialIds: readonly string[],
+): Promise<Map<string, { sensor: EnrolledSensor; digest: Buffer }>> {
+  const { rows } = await sql<EnrolledSensor & { credentialId: string; digest: Buffer }>`
+    select id, site_id as "siteId", host_name as "hostName", node, credential_id as "credentialId", credential_digest as digest
+    from sensors where credential_id = any(${[...credentialIds]}) and revoked_at is null`.execute(reader);
+  return new Map(rows.map(({ credentialId, digest, ...sensor }) => [credentialId, { sensor, digest }]));
 }
 
-export function readLocalCidrs(db: Queryable, siteId: number): Promise<string[] | null> {
-  return db
-    .transaction()
-    .setAccessMode('read only')
-    .execute(async (trx) => {
-      const { rows } = await sql<{
-        cidrs: string[];
-      }>`select local_cidrs as cidrs from sites where id = ${siteId}`.execute(trx);
-      return rows[0]?.cidrs ?? null;
-    });
+export async function readLocalCidrs(reader: Queryable, siteId: number): Promise<string[] | null> {
+  const { rows } = await sql<{
+    cidrs: string[];
+  }>`select local_cidrs as cidrs from sites where id = ${siteId}`.execute(reader);
+  return rows[0]?.cidrs ?? null;
 }
 
-/** A late upload of an old spool moves the time of contact, never the place that was reached. */
-export async function upsertContact(trx: Queryable, contact: Contact): Promise<void> {
+/**
+ * Notes contacts, one for each sensor at most, in the order of their ids, so that two who note the same can't wait for each
+ * other in a circle. A late upload of an old spool moves the time of contact, never the place that was reached.
+ */
+export async function upsertContacts(trx: Queryable, contacts: readonly Contact[]): Promise<void> {
   await sql`
     insert into sensor_contacts as known (sensor_id, last_contact_at, sensor_version, spool_id, sequence, newest_minute)
-    values (${contact.sensorId}, svc_now(), ${contact.sensorVersion}, ${contact.spoolId}, ${contact.sequence},
-      to_timestamp(${contact.newestMinute}::float8))
+    select sensor_id, svc_now(), sensor_version, spool_id, sequence, to_timestamp(newest_minute)
+    from unnest(${contacts.map((one) => one.sensorId)}::bigint[], ${contacts.map((one) => one.sensorVersion)}::text[],
+      ${contacts.map((one) => one.spoolId)}::uuid[], ${contacts.map((one) => one.sequence)}::bigint[],
+      ${contacts.map((one) => one.newestMinute)}::float8[]) as given (sensor_id, sensor_version, spool_id, sequence, newest_minute)
+    order by sensor_id
     on conflict (sensor_id) do update set
       last_contact_at = svc_now(), sensor_version = excluded.sensor_version,
       sequence = case when known.spool_id = excluded.spool_id then greatest(known.sequence, excluded.sequence) else excluded.sequence end,

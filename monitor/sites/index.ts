@@ -27,7 +27,13 @@ export interface Sites {
   listClusters(): Promise<store.ClusterMapping[]>;
 }
 
-export function createSites(deps: { db: () => Queryable }): Sites {
+export interface SitesDeps {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
+  reader?: () => Queryable;
+}
+
+export function createSites(deps: SitesDeps): Sites {
   return {
     async create(actor, name) {
       requireOperator(actor);
@@ -48,6 +54,6 @@ export function createSites(deps: { db: () => Queryable }): Sites {
       if (siteId === null) await store.deleteCluster(deps.db(), clusterId);
       else await store.upsertCluster(deps.db(), clusterId, siteId);
     },
-    listClusters: () => store.listClusters(deps.db()),
+    listClusters: () => store.listClusters((deps.reader ?? deps.db)()),
   };
 }

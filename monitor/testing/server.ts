@@ -32,7 +32,8 @@ export async function startMonitorServer(): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
   const config = readConfig({ SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error' });
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
-  const monitor = composeMonitor(config, { database: { ...part, db: database.db, pool: database.pool } });
+  const { db, pool, reader } = database;
+  const monitor = composeMonitor(config, { database: { ...part, db, pool, reader } });
   const site = await monitor.sites.create(systemActor, 'Test site');
   const server = await createMonitorServer(config, monitor);
   await server.start();

@@ -3,12 +3,13 @@
  */
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createApplications } from '#monitor/applications/index.ts';
+import { createApplications, nameApplication } from '#monitor/applications/index.ts';
 import { createConnection } from '#monitor/connection/index.ts';
 import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
 import { createDelivery } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
+import { createFactStore } from '#monitor/facts/index.ts';
 import { createInventory } from '#monitor/inventory/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
@@ -26,10 +27,12 @@ export async function createWorld() {
   const base = { db, clock: systemClock, reporter: silentReporter };
   const events = createEvents(base);
   const sites = createSites(base);
-  const traffic = createTraffic(base);
-  const applications = createApplications(base);
+  const facts = createFactStore({ db, nameApplication });
+  const traffic = createTraffic({ db, facts });
+  const applications = createApplications({ facts });
   const connection = createConnection(base);
-  const devices = createDevices({ db, events, vendors: createVendors() });
+  const vendors = createVendors({ ...base, registryUrl: null });
+  const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
   const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
@@ -45,10 +48,12 @@ export async function createWorld() {
     operations,
     events,
     sites,
+    facts,
     traffic,
     applications,
     connection,
     devices,
+    vendors,
     inventory,
     createFeed,
     siteId: site.id,

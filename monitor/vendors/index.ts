@@ -1,17 +1,62 @@
 /**
- * Who made the interface with a MAC: a bundled table first, a public registry by command.
+ * Who made the interface with a MAC: a bundled table first, a public registry by command (NET-2.1.5).
  *
- * A locally administered MAC has no maker and is never looked up (NET-2.1.4).
+ * Only 24 bits of a MAC ever leave, and only to the registry that the settings name. A locally administered MAC has no
+ * maker and is never looked up (NET-2.1.4). An answer is kept for good, a failure for twelve hours.
  */
+import type { Clock } from '#common/clock/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import { findOffline } from './find-offline.ts';
+import { registryPrefix } from './mac-prefix.ts';
+import { createRegistryClient } from './registry-client.ts';
+import { type Backlog, type ResolveOptions, type ResolveResult, resolveBacklog } from './resolve-backlog.ts';
+import { listNames } from './store.ts';
 
 export { isLocallyAdministered } from './mac-prefix.ts';
+export type { Backlog, ResolveOptions, ResolveResult } from './resolve-backlog.ts';
 
 export interface Vendors {
-  /** The maker by the bundled table; null for an unknown or locally administered MAC. Asks nobody. */
-  findOffline(mac: string): Promise<string | null>;
+  /** Makers by the bundled table and by what a registry has answered before; unknown ones are left out. Asks nobody. */
+  findKnown(db: Queryable, macs: readonly string[]): Promise<Map<string, string>>;
+  /** Names a backlog of devices; null when another process does it right now. */
+  resolve(backlog: Backlog, options: ResolveOptions): Promise<ResolveResult | null>;
 }
 
-export function createVendors(): Vendors {
-  return { findOffline };
+export interface VendorsDeps {
+  db: () => Queryable;
+  clock: Clock;
+  /** Null keeps identification offline. */
+  registryUrl: string | null;
+  pauseMs?: number;
+}
+
+/** Public registries take about one request a second. */
+const defaultPauseMs = 1_100;
+
+export function createVendors(deps: VendorsDeps): Vendors {
+  const { db, clock, registryUrl, pauseMs = defaultPauseMs } = deps;
+  const registry = registryUrl === null ? null : createRegistryClient({ url: registryUrl });
+  return {
+    findKnown,
+    resolve: (backlog, options) => resolveBacklog({ db, clock, registry, pauseMs }, backlog, options),
+  };
+}
+
+async function findKnown(db: Queryable, macs: readonly string[]): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const missed = new Map<string, string>();
+  for (const mac of macs) {
+    const name = await findOffline(mac);
+    if (name) found.set(mac, name);
+    else {
+      const prefix = registryPrefix(mac);
+      if (prefix) missed.set(mac, prefix);
+    }
+  }
+  const names = await listNames(db, [...new Set(missed.values())]);
+  for (const [mac, prefix] of missed) {
+    const name = names.get(prefix);
+    if (name) found.set(mac, name);
+  }
+  return found;
 }

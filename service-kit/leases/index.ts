@@ -10,16 +10,10 @@ import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { releaseLease, takeLease } from './store.ts';
+import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
 
-export { holdsTerm, releaseLease, takeLease } from './store.ts';
-
-/** A held lease. */
-export interface Lease {
-  name: string;
-  holder: string;
-  term: number;
-}
+export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
+export { holdsTerm } from './store.ts';
 
 export interface LeasedLoopOptions {
   name: string;
@@ -44,14 +38,13 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
   let abort = new AbortController();
   let finished: Promise<void> = Promise.resolve();
   let lastError = '';
+  let held: Lease | null = null;
 
   async function runOnce(): Promise<boolean> {
-    const term = await takeLease(options.db(), options.name, holder, options.ttlSeconds);
-    if (term === null) return false;
-    const lease = { name: options.name, holder, term };
-    const renew = async () =>
-      (await takeLease(options.db(), options.name, holder, options.ttlSeconds)) === term;
-    await options.run(lease, renew, abort.signal);
+    const lease = await takeLease(options, options.name, holder);
+    if (!lease) return false;
+    held = lease;
+    await options.run(lease, () => renewLease(options, lease), abort.signal);
     return true;
   }
 
@@ -82,7 +75,7 @@ export function createLeasedLoop(options: LeasedLoopOptions): LeasedLoop {
       abort.abort();
       await finished;
       // Also after `runOnce` alone: a command must not keep the loop of a running program waiting.
-      await releaseLease(options.db(), options.name, holder).catch(() => {});
+      if (held) await resignLease(options, held).catch(() => {});
     },
   };
 }

@@ -3,42 +3,81 @@ import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createTestDatabase, moveDatabaseClock } from '#service-kit/testing/index.ts';
-import { createLeasedLoop, holdsTerm, releaseLease, takeLease } from './index.ts';
+import { createLeasedLoop, holdsTerm, isTrusted, renewLease, resignLease, takeLease } from './index.ts';
+import * as store from './store.ts';
 
 test('one holder at a time; an expired lease passes on with a higher term, and the old term is refused', async () => {
   await using database = await createTestDatabase('service-kit');
   const { db } = database;
-  assert.equal(await takeLease(db, 'feed', 'a', 30), 1);
-  assert.equal(await takeLease(db, 'feed', 'a', 30), 1, 'a renewal keeps the term');
-  assert.equal(await takeLease(db, 'feed', 'b', 30), null);
+  assert.equal(await store.takeLease(db, 'feed', 'a', 30), 1);
+  assert.equal(await store.takeLease(db, 'feed', 'a', 30), 1, 'a renewal keeps the term');
+  assert.equal(await store.takeLease(db, 'feed', 'b', 30), null);
   assert.ok(await holdsTerm(db, 'feed', 1));
   await moveDatabaseClock(database, '31 seconds');
   assert.ok(!(await holdsTerm(db, 'feed', 1)), 'nobody holds an expired term');
-  assert.equal(await takeLease(db, 'feed', 'b', 30), 2);
+  assert.equal(await store.takeLease(db, 'feed', 'b', 30), 2);
   assert.ok(!(await holdsTerm(db, 'feed', 1)));
-  assert.equal(await takeLease(db, 'feed', 'a', 30), null);
+  assert.equal(await store.takeLease(db, 'feed', 'a', 30), null);
 });
 
 test('a holder that comes back after its own lease ran out gets a new term', async () => {
   await using database = await createTestDatabase('service-kit');
-  assert.equal(await takeLease(database.db, 'feed', 'a', 30), 1);
+  assert.equal(await store.takeLease(database.db, 'feed', 'a', 30), 1);
   await moveDatabaseClock(database, '31 seconds');
-  assert.equal(await takeLease(database.db, 'feed', 'a', 30), 2);
+  assert.equal(await store.takeLease(database.db, 'feed', 'a', 30), 2);
 });
 
 test('of many that ask at once exactly one gets the lease', async () => {
   await using database = await createTestDatabase('service-kit');
   const terms = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => takeLease(database.db, 'feed', `h${i}`, 30)),
+    Array.from({ length: 20 }, (_, i) => store.takeLease(database.db, 'feed', `h${i}`, 30)),
   );
   assert.equal(terms.filter((term) => term !== null).length, 1);
 });
 
 test('a released lease is free at once', async () => {
   await using database = await createTestDatabase('service-kit');
-  await takeLease(database.db, 'feed', 'a', 30);
-  await releaseLease(database.db, 'feed', 'a');
-  assert.equal(await takeLease(database.db, 'feed', 'b', 30), 2);
+  await store.takeLease(database.db, 'feed', 'a', 30);
+  await store.releaseTerm(database.db, { name: 'feed', holder: 'a', term: 1 });
+  assert.equal(await store.takeLease(database.db, 'feed', 'b', 30), 2);
+});
+
+test('renewing and resigning concern one term: a follower, or the same holder later, is never touched by an old one', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const deps = { db: () => database.db, clock: createTestClock(0), ttlSeconds: 30 };
+  const old = (await takeLease(deps, 'feed', 'a'))!;
+  assert.ok(await renewLease(deps, old));
+  await moveDatabaseClock(database, '31 seconds');
+  assert.equal(await renewLease(deps, old), false, 'what ran out is not renewed');
+  const follower = (await takeLease(deps, 'feed', 'b'))!;
+  assert.equal(await renewLease(deps, old), false);
+  await resignLease(deps, old);
+  assert.ok(await holdsTerm(database.db, 'feed', follower.term), 'the follower keeps its term');
+  await resignLease(deps, follower);
+  const again = (await takeLease(deps, 'feed', 'a'))!;
+  await resignLease(deps, { ...again, term: old.term });
+  assert.ok(await holdsTerm(database.db, 'feed', again.term), 'the same holder keeps its later term');
+});
+
+test('a slow answer does not stretch the time for which a holder trusts its lease', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const clock = createTestClock(0);
+  const deps = { db: () => database.db, clock, ttlSeconds: 30 };
+  const lease = (await takeLease(deps, 'feed', 'a'))!;
+  await clock.advance(26_000);
+  assert.ok(isTrusted(deps, lease));
+  await clock.advance(1_000);
+  assert.ok(!isTrusted(deps, lease), 'a margin before it runs out');
+  const asked = renewLease(deps, lease);
+  await clock.advance(10_000);
+  assert.equal(await asked, true);
+  await clock.advance(16_999);
+  assert.ok(isTrusted(deps, lease));
+  await clock.advance(1);
+  assert.ok(!isTrusted(deps, lease), 'counted from the asking');
+  const late = renewLease(deps, lease);
+  await clock.advance(27_000);
+  assert.equal(await late, false, 'an answer that comes after the trust is none');
 });
 
 test('a loop that fails goes on, and a second replica does not run beside it', async () => {

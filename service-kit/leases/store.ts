@@ -26,9 +26,30 @@ export async function takeLease(
   return rows[0]?.term ?? null;
 }
 
-/** Gives a lease back, so that the next holder need not wait for it to run out. */
-export async function releaseLease(db: Queryable, name: string, holder: string): Promise<void> {
-  await sql`update leases set expires_at = svc_now() where name = ${name} and holder = ${holder}`.execute(db);
+/**
+ * Renews this term and no other: one that ran out, or that somebody else followed, is not taken anew by it. False when it
+ * is lost.
+ */
+export async function renewTerm(
+  db: Queryable,
+  lease: { name: string; holder: string; term: number },
+  ttlSeconds: number,
+): Promise<boolean> {
+  const { rows } = await sql`
+    update leases set expires_at = svc_now() + make_interval(secs => ${ttlSeconds})
+    where name = ${lease.name} and holder = ${lease.holder} and term = ${lease.term} and expires_at > svc_now()
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+/** Gives a term back, so that the next holder need not wait for it to run out; a later term is left alone. */
+export async function releaseTerm(
+  db: Queryable,
+  lease: { name: string; holder: string; term: number },
+): Promise<void> {
+  await sql`update leases set expires_at = svc_now()
+    where name = ${lease.name} and holder = ${lease.holder} and term = ${lease.term}
+      and expires_at > svc_now()`.execute(db);
 }
 
 /**

@@ -5,6 +5,7 @@ import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { speakCopy } from './copy.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { applyMigrations } from './migrations.ts';
 
@@ -21,6 +22,8 @@ export interface DatabaseOptions {
   /** Folder of the program's migrations. */
   migrations: string;
   connectionsMax?: number;
+  /** Another URL for connections that only read, as a role that may do nothing else; the same URL when absent. */
+  readerUrl?: string | null;
   /** Use the embedded server that another process of this program runs already, instead of failing; for commands. */
   mayJoin?: boolean;
   reporter: Reporter;
@@ -34,6 +37,11 @@ export interface Database extends Part {
   /** Usable between `start` and `stop`. */
   readonly db: Queryable;
   readonly pool: pg.Pool;
+  /**
+   * Connections of their own that can only read: what is asked here neither writes by accident nor waits for a connection
+   * that writers hold.
+   */
+  readonly reader: Queryable;
 }
 
 // Counters and ids fit a double; anything beyond 2^53 is a defect that must not be rounded silently.
@@ -43,24 +51,60 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   return value;
 });
 
+/** Longer than any statement of ours takes: what is silent for so long hangs on a connection that is only half there. */
+const answerMs = 120_000;
+const readerConnections = 4;
+
+/**
+ * A connection that is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for a peer
+ * that vanished, and whoever waits on it holds its leases and its place in the pool.
+ */
+class ImpatientClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
+  override query(...args: any[]): any {
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    const result = (super.query as any)(...args);
+    if (result instanceof Promise) {
+      const timer = setTimeout(() => {
+        const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
+          .connection;
+        stream.destroy(new Error(`Connection terminated: no answer for ${answerMs / 1000} s`));
+      }, answerMs);
+      timer.unref();
+      const done = () => clearTimeout(timer);
+      result.then(done, done);
+    }
+    return result;
+  }
+}
+
 /** A pool that does not bring the process down when the server restarts, with kysely over it. */
-export function createPool(connectionString: string, max: number): { pool: pg.Pool; db: Queryable } {
+export function createPool(
+  connectionString: string,
+  max: number,
+  options: { isReadOnly?: boolean } = {},
+): { pool: pg.Pool; db: Queryable } {
   const pool = new pg.Pool({
     connectionString,
     max,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
+    Client: ImpatientClient,
+    ...(options.isReadOnly ? { options: '-c default_transaction_read_only=on' } : {}),
   });
   pool.on('error', () => {});
   // The pool listens to idle clients alone. Without this one a connection that is cut inside a transaction would end the
   // process instead of failing the query that waits on it.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    speakCopy(client);
+  });
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
 }
 
 export function createDatabase(options: DatabaseOptions): Database {
   let embedded: EmbeddedPostgres | null = null;
-  let open: { pool: pg.Pool; db: Queryable } | null = null;
+  let open: { pool: pg.Pool; db: Queryable; reader: Queryable } | null = null;
   const opened = () => {
     if (!open) throw new Error('database used before start');
     return open;
@@ -72,6 +116,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     },
     get pool() {
       return opened().pool;
+    },
+    get reader() {
+      return opened().reader;
     },
     async start() {
       let url = options.url;
@@ -96,10 +143,11 @@ export function createDatabase(options: DatabaseOptions): Database {
         await embedded?.stop();
         throw error;
       }
-      open = createPool(url, options.connectionsMax ?? 20);
+      const reading = createPool(options.readerUrl ?? url, readerConnections, { isReadOnly: true });
+      open = { ...createPool(url, options.connectionsMax ?? 20), reader: reading.db };
     },
     async stop() {
-      await open?.db.destroy();
+      await Promise.all([open?.db.destroy(), open?.reader.destroy()]);
       open = null;
       await embedded?.stop();
       embedded = null;

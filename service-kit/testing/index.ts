@@ -22,6 +22,8 @@ export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   readonly pool: pg.Pool;
   readonly db: Queryable;
+  /** Connections that can only read. */
+  readonly reader: Queryable;
   /** Drops the database; also what `await using` calls. */
   drop(): Promise<void>;
 }
@@ -50,14 +52,15 @@ export async function createTestDatabase(program: string): Promise<TestDatabase>
   }
 
   const { pool, db } = createPool(urlOf(name), 20);
+  const { db: reader } = createPool(urlOf(name), 4, { isReadOnly: true });
   const drop = async () => {
-    await db.destroy();
+    await Promise.all([db.destroy(), reader.destroy()]);
     const client = new pg.Client({ connectionString: serverUrl });
     await client.connect();
     await client.query(`drop database if exists ${name} with (force)`);
     await client.end();
   };
-  return { url: urlOf(name), pool, db, drop, [Symbol.asyncDispose]: drop };
+  return { url: urlOf(name), pool, db, reader, drop, [Symbol.asyncDispose]: drop };
 }
 
 /** Moves `svc_now()` of every new statement in this test database by an interval such as `2 hours`. */

@@ -14,6 +14,7 @@ import type { Events } from '#monitor/events/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
+import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
@@ -28,6 +29,7 @@ import { guardConsole } from './guard.ts';
 import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
 import { registerPeoplePage } from './people.page.ts';
+import { registerSearchPage } from './search.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
@@ -46,6 +48,7 @@ export interface ConsoleDeps {
   inventory: Inventory;
   live: Live;
   delivery: Delivery;
+  search: Search;
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }
@@ -66,6 +69,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
+    registerSearchPage(scope, deps);
   });
 }
 

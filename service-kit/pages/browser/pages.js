@@ -84,6 +84,7 @@ document.addEventListener('keydown', (event) => {
     event.target.blur();
     return;
   }
+  if (moveInSuggestions(event)) return;
   if (isTyping(event.target)) return;
   if (performance.now() < goUntil) {
     const place = document.querySelector(`[data-go="${CSS.escape(event.key.toLowerCase())}"]`);
@@ -105,6 +106,17 @@ document.addEventListener('keydown', (event) => {
   } else if (event.key === 'g') expectGo(true);
   else if (['ArrowDown', 'ArrowUp', 'Home', 'End'].includes(event.key)) moveInTable(event);
 });
+
+/** Arrows lead from the search into what is suggested and back. */
+function moveInSuggestions(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const box = event.target instanceof Element ? event.target.closest('.search') : null;
+  if (!box || !step) return false;
+  const places = [box.querySelector('input'), ...box.querySelectorAll('.suggestions a')];
+  event.preventDefault();
+  places[(places.indexOf(event.target) + step + places.length) % places.length].focus();
+  return true;
+}
 
 function moveInTable(event) {
   const box = event.target instanceof Element ? event.target.closest('.table-scroll') : null;
@@ -165,8 +177,10 @@ document.addEventListener('htmx:before:request', (event) => {
   if (document.hidden && event.detail?.ctx?.sourceElement?.matches?.('.refreshing')) event.preventDefault();
 });
 
-// Most pages refresh nothing, so most pages don't load htmx.
-if (document.querySelector('[hx-get], [hx-post]')) void import('./htmx.js');
+// Most pages refresh nothing, so most pages don't load htmx before somebody searches.
+if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
+else
+  document.querySelector('[data-search][hx-get]')?.addEventListener('focus', () => void import('./htmx.js'));
 
 /** A refused form may be far down the page: it shows where to go on. */
 if (performance.getEntriesByType('navigation')[0]?.responseStatus >= 400) {

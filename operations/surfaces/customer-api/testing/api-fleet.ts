@@ -48,7 +48,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const place = options.isDurable ? await createDurable(undo) : await createQuick(undo);
   const { pool, db } = createPool(place.url, 20);
   undo.defer(() => db.destroy());
-  const database = { name: 'database', pool, db, start: async () => {}, stop: async () => {} };
+  const database = { name: 'database', pool, db, reader: db, start: async () => {}, stop: async () => {} };
   const features = await createFeatures(readOperationsSettings({}), database, silentReporter);
   const { owner, tenant, keys } = await seed(features, options.keys);
   const children: ChildProcess[] = [];

@@ -34,7 +34,7 @@ if (orders.bug === 'own clock') plantSql(ownClock);
 if (orders.bug === 'acknowledge early') orders.databaseUrl += '&options=-c%20synchronous_commit%3Doff';
 
 const { pool, db } = createPool(orders.databaseUrl, 10);
-const database = { name: 'database', pool, db, start: async () => {}, stop: () => db.destroy() };
+const database = { name: 'database', pool, db, reader: db, start: async () => {}, stop: () => db.destroy() };
 const settings = readOperationsSettings({ API_INCLUDED_REQUESTS_PER_MONTH: String(orders.includedPerMonth) });
 const features = await createFeatures(settings, database, silentReporter);
 const http = await createHttpServer({

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import { systemActor } from '#monitor/operators/index.ts';
+import { minutesAgo } from '#monitor/testing/facts.ts';
+import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
+import type { SightingUpload } from './index.ts';
+
+let world: World;
+let siteId: number;
+let sites = 0;
+before(async () => {
+  world = await createWorld();
+});
+after(() => world[Symbol.asyncDispose]());
+beforeEach(async () => {
+  sites += 1;
+  siteId = (await world.sites.create(systemActor, `Site ${sites}`)).id;
+});
+
+const macA = '00:1b:21:00:00:0a';
+const macB = '00:1b:21:00:00:0b';
+const address = '203.0.113.50';
+const host = (mac: string, ip = address, segment = 'br0') => ({
+  deviceKey: `${segment}|${mac}`,
+  address: ip,
+});
+const upload = (ago: number, ...hosts: SightingUpload['minutes'][number]['hosts'][number][]) => ({
+  siteId,
+  minutes: [{ minute: minutesAgo(ago), hosts }],
+});
+const record = (...batch: SightingUpload[]) =>
+  world.database.db.transaction().execute((trx) => world.devices.recordSightings(trx, batch));
+const idOf = async (mac: string) =>
+  (await world.devices.list(siteId, 100)).find((device) => device.mac === mac)!.id;
+const bindings = async (mac: string) =>
+  (await world.devices.listBindings(await idOf(mac))).map(
+    ({ address: ip, firstSeenMs, lastSeenMs, endedBy }) =>
+      `${ip} ${agoOf(firstSeenMs)}-${agoOf(lastSeenMs)} ${endedBy ?? 'live'}`,
+  );
+const agoOf = (ms: number) => (minutesAgo(0) - ms / 1000) / 60;
+const events = async () =>
+  (await world.events.list(siteId, 50)).map(({ kind, details }) => `${kind} ${details.address}`).reverse();
+
+test('NET-3.3: many uploads of many sites are one batch, and one that brings nothing new writes nothing', async () => {
+  const other = (await world.sites.create(systemActor, 'Another site')).id;
+  const batch = [
+    upload(9, host(macA), host(macA, '2001:db8::1')),
+    upload(8, host(macA), host(macB, '203.0.113.51'), { deviceKey: '', address: '203.0.113.52' }),
+    { ...upload(9, host(macA)), siteId: other },
+  ];
+  await record(...batch);
+  assert.deepEqual(await bindings(macA), [`${address} 9-8 live`, '2001:db8::1 9-9 live']);
+  assert.equal((await world.devices.list(other, 10)).length, 1);
+  const before = await fingerprintTables(world.database);
+  await record(...batch.toReversed(), upload(6, host(macA), host(macB, '203.0.113.51')));
+  assert.equal(await fingerprintTables(world.database), before, 'less than five minutes later is no news');
+  await record(upload(3, host(macA), host(macB, '203.0.113.51')));
+  assert.deepEqual(await bindings(macA), [`${address} 9-3 live`, '2001:db8::1 9-9 live']);
+  assert.deepEqual(await bindings(macB), ['203.0.113.51 8-3 live']);
+});
+
+test('NET-3.3: an address handed on keeps its history: who owned it, from when to when, and why it ended', async () => {
+  await record(upload(40, host(macA)), upload(38, host(macA)));
+  for (let ago = 30; ago >= 27; ago -= 1) await record(upload(ago, host(macB)));
+  assert.deepEqual(await bindings(macA), [`${address} 40-38 owner`], 'silent for ten minutes');
+  assert.deepEqual(await world.devices.listClaims([await idOf(macA)]), []);
+  // It comes back: a time of its own, and no clash, because the other one is silent now.
+  await record(upload(10, host(macA)), upload(9, host(macA)));
+  assert.deepEqual(await bindings(macA), [`${address} 10-9 live`, `${address} 40-38 owner`]);
+  assert.deepEqual(await bindings(macB), [`${address} 30-27 owner`]);
+  assert.deepEqual(await events(), []);
+});
+
+test('NET-6: an address that two MACs claim in turns opens one conflict, and an hour of silence of one resolves it', async () => {
+  for (const ago of [80, 79, 78]) await record(upload(ago, host(macA), host(macB)));
+  assert.deepEqual(await events(), [`ip_conflict_opened ${address}`]);
+  assert.ok((await world.devices.listClaims([await idOf(macA)]))[0]!.isInConflict);
+  await record(upload(77, host(macA), host(macB), host('00:1b:21:00:00:0c')));
+  await record(upload(76, host(macA), host(macB), host('00:1b:21:00:00:0c')));
+  assert.equal((await events()).length, 1, 'a third owner joins the conflict');
+  const conflicts = await world.database.pool.query(
+    'select macs from ip_conflicts where site_id = $1 and resolved_at is null',
+    [siteId],
+  );
+  assert.deepEqual(conflicts.rows, [{ macs: [macA, macB, '00:1b:21:00:00:0c'] }]);
+  await record(upload(18, host(macA)));
+  assert.equal((await events()).length, 1);
+  await record(upload(14, host(macA)));
+  assert.deepEqual(await events(), [`ip_conflict_opened ${address}`, `ip_conflict_resolved ${address}`]);
+});
+
+test('NET-6: one MAC on two segments is one owner', async () => {
+  for (const ago of [9, 8, 7]) await record(upload(ago, host(macA), host(macA, address, 'uplink0')));
+  assert.deepEqual(await events(), []);
+});
+
+test('NET-6: two workers that each bring one owner at the same moment open the conflict all the same', async () => {
+  await record(upload(9, host(macA)));
+  const first = Promise.withResolvers<void>();
+  const wrote = Promise.withResolvers<void>();
+  const slow = world.database.db.transaction().execute(async (trx) => {
+    await world.devices.recordSightings(trx, [upload(5, host(macA)), upload(2, host(macB))]);
+    wrote.resolve();
+    await first.promise;
+  });
+  await wrote.promise;
+  const second = record(upload(8, host(macB)), upload(2, host(macA)));
+  first.resolve();
+  await Promise.all([slow, second]);
+  assert.deepEqual(await events(), [`ip_conflict_opened ${address}`]);
+});
+
+test('NET-2.2.9: a MAC of a sensor’s host owns nothing, on whatever sensor it is seen; its guest’s macvtap does', async () => {
+  await record(upload(9, host(macA)));
+  const inventory = {
+    interfaces: [
+      { name: 'eth0', mac: macA, kind: '' },
+      { name: 'macvtap0', mac: macB, kind: 'macvtap' },
+    ],
+    neighbours: [{ segment: 'br0', mac: '00:1b:21:00:00:0f', address: '203.0.113.1', isRouter: true }],
+  } as unknown as NonNullable<SightingUpload['inventory']>;
+  await record({ ...upload(8, host(macB, '203.0.113.51')), inventory });
+  await record(upload(7, host(macA), host(macB, '203.0.113.51'), host('00:1b:21:00:00:0f', '203.0.113.99')));
+  assert.deepEqual(await bindings(macA), [`${address} 9-9 owner`]);
+  assert.deepEqual(await bindings(macB), ['203.0.113.51 8-8 live']);
+  assert.deepEqual(
+    await bindings('00:1b:21:00:00:0f'),
+    ['203.0.113.1 8-8 live'],
+    'its own, by its neighbours',
+  );
+});
+
+test('NET-2.2.9: a MAC that claims more addresses than a host has owns none of them', async () => {
+  await record(upload(9, host(macB, '203.0.113.7')));
+  const many = (count: number) => [...Array(count)].map((_, i) => host(macA, `198.51.100.${i}`));
+  await record(upload(9, ...many(64)));
+  assert.equal((await bindings(macA)).filter((line) => line.endsWith('live')).length, 64);
+  await record(upload(8, ...many(65)), upload(8, host(macA, '203.0.113.7')));
+  assert.equal((await bindings(macA)).filter((line) => line.endsWith('live')).length, 0);
+  await record(upload(7, ...many(20), host(macA, '203.0.113.7')), upload(7, host(macB, '203.0.113.7')));
+  assert.deepEqual(await world.devices.listClaims([await idOf(macA)]), []);
+  assert.deepEqual(await events(), []);
+});
+
+test('NET-3.3: a guest that becomes known only after it was destroyed is archived from the start', async () => {
+  await world.sites.mapCluster(systemActor, 70 + sites, siteId);
+  const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
+  await world.inventory.applyNotice({ cluster_id: 70 + sites, virtual_machines });
+  await record(upload(3, host(macA)));
+  const [device] = await world.devices.list(siteId, 10);
+  assert.notEqual(device!.archivedAtMs, null);
+  assert.deepEqual(await bindings(macA), [`${address} 3-3 archive`]);
+  await record(upload(-2, host(macA)));
+  assert.equal((await world.devices.list(siteId, 10))[0]!.archivedAtMs, null);
+  assert.deepEqual(await bindings(macA), [`${address} -2--2 live`, `${address} 3-3 archive`]);
+});
+
+test('NET-3.3: workers that bring the same news in other orders, beside archives, never wait in a circle', async () => {
+  await world.sites.mapCluster(systemActor, 170, siteId);
+  const other = (await world.sites.create(systemActor, 'Third site')).id;
+  const round = async (i: number) => {
+    const hosts = [...Array(12)].map((_, k) =>
+      host(`00:1b:21:00:${i.toString(16).padStart(2, '0')}:${10 + k}`),
+    );
+    const one = upload(9, ...hosts);
+    const two = { ...upload(8, ...hosts.toReversed()), siteId: other };
+    const three = { ...upload(7, ...hosts), siteId: other };
+    const virtual_machines = hosts.map(({ deviceKey }, k) => ({
+      id: 1 + i * 20 + k,
+      mac_addresses: [deviceKey.slice(4)],
+    }));
+    await Promise.all([
+      record(one, two),
+      record(three, upload(6, ...hosts.toReversed())),
+      world.inventory.applyNotice({ cluster_id: 170, virtual_machines }),
+      record(two, one),
+    ]);
+  };
+  for (let i = 0; i < 5; i += 1) await round(i);
+  assert.equal((await world.devices.list(siteId, 100)).length, 60);
+});

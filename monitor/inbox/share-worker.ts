@@ -1,0 +1,122 @@
+import { isTrusted, type Lease, renewLease, resignLease, takeLease } from '#service-kit/leases/index.ts';
+import { isConnectionFailure } from '#service-kit/postgres/index.ts';
+import { applyBatch, LeaseLost } from './apply-batch.ts';
+import type { InboxDeps } from './index.ts';
+import { noteAbandoned, noteFailure } from './note-failure.ts';
+import { beginBatch, type PendingUpload, type Pick } from './store.ts';
+
+/** Sensors are divided into so many shares. */
+export const shares = 4;
+/** Uploads and compressed bytes of one transaction. */
+const batchMax = 64;
+const bytesMax = 4 * 1024 * 1024;
+/** Batches of a share in one go; then sites' minutes are brought up to date, so that a backlog does not hide them. */
+const roundsMax = 4;
+
+/** Applies what is due in one share of the sensors, while it holds the share's lease. */
+export interface ShareWorker {
+  /** Some batches; returns how many uploads they held, 0 also when another process holds the share. */
+  work(signal: AbortSignal): Promise<number>;
+  /** Gives the lease back. */
+  resign(): Promise<void>;
+}
+
+/**
+ * Before a batch is applied it is noted as begun, in a commit of its own; the transaction that applies it clears the
+ * note. A batch that fails is applied again one by one, and what failed before is applied alone, so that an upload that
+ * can't be applied costs only itself, whether it throws or takes the process with it.
+ */
+export function createShareWorker(deps: InboxDeps, share: number, holder: string): ShareWorker {
+  const name = `inbox ${share}`;
+  const holding = { db: deps.db, clock: deps.clock, ttlSeconds: deps.leaseSeconds ?? 15 };
+  let lease: Lease | null = null;
+  /** A term of ours that ended because the database failed us: what it left is nobody's fault. */
+  let excusedTerm: number | null = null;
+
+  /** A lease with at least half of its time left. */
+  async function hold(): Promise<Lease | null> {
+    if (lease && isTrusted(holding, lease)) {
+      const half = (holding.ttlSeconds * 1000) / 2;
+      if (lease.trustedUntilMs - deps.clock.monotonicMs() > half) return lease;
+      if (await renewLease(holding, lease)) return lease;
+    }
+    const before = lease;
+    lease = null;
+    const taken = await takeLease(holding, name, holder);
+    if (!taken) return null;
+    // The same term as before: nobody else had it in between, and what it left is begun again below.
+    if (taken.term !== before?.term) {
+      const isExcused = excusedTerm !== null && taken.term === excusedTerm + 1;
+      await noteAbandoned(deps, share, taken, isExcused);
+    }
+    lease = taken;
+    excusedTerm = null;
+    return lease;
+  }
+
+  async function runPick(pick: Pick): Promise<number> {
+    const held = await hold();
+    if (!held) return 0;
+    const place = { share, shares, leaseName: name, term: held.term };
+    const batch = await beginBatch(deps.db(), place, pick);
+    // The database knows better than our own clock whether the term is over.
+    if (batch === null) throw new LeaseLost();
+    if (batch.length === 0) return 0;
+    try {
+      await applyBatch(deps, share, batch, held);
+    } catch (error) {
+      await settle(error, batch, held);
+    }
+    return batch.length;
+  }
+
+  /** After a batch that failed: again one by one, or one attempt more for the only one. */
+  async function settle(error: unknown, batch: readonly PendingUpload[], held: Lease): Promise<void> {
+    if (error instanceof LeaseLost) throw error;
+    // The database's own trouble says nothing about the upload. Whether a commit in doubt took place is read again.
+    if (isConnectionFailure(error)) throw error;
+    if (isRetryable(error)) return;
+    if (batch.length > 1) {
+      for (const { id } of batch) await runPick({ id });
+      return;
+    }
+    await noteFailure(deps, { share, id: batch[0]!.id }, held, error);
+  }
+
+  /** Some rounds; the lease may end in any of them, and is asked for again in the next. */
+  async function runRounds(signal: AbortSignal): Promise<number> {
+    let applied = 0;
+    for (let round = 0; round < roundsMax && !signal.aborted; round += 1) {
+      try {
+        const fresh = await runPick({ kind: 'fresh', uploadsMax: batchMax, bytesMax });
+        const failed = await runPick({ kind: 'failed' });
+        applied += fresh + failed;
+        if (fresh + failed === 0) break;
+      } catch (error) {
+        if (!(error instanceof LeaseLost)) throw error;
+        lease = null;
+      }
+    }
+    return applied;
+  }
+
+  return {
+    async work(signal) {
+      try {
+        return await runRounds(signal);
+      } catch (error) {
+        excusedTerm = lease?.term ?? excusedTerm;
+        throw error;
+      }
+    },
+    async resign() {
+      if (lease) await resignLease(holding, lease).catch(() => {});
+      lease = null;
+    },
+  };
+}
+
+/** Serialisation failures and deadlocks: the transaction did nothing and may be tried again as it is. */
+function isRetryable(error: unknown): boolean {
+  return /^40/.test(String((error as { code?: unknown } | null)?.code ?? ''));
+}

@@ -1,0 +1,84 @@
+/**
+ * The client of a public vendor registry. Of a device it sends the 24-bit prefix and nothing else (NET-2.1.5): no
+ * whole MAC, no address, no name, no cookie. What it reads is bounded text that is never believed to be anything else.
+ */
+
+export type LookupResult =
+  | { outcome: 'found'; manufacturer: string }
+  /** The registry does not know the prefix. */
+  | { outcome: 'unknown' }
+  /** No usable answer; `shouldStop` where the next one would not fare better. */
+  | { outcome: 'failed'; reason: string; shouldStop: boolean };
+
+export interface RegistryClient {
+  /** Looks up six capital hexadecimal digits. Never throws. */
+  lookUp(prefix: string): Promise<LookupResult>;
+}
+
+const answerBytesMax = 4096;
+const nameLengthMax = 80;
+
+/** `url` takes the prefix as `00-1B-21` in place of `{prefix}`, or as the last part of its path. */
+export function createRegistryClient(options: { url: string; timeoutMs?: number }): RegistryClient {
+  return {
+    async lookUp(prefix) {
+      if (!/^[0-9A-F]{6}$/.test(prefix)) throw new Error('a registry is asked for 24 bits and nothing else');
+      const text = prefix.match(/../g)!.join('-');
+      const { url } = options;
+      const target = url.includes('{prefix}') ? url.replace('{prefix}', text) : `${url}/${text}`;
+      try {
+        const response = await fetch(target, {
+          headers: { accept: 'text/plain', 'user-agent': 'svc-monitor' },
+          // A redirect would tell somebody whom nobody chose.
+          redirect: 'manual',
+          signal: AbortSignal.timeout(options.timeoutMs ?? 10_000),
+        });
+        if (response.status === 200) return readName(await readBounded(response));
+        await response.body?.cancel();
+        return judgeStatus(response.status);
+      } catch (error) {
+        const isLate = (error as Error).name === 'TimeoutError';
+        return failed(isLate ? 'did not answer in time' : 'could not be reached', true);
+      }
+    },
+  };
+}
+
+function judgeStatus(status: number): LookupResult {
+  if (status === 404) return { outcome: 'unknown' };
+  if (status === 429) return failed('asks to be asked less often', true);
+  if (status >= 300 && status < 400) return failed('answered with a redirect, which is not followed', true);
+  return failed(`answered with status ${status}`, status === 401 || status === 403);
+}
+
+function failed(reason: string, shouldStop: boolean): LookupResult {
+  return { outcome: 'failed', reason, shouldStop };
+}
+
+/** The first line as a name: no control characters, no endless text. A page or a document is no name. */
+function readName(text: string | null): LookupResult {
+  if (text === null) return failed('sent more than a name', false);
+  const line = text.trim().split(/[\r\n]/, 1)[0]!;
+  const name = line
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, nameLengthMax)
+    .trim();
+  if (name === '') return { outcome: 'unknown' };
+  return /^[<{[]/.test(name)
+    ? failed('sent a document in place of a name', false)
+    : { outcome: 'found', manufacturer: name };
+}
+
+async function readBounded(response: Response): Promise<string | null> {
+  if (!response.body) return '';
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as ReadableStream<Uint8Array>) {
+    size += chunk.length;
+    if (size > answerBytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

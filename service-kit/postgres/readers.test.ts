@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { createTestDatabase } from '#service-kit/testing/index.ts';
+
+const script = readFileSync(new URL('../../packaging/postgres/readers.sql', import.meta.url), 'utf8');
+
+for (const [program, readable, secrets] of [
+  [
+    'monitor',
+    ['sensors (host_name)', 'sites (name)', 'events (kind)'],
+    [
+      'notice_secret (secret)',
+      'operations_connection (token)',
+      'operators (password_hash)',
+      'sensors (credential_digest)',
+      'sessions (digest)',
+      'sessions (csrf_token)',
+      'inbox_uploads (body)',
+    ],
+  ],
+  [
+    'operations',
+    ['servers (name)', 'usage_days (count)', 'ledger_entries (amount_quanta)'],
+    [
+      'server_orders (root_password)',
+      'api_keys (digest)',
+      'admin_tokens (digest)',
+      'people (password_hash)',
+      'webhook_endpoints (secret)',
+      'webhook_endpoints (previous_secret)',
+      'servers (user_data)',
+      'jobs (payload)',
+      'invitations (digest)',
+    ],
+  ],
+] as const) {
+  test(`${program}: a reader reads facts, no secret, and changes nothing`, async (t) => {
+    await using database = await createTestDatabase(program);
+    const client = await database.pool.connect();
+    t.after(() => client.release());
+    const { rows } = await client.query<{ name: string }>("select current_database() || '_reader' as name");
+    const reader = rows[0]!.name;
+    await client.query(`create role ${reader}`);
+    try {
+      await client.query(script);
+      await client.query(`set role ${reader}`);
+      const read = (what: string) => {
+        const [, table, column] = /^(\S+) \((\S+)\)$/.exec(what)!;
+        return client.query(`select ${column} from ${table}`);
+      };
+      for (const what of secrets) await assert.rejects(read(what), /permission denied/, what);
+      for (const what of readable) await read(what);
+      const table = readable[0].split(' ')[0];
+      await assert.rejects(client.query(`delete from ${table}`), /permission denied/);
+    } finally {
+      await client.query('reset role');
+      await client.query(`drop owned by ${reader}; drop role ${reader}`);
+    }
+  });
+}

@@ -4,6 +4,15 @@
  */
 import { SMTPServer } from 'smtp-server';
 
+/** What the server writes about each mail. */
+export interface Mail {
+  to: string[];
+  /** The `Message-ID`. */
+  id: string;
+  subject: string;
+  body: string;
+}
+
 const later = new Set<string>();
 const server = new SMTPServer({
   authOptional: false,
@@ -27,7 +36,8 @@ const server = new SMTPServer({
         return done(Object.assign(new Error('not now, p@ss word'), { responseCode: 451 }));
       }
       const body = text.slice(text.indexOf('\r\n\r\n') + 4);
-      process.stdout.write(`${JSON.stringify({ to, id, subject: header('Subject'), body })}\n`);
+      const mail: Mail = { to, id, subject: header('Subject'), body };
+      process.stdout.write(`${JSON.stringify(mail)}\n`);
       done();
     });
   },

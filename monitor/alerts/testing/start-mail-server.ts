@@ -2,14 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-
-export interface Mail {
-  to: string[];
-  /** The `Message-ID`. */
-  id: string;
-  subject: string;
-  body: string;
-}
+import type { Mail } from './mail-server.ts';
 
 export interface MailServer extends AsyncDisposable {
   url: string;

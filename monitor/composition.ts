@@ -9,12 +9,13 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
-import { type Applications, createApplications } from './applications/index.ts';
+import { type Applications, createApplications, nameApplication } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { type Connection, createConnection } from './connection/index.ts';
 import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
+import { createFactStore, type FactStore } from './facts/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
@@ -34,6 +35,7 @@ export interface Monitor {
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
+  facts: FactStore;
   traffic: Traffic;
   applications: Applications;
   events: Events;
@@ -77,8 +79,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const operators = createOperators({ db });
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
-  const traffic = createTraffic({ db });
-  const applications = createApplications({ db });
+  const facts = createFactStore({ db, nameApplication });
+  const traffic = createTraffic({ db, facts });
+  const applications = createApplications({ facts });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
   const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
@@ -110,8 +113,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const inbox = createInbox({
     ...base,
     sensors,
-    traffic,
-    applications,
+    facts,
     probes,
     events,
     async onUploads(trx, uploads) {
@@ -143,6 +145,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     operators,
     sites,
     sensors,
+    facts,
     traffic,
     applications,
     events,

@@ -1,31 +1,35 @@
 /**
  * Which applications local addresses used, by evidence (NET-2.2.3), and who talked to whom for the last 24 hours.
  *
- * Facts come in through `addMinutes` in the inbox's transaction. Uplink and bridge see the same traffic: one vantage
- * owns each site-minute, scope and direction (NET-2.2.5), and one owns each minute and direction of an exact address;
- * bytes of two vantages are never added.
+ * Uplink and bridge see the same traffic: one vantage owns each site-minute and direction (NET-2.2.5), and the facts
+ * never add two. Here are the names, the views of the console, and what must be said beside the numbers (NET-2.2.6).
  */
-import type { TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { addMinutes } from './add-minutes.ts';
-import { type ApplicationView, listApplicationSteps, listApplications } from './list-applications.ts';
-import * as store from './store.ts';
+import type {
+  AddressApplication,
+  ApplicationDetail,
+  ApplicationKey,
+  ApplicationStep,
+  ApplicationUse,
+  FactStore,
+  PairClassification,
+} from '#monitor/facts/index.ts';
+import { type CollectionNotices, readNotices } from './read-notices.ts';
+import { type ApplicationView, viewRange } from './views.ts';
 
-export { describeService } from './catalog.ts';
-export { type ApplicationView, applicationViews } from './list-applications.ts';
-export type { AddressApplication, ApplicationRow, ApplicationStep, ApplicationUse } from './store.ts';
+export type {
+  AddressApplication,
+  ApplicationDetail,
+  ApplicationKey,
+  ApplicationRow,
+  ApplicationStep,
+  ApplicationUse,
+  PairClassification,
+} from '#monitor/facts/index.ts';
+export { describeService, nameApplication } from './catalog.ts';
+export type { CollectionNotices } from './read-notices.ts';
+export { type ApplicationView, applicationViews } from './views.ts';
 
 export interface Applications {
-  /** Makes the partitions; outside the transaction that adds to them. */
-  prepare(minutes: readonly number[], nowMs: number): Promise<void>;
-  /** Adds what was used. `captures` are the ids that traffic gave the upload's captures. */
-  addMinutes(
-    trx: Queryable,
-    siteId: number,
-    captures: ReadonlyMap<string, number>,
-    minutes: readonly TelemetryMinute[],
-    nowMs: number,
-  ): Promise<void>;
   /**
    * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
    * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
@@ -35,7 +39,7 @@ export interface Applications {
     address: string,
     fromMinute: number,
     toMinute: number,
-  ): Promise<store.AddressApplication[]>;
+  ): Promise<AddressApplication[]>;
   /** A site's applications of a range by bytes, largest first. */
   list(
     siteId: number,
@@ -43,7 +47,34 @@ export interface Applications {
     fromMs: number,
     toMs: number,
     limit: number,
-  ): Promise<store.ApplicationUse>;
+  ): Promise<ApplicationUse>;
+  /**
+   * What one row expands to (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of everything.
+   * Devices are `segment|MAC` as they were in those minutes; labels are the devices' own.
+   */
+  detail(
+    siteId: number,
+    view: ApplicationView,
+    fromMs: number,
+    toMs: number,
+    key: ApplicationKey,
+  ): Promise<ApplicationDetail>;
+  /** What must be said beside a window of the list (NET-2.2.6). */
+  notices(
+    siteId: number,
+    view: ApplicationView,
+    fromMs: number,
+    toMs: number,
+    use: ApplicationUse,
+  ): Promise<CollectionNotices>;
+  /** Exact pairs of the last 24 hours and what named them, minute by minute, the busiest first (NET-2.2.7). */
+  listPairs(
+    siteId: number,
+    view: ApplicationView,
+    fromMs: number,
+    toMs: number,
+    limit: number,
+  ): Promise<PairClassification[]>;
   /** Bytes over time of some applications of the list, and under a null name of all others; steps without any are left out. */
   listSteps(range: {
     siteId: number;
@@ -52,19 +83,23 @@ export interface Applications {
     toMs: number;
     stepSeconds: number;
     names: readonly string[];
-  }): Promise<store.ApplicationStep[]>;
+  }): Promise<ApplicationStep[]>;
 }
 
-export function createApplications(deps: { db: () => Queryable }): Applications {
-  const { db } = deps;
-  const partitions = store.createPartitionMaker();
+export function createApplications(deps: { facts: FactStore }): Applications {
+  const { facts } = deps;
   return {
-    prepare: (minutes, nowMs) => partitions.ensure(db(), minutes, nowMs),
-    addMinutes,
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
-      store.readAddressApplications(db(), { siteId, address, fromMinute, toMinute }),
-    listSteps: (range) => listApplicationSteps(db(), range),
+      facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
     list: (siteId, view, fromMs, toMs, limit) =>
-      listApplications(db(), { siteId, view, fromMs, toMs, limit }),
+      facts.rankApplications({ ...viewRange(siteId, view, fromMs, toMs), limit }),
+    detail: (siteId, view, fromMs, toMs, key) =>
+      facts.readApplication({ ...viewRange(siteId, view, fromMs, toMs), ...key }),
+    notices: (siteId, view, fromMs, toMs, use) =>
+      readNotices(facts, viewRange(siteId, view, fromMs, toMs), use),
+    listPairs: (siteId, view, fromMs, toMs, limit) =>
+      facts.listPairs(viewRange(siteId, view, fromMs, toMs), limit),
+    listSteps: ({ siteId, view, fromMs, toMs, stepSeconds, names }) =>
+      facts.stepApplications({ ...viewRange(siteId, view, fromMs, toMs), stepSeconds, names }),
   };
 }

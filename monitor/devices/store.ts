@@ -3,7 +3,22 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EndedBy } from './binding.ts';
 import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
 
-/** Archives the devices of a destroyed machine that are not archived yet, and releases their claims. */
+/** A claim that an archive ended. */
+export interface ReleasedClaim {
+  siteId: number;
+  deviceId: number;
+  mac: string;
+  address: string;
+  /** Its newest minute where that began after the archive. */
+  laterMinute: number | null;
+}
+
+/**
+ * Archives the devices of a destroyed machine that are not archived yet, and releases their claims.
+ *
+ * A minute that began later than this moment, from a host whose clock is ahead, brings its device back as it would if it
+ * arrived now: when something was observed decides, not when it came.
+ */
 export async function archiveDevices(
   db: Queryable,
   gone: {
@@ -13,7 +28,7 @@ export async function archiveDevices(
     macs: readonly string[];
     keptMacs: readonly string[];
   },
-): Promise<{ archived: number; addresses: { siteId: number; address: string }[] }> {
+): Promise<{ archived: number; released: ReleasedClaim[] }> {
   const { rows } = await sql<{ id: number; isNew: boolean }>`
     with carrying as (
       select id, archived_at is null as "isNew" from devices
@@ -21,15 +36,23 @@ export async function archiveDevices(
              or (site_id = ${gone.siteId} and mac = any(${[...gone.macs]})))
         and mac <> all(${[...gone.keptMacs]})
       order by id for update)
-    update devices d set archived_at = coalesce(d.archived_at, svc_now()),
+    update devices d set
+      archived_at = coalesce(d.archived_at, case when d.last_seen_at < svc_now() then svc_now() end),
       released_at = case when d.archived_at is null then svc_now() else d.released_at end,
       match_ended_at = case when d.matched_vm_id is null then null else coalesce(d.match_ended_at, svc_now()) end
     from carrying c where c.id = d.id
     returning d.id, c."isNew"`.execute(db);
-  const released = await sql<{ siteId: number; address: string }>`
-    update ip_bindings set ended_at = svc_now(), ended_by = 'archive'
-    where device_id = any(${rows.map((row) => row.id)}::bigint[]) and ended_at is null
-    returning site_id as "siteId", host(address) as address`.execute(db);
+  const ids = rows.map((row) => row.id);
+  const released = await sql<ReleasedClaim>`
+    with ended as (
+      update ip_bindings b set ended_at = svc_now(), ended_by = 'archive',
+        last_seen_at = least(b.last_seen_at, date_trunc('minute', svc_now()))
+      from ip_bindings before
+      where b.device_id = any(${ids}::bigint[]) and b.ended_at is null and b.first_seen_at < svc_now() and before.id = b.id
+      returning b.site_id, b.device_id, b.mac, b.address, before.last_seen_at)
+    select site_id as "siteId", host(address) as address, device_id as "deviceId", mac,
+      case when last_seen_at >= svc_now() then extract(epoch from last_seen_at)::float8 end as "laterMinute"
+    from ended`.execute(db);
   if (gone.siteId !== null) {
     await sql`
       insert into retired_macs (site_id, mac, retired_at)
@@ -37,7 +60,7 @@ export async function archiveDevices(
       where mac <> all(${[...gone.keptMacs]}) order by mac
       on conflict (site_id, mac) do update set retired_at = excluded.retired_at`.execute(db);
   }
-  return { archived: rows.filter((row) => row.isNew).length, addresses: released.rows };
+  return { archived: rows.filter((row) => row.isNew).length, released: released.rows };
 }
 
 /** Ends the match of a machine's devices that stay, because another machine carries their MAC now. */

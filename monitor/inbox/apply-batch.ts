@@ -40,8 +40,7 @@ export async function applyBatch(
   const decoded: { id: number; upload: AppliedUpload }[] = [];
   for (const pending of batch) decoded.push({ id: pending.id, upload: await decode(deps, pending) });
   const minutes = [...new Set(decoded.flatMap(({ upload }) => upload.minutes.map(({ minute }) => minute)))];
-  await deps.traffic.prepare(minutes);
-  await deps.applications.prepare(minutes, batch[0]!.nowMs);
+  await deps.facts.prepare(minutes);
   await deps
     .db()
     .transaction()
@@ -66,10 +65,11 @@ async function decode(deps: InboxDeps, pending: PendingUpload): Promise<AppliedU
 }
 
 async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {
-  for (const { siteId, sensorId, minutes, gaps, probes, nowMs } of uploads) {
-    const captures = await deps.traffic.addMinutes(trx, { siteId, sensorId }, minutes);
-    await deps.applications.addMinutes(trx, siteId, captures, minutes, nowMs);
-    await deps.traffic.addGaps(trx, { siteId, sensorId }, gaps);
+  await deps.facts.append(
+    trx,
+    uploads.map(({ siteId, sensorId, minutes, gaps }) => ({ origin: { siteId, sensorId }, minutes, gaps })),
+  );
+  for (const { siteId, sensorId, probes } of uploads) {
     if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);
   }
   await deps.onUploads?.(trx, uploads);

@@ -171,9 +171,11 @@ async function compare(world: MonitorWorld, windows: readonly Window[]): Promise
   }>(
     `select c.sensor_id::int as sensor, count(*)::int as minutes, sum(h.rx_bytes)::float8 as rx, sum(h.tx_bytes)::float8 as tx,
        sum(m.observed_ms)::float8 as observed
-     from host_minutes h join captures c on c.id = h.capture_id
+     from (select capture_id, minute, sum(rx_bytes) as rx_bytes, sum(tx_bytes) as tx_bytes from host_minutes
+       where address = $1 group by capture_id, minute) h
+     join captures c on c.id = h.capture_id
      join capture_minutes m on m.capture_id = h.capture_id and m.minute = h.minute
-     where h.address = $1 group by c.sensor_id`,
+     group by c.sensor_id`,
     [address],
   );
   const found = new Map(rows.map((row) => [row.sensor, row]));

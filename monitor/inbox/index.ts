@@ -12,11 +12,10 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
-import type { Applications } from '#monitor/applications/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AppliedUpload } from './apply-batch.ts';
 import { createReceiving } from './receive-upload.ts';
@@ -31,8 +30,7 @@ export type OnUploads = (trx: Queryable, uploads: readonly AppliedUpload[]) => P
 export interface InboxDeps {
   db: () => Queryable;
   sensors: Pick<Sensors, 'noteContacts'>;
-  traffic: Pick<Traffic, 'prepare' | 'addMinutes' | 'addGaps' | 'rollUp'>;
-  applications: Pick<Applications, 'prepare' | 'addMinutes'>;
+  facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
   clock: Clock;

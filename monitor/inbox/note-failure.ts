@@ -84,9 +84,8 @@ async function skipUpload(
   const { id, siteId, sensorId, spoolId, sequence, firstMinute: fromMinute, lastMinute: toMinute } = upload;
   await finishUploads(trx, [id], 'rejected');
   if (fromMinute !== null && toMinute !== null) {
-    await deps.traffic.addGaps(trx, { siteId, sensorId }, [
-      { capture: '', fromMinute, toMinute, reason: 'rejected' },
-    ]);
+    const gaps = [{ capture: '', fromMinute, toMinute, reason: 'rejected' as const }];
+    await deps.facts.append(trx, [{ origin: { siteId, sensorId }, minutes: [], gaps }]);
   }
   await deps.events.record(trx, {
     kind: 'telemetry_rejected',

@@ -91,10 +91,10 @@ test('NET-2.2.7: endpoint pairs are kept 24 hours', async () => {
   }
   for (const age of ['24 hours 1 minute', '23 hours 59 minutes']) {
     await world.database.pool.query(
-      `insert into endpoint_pairs (minute, site_id, capture_id, vantage, scope, direction, client, server, name, protocol,
+      `insert into endpoint_pairs (minute, site_id, capture_id, vantage, direction, client, server, name, protocol,
          evidence, client_bytes, server_bytes, packets)
-       values (svc_now() - interval '${age}', 1, 1, 'uplink', 'internet', 'outbound', '203.0.113.62', '198.51.100.9', 'x', 6,
-         'none', 1, 1, 1)`,
+       values (svc_now() - interval '${age}', 1, 1, 1, 1, '203.0.113.62', '198.51.100.9', 'x', 6,
+         0, 1, 1, 1)`,
     );
   }
   await retain();

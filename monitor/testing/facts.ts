@@ -41,12 +41,10 @@ export async function addMinutes(
 ): Promise<void> {
   const minutes = inputs.map(toMinute);
   const starts = minutes.map((minute) => minute.minute);
-  await world.traffic.prepare(starts);
-  await world.applications.prepare(starts, Date.now());
+  await world.facts.prepare(starts);
   await world.database.db.transaction().execute(async (trx) => {
     const origin = { siteId: world.siteId, sensorId };
-    const captures = await world.traffic.addMinutes(trx, origin, minutes);
-    await world.applications.addMinutes(trx, world.siteId, captures, minutes, Date.now());
+    await world.facts.append(trx, [{ origin, minutes, gaps: [] }]);
     await world.devices.recordSightings(trx, [{ siteId: world.siteId, minutes }]);
   });
 }

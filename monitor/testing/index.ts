@@ -14,8 +14,9 @@ import {
   type TelemetryUpload,
   type TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { createApplications } from '#monitor/applications/index.ts';
+import { createApplications, nameApplication } from '#monitor/applications/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
+import { createFactStore, type FactStore } from '#monitor/facts/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from '#monitor/inbox/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSensors, type EnrolledSensor } from '#monitor/sensors/index.ts';
@@ -27,6 +28,7 @@ export interface MonitorWorld extends AsyncDisposable {
   database: TestDatabase;
   sites: ReturnType<typeof createSites>;
   sensors: ReturnType<typeof createSensors>;
+  facts: FactStore;
   traffic: ReturnType<typeof createTraffic>;
   applications: ReturnType<typeof createApplications>;
   events: ReturnType<typeof createEvents>;
@@ -58,14 +60,14 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
     reader: () => database.reader,
     protectedTargets: async () => ['192.0.2.10'],
   });
-  const traffic = createTraffic({ db });
-  const applications = createApplications({ db });
+  const facts = createFactStore({ db, nameApplication });
+  const traffic = createTraffic({ db, facts });
+  const applications = createApplications({ facts });
   const events = createEvents({ db });
   const deps: InboxDeps = {
     db,
     sensors,
-    traffic,
-    applications,
+    facts,
     events,
     clock: systemClock,
     reporter: silentReporter,
@@ -88,6 +90,7 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
     database,
     sites,
     sensors,
+    facts,
     traffic,
     applications,
     events,
@@ -113,14 +116,16 @@ const factsQuery = `
       from (select minute, capture_id as id, observed_ms, packets, ip_packets, ip_bytes, non_ip_packets, parser_dropped,
         kernel_dropped, detail_truncated from capture_minutes) m join captures c using (id)
     union all
-    select concat_ws(' ', 'host', c.sensor_id, c.name, h.address, h.rx_bytes, h.tx_bytes, h.packets, h.device_key, h.minute),
+    select concat_ws(' ', 'host', c.sensor_id, c.name, h.address, sum(h.rx_bytes), sum(h.tx_bytes),
+        sum(h.packets), case when min(h.device_key) = max(h.device_key) then min(h.device_key) end, h.minute),
       h.minute, 2 from host_minutes h join captures c on c.id = h.capture_id
+      group by c.sensor_id, c.name, h.address, h.minute
     union all
-    select concat_ws(' ', 'application', c.sensor_id, c.name, f.scope, f.direction, f.local_address, f.name, f.protocol,
+    select concat_ws(' ', 'application', c.sensor_id, c.name, f.direction, f.local_address, f.name, f.protocol,
         f.server_port, f.evidence, sum(f.inbound_bytes), sum(f.outbound_bytes), sum(f.packets), max(f.last_sent_at), f.minute),
       f.minute, 3
       from application_facts f join captures c on c.id = f.capture_id
-      group by c.sensor_id, c.name, f.scope, f.direction, f.local_address, f.name, f.protocol, f.server_port, f.evidence, f.minute
+      group by c.sensor_id, c.name, f.direction, f.local_address, f.name, f.protocol, f.server_port, f.evidence, f.minute
     union all
     select concat_ws(' ', 'pair', c.sensor_id, c.name, p.client, p.server, p.name, sum(p.client_bytes), sum(p.server_bytes), p.minute),
       p.minute, 4 from endpoint_pairs p join captures c on c.id = p.capture_id

@@ -3,12 +3,13 @@
  */
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createApplications } from '#monitor/applications/index.ts';
+import { createApplications, nameApplication } from '#monitor/applications/index.ts';
 import { createConnection } from '#monitor/connection/index.ts';
 import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
 import { createDelivery } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
+import { createFactStore } from '#monitor/facts/index.ts';
 import { createInventory } from '#monitor/inventory/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
@@ -26,8 +27,9 @@ export async function createWorld() {
   const base = { db, clock: systemClock, reporter: silentReporter };
   const events = createEvents(base);
   const sites = createSites(base);
-  const traffic = createTraffic(base);
-  const applications = createApplications(base);
+  const facts = createFactStore({ db, nameApplication });
+  const traffic = createTraffic({ db, facts });
+  const applications = createApplications({ facts });
   const connection = createConnection(base);
   const vendors = createVendors({ ...base, registryUrl: null });
   const devices = createDevices({ db, events, vendors });
@@ -46,6 +48,7 @@ export async function createWorld() {
     operations,
     events,
     sites,
+    facts,
     traffic,
     applications,
     connection,

@@ -1,3 +1,5 @@
+import type { CaptureGap, Listening, Sighting } from '#monitor/facts/index.ts';
+
 /** What an exact address exchanged in a minute, or that nobody knows. */
 export type AddressMinute = ObservedMinute | { isGap: true; minute: number };
 
@@ -15,28 +17,6 @@ export interface ObservedMinute {
    * packets, no single capture holds both directional maxima, or a gap is known whose size is not.
    */
   coverage: number | null;
-}
-
-/** What the strongest capture saw of the address; minutes without a packet of it have none. */
-export interface Sighting extends Omit<ObservedMinute, 'isGap'> {
-  captureId: number;
-  observedMs: number;
-}
-
-/** That a capture listened in a minute at all. */
-export interface Listening {
-  captureId: number;
-  minute: number;
-  observedMs: number;
-  /** As for an address of which this capture saw nothing. */
-  coverage: number | null;
-}
-
-/** A known gap of one capture; both ends inclusive. */
-export interface CaptureGap {
-  captureId: number;
-  fromMinute: number;
-  toMinute: number;
 }
 
 /**

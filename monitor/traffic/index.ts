@@ -1,39 +1,53 @@
 /**
- * Minute facts: what every capture saw, and what an address really exchanged.
+ * What addresses, devices and sites really exchanged, read from the facts.
  *
- * Facts come in only through `addMinutes` and `addGaps`, inside the inbox's transaction, so an upload applies once.
- * Captures overlap (the uplink sees what the bridge saw): readers get one strongest capture per address and minute and
- * never a sum of captures (NET-2.4.2). Different uploads of one window add (NET-2.2.9). What was not collected is a
- * gap, never a zero. Minutes are the second at which they start, since 1970.
+ * The facts give each address and minute its one strongest capture (NET-2.4.2); here silence is told apart from what
+ * was not collected: the first is a zero, the second a gap, and neither is ever the other. Minutes are the second at
+ * which they start, since 1970.
  */
-import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry-codec.ts';
+import type {
+  CaptureFacts,
+  CaptureRow,
+  Collection,
+  DeviceStep,
+  DeviceTotals,
+  FactStore,
+  GapFact,
+  Limited,
+  TopAddress,
+} from '#monitor/facts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { addMinutes } from './add-minutes.ts';
 import type { AddressMinute } from './address-minute.ts';
 import { readAddressMinutes } from './read-address-minutes.ts';
 import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
-import { rollUpSites } from './roll-up-sites.ts';
-import * as store from './store.ts';
+import { findSensors, readNowSecond } from './store.ts';
 
+export type {
+  Collection,
+  DeviceBytes,
+  DeviceStep,
+  DeviceTotals,
+  Limited,
+  TopAddress,
+} from '#monitor/facts/index.ts';
 export type { AddressMinute, ObservedMinute } from './address-minute.ts';
 export type { SiteTraffic } from './read-site-traffic.ts';
-export type { CaptureState, Collection, GapRow, TopAddress } from './store.ts';
 
-/** An upload's origin. */
-export interface Origin {
-  siteId: number;
-  sensorId: number;
+export interface GapRow extends GapFact {
+  hostName: string;
+}
+
+/** A capture with its losses of the last hour. */
+export interface CaptureState extends CaptureFacts {
+  hostName: string;
+}
+
+/** Where a number comes from: one capture's row of an address and minute. */
+export interface Provenance extends CaptureRow {
+  hostName: string;
 }
 
 export interface Traffic {
-  /** Makes the days' partitions; outside the transaction that adds to them, because it takes locks of its own. */
-  prepare(minutes: readonly number[]): Promise<void>;
-  /** Adds what captures saw. Give the transaction that decides that this upload applies now. */
-  addMinutes(trx: Queryable, origin: Origin, minutes: readonly TelemetryMinute[]): Promise<CaptureIds>;
-  /** Notes minutes that were not, or not wholly, collected. */
-  addGaps(trx: Queryable, origin: Origin, gaps: readonly GapInput[]): Promise<void>;
-  /** Brings sites' minutes up to date after facts were added. Safe beside others that do the same. */
-  rollUp(): Promise<void>;
   /** Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order. */
   readAddressMinutes(
     siteId: number,
@@ -41,43 +55,91 @@ export interface Traffic {
     fromMinute: number,
     toMinute: number,
   ): Promise<AddressMinute[]>;
+  /** Every capture's row of an address in these minutes, the chosen one of each minute first, with why it counts. */
+  explainAddress(
+    siteId: number,
+    address: string,
+    fromMinute: number,
+    toMinute: number,
+  ): Promise<Provenance[]>;
   /** A site's traffic in steps, both ends in milliseconds on whole steps. */
   readSiteTraffic(siteId: number, fromMs: number, toMs: number, stepSeconds: number): Promise<SiteTraffic>;
-  /** The addresses with the most traffic of a range of at most a day. */
-  listTopAddresses(siteId: number, fromMs: number, toMs: number, limit: number): Promise<store.TopAddress[]>;
+  /** The addresses with the most traffic of a range. */
+  listTopAddresses(siteId: number, fromMs: number, toMs: number, limit: number): Promise<TopAddress[]>;
+  /**
+   * WAN and LAN bytes of devices by their `segment|MAC`, in the order given (NET-2.2.10). Null is Unavailable: no counters
+   * with an owner arrived. `sourceLimited`: a budget cut what was read.
+   */
+  sumDevices(
+    siteId: number,
+    deviceKeys: readonly string[],
+    fromMs: number,
+    toMs: number,
+  ): Promise<Limited<DeviceTotals>>;
+  /** One device over time; read a month in steps of a day. Steps without owned counters are left out. */
+  readDevice(
+    siteId: number,
+    deviceKey: string,
+    fromMs: number,
+    toMs: number,
+    stepSeconds: number,
+  ): Promise<Limited<DeviceStep>>;
   /** Gaps that touch the range, newest first. */
-  listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<store.GapRow[]>;
-  /** Every capture of the site with its newest minute and its losses of the last hour. */
-  listCaptures(siteId: number): Promise<store.CaptureState[]>;
+  listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
+  /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
+  listCaptures(siteId: number): Promise<CaptureState[]>;
   /** What the site's captures collected and lost in a range (NET-2.2.6). */
-  readCollection(siteId: number, fromMs: number, toMs: number): Promise<store.Collection>;
+  readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
   /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
   newestMinutes(): Promise<Map<number, number>>;
 }
 
-/** Ids of an upload's captures by their names. */
-export type CaptureIds = ReadonlyMap<string, number>;
+/** Range in milliseconds as the facts take it. */
+const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
+  siteId,
+  fromMinute: fromMs / 1000,
+  toMinute: toMs / 1000,
+});
 
-/** A gap as sensors tell it, or `rejected`: the upload with these minutes could not be applied. */
-export type GapInput = Omit<TelemetryGap, 'reason'> & { reason: TelemetryGap['reason'] | 'rejected' };
-
-export function createTraffic(deps: { db: () => Queryable }): Traffic {
-  const { db } = deps;
-  const partitions = store.createPartitionMaker();
+export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): Traffic {
+  const { db, facts } = deps;
+  /** Rows of sensors with the names of their hosts. */
+  async function named<T extends { sensorId: number }>(
+    rows: readonly T[],
+  ): Promise<(T & { hostName: string })[]> {
+    const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
+    return rows.map((row) => ({ ...row, hostName: sensors.get(row.sensorId)?.hostName ?? '' }));
+  }
   return {
-    prepare: (minutes) => partitions.ensureDays(db(), minutes),
-    addMinutes: (trx, origin, minutes) => addMinutes(trx, origin, minutes),
-    addGaps: (trx, origin, gaps) => store.insertGaps(trx, origin, gaps),
-    rollUp: () => rollUpSites(db()),
     readAddressMinutes: (siteId, address, fromMinute, toMinute) =>
-      readAddressMinutes(db(), { siteId, address, fromMinute, toMinute }),
+      readAddressMinutes(facts, { siteId, address, fromMinute, toMinute }),
+    explainAddress: async (siteId, address, fromMinute, toMinute) =>
+      named(await facts.explainAddress({ siteId, address, fromMinute, toMinute })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>
-      readSiteTraffic(db(), { siteId, fromMs, toMs, stepSeconds }),
+      readSiteTraffic(facts, { siteId, fromMs, toMs, stepSeconds }),
     listTopAddresses: (siteId, fromMs, toMs, limit) =>
-      store.listTopAddresses(db(), siteId, fromMs, toMs, limit),
-    listGaps: (siteId, fromMs, toMs, limit) => store.listGaps(db(), siteId, fromMs, toMs, limit),
-    listCaptures: (siteId) => store.listCaptures(db(), siteId),
-    readCollection: (siteId, fromMs, toMs) => store.sumCollection(db(), siteId, fromMs, toMs),
-    newestMinutes: () => store.newestMinutes(db()),
+      facts.listTopAddresses(rangeOf(siteId, fromMs, toMs), limit),
+    sumDevices: (siteId, deviceKeys, fromMs, toMs) =>
+      facts.sumDevices(rangeOf(siteId, fromMs, toMs), deviceKeys),
+    readDevice: (siteId, deviceKey, fromMs, toMs, stepSeconds) =>
+      facts.stepDevice({ ...rangeOf(siteId, fromMs, toMs), deviceKey, stepSeconds }),
+    listGaps: async (siteId, fromMs, toMs, limit) =>
+      named(await facts.listGaps(rangeOf(siteId, fromMs, toMs), limit)),
+    async listCaptures(siteId) {
+      const now = await readNowSecond(db());
+      const rows = await facts.listCaptures(siteId, Math.floor(now / 60) * 60 - 3600);
+      const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
+      return rows
+        .filter((row) => sensors.get(row.sensorId)?.isRevoked === false)
+        .map((row) => ({ ...row, hostName: sensors.get(row.sensorId)!.hostName }))
+        .sort(
+          (a, b) => compare(a.hostName, b.hostName) || compare(b.role, a.role) || compare(a.name, b.name),
+        );
+    },
+    readCollection: (siteId, fromMs, toMs) => facts.sumCollection(rangeOf(siteId, fromMs, toMs)),
+    newestMinutes: async () =>
+      new Map([...(await facts.newestMinutes())].map(([siteId, minute]) => [siteId, minute * 1000])),
   };
 }
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,5 +1,4 @@
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import * as store from './store.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
 
 /** A site's traffic over time: the sum over its addresses, each at its strongest capture. */
 export interface SiteTraffic {
@@ -17,10 +16,15 @@ export interface SiteTraffic {
 
 /** Reads the range in steps; a step without an observed minute is a gap. */
 export async function readSiteTraffic(
-  db: Queryable,
+  facts: Pick<FactStore, 'sumSite'>,
   range: { siteId: number; fromMs: number; toMs: number; stepSeconds: number },
 ): Promise<SiteTraffic> {
-  const rows = await store.sumSiteMinutes(db, range);
+  const rows = await facts.sumSite({
+    siteId: range.siteId,
+    fromMinute: range.fromMs / 1000,
+    toMinute: range.toMs / 1000,
+    stepSeconds: range.stepSeconds,
+  });
   const byTime = new Map(rows.map((row) => [row.timeMs, row]));
   const traffic: SiteTraffic = { timesMs: [], inBps: [], outBps: [], pps: [], addresses: [], minutes: [] };
   for (let timeMs = range.fromMs; timeMs < range.toMs; timeMs += range.stepSeconds * 1000) {

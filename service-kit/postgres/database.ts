@@ -5,6 +5,7 @@ import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { speakCopy } from './copy.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 import { applyMigrations } from './migrations.ts';
 
@@ -94,7 +95,10 @@ export function createPool(
   pool.on('error', () => {});
   // The pool listens to idle clients alone. Without this one a connection that is cut inside a transaction would end the
   // process instead of failing the query that waits on it.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    speakCopy(client);
+  });
   return { pool, db: new Kysely({ dialect: new PostgresDialect({ pool }) }) };
 }
 

@@ -5,6 +5,8 @@
  * clear sentence when it can't. Pools survive a restart of the server; a query that meets it fails and may be retried
  * by whoever knows that it is safe.
  */
+export { copyRows } from './copy.ts';
 export { createDatabase, type Database, type DatabaseOptions, type Queryable } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isUniqueViolation } from './failures.ts';
+export { createRowWriter, type RowWriter } from './row-writer.ts';

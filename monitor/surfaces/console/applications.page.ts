@@ -209,7 +209,7 @@ function attributionStats(use: ApplicationUse, collection: Collection) {
     stat({ label: 'Traffic', value: formatBytes(use.bytes), source: 'both directions, at one vantage' }),
     stat({
       label: 'Named',
-      value: use.bytes > 0 ? formatPercent(use.attributedBytes / use.bytes) : undefined,
+      value: use.bytes > 0 ? formatPercent((use.domainBytes + use.portBytes) / use.bytes) : undefined,
       source: 'of bytes, by evidence or port',
     }),
     stat({

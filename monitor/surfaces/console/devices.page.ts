@@ -1,7 +1,6 @@
 /** `/sites/{id}/devices` and one device: what was seen, what it is called, which addresses it owned. */
 import { Type } from 'typebox';
 import { type Claim, type Device, labelDevice } from '#monitor/devices/index.ts';
-import { inventoryStaleMs } from '#monitor/inventory/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   age,
@@ -26,6 +25,7 @@ import {
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
+import { inventoryNotice } from './inventory-notice.ts';
 
 const rowsMax = 500;
 const addressesShown = 3;
@@ -157,24 +157,6 @@ function deviceState(device: Device, nowMs: number): { tone: Tone; text: string 
   return device.archivedAtMs === null
     ? { tone: 'good', text: `${seen}.` }
     : { tone: 'neutral', text: `Archived: its server is gone. ${seen}.` };
-}
-
-/** Says that matches may be old; they stay as they were (NET-2.1.2). */
-async function inventoryNotice(deps: ConsoleDeps, nowMs: number) {
-  const [view, state] = await Promise.all([deps.connection.view(), deps.inventory.state()]);
-  const last = state.lastSuccessAtMs;
-  if (view?.isEnabled && last !== null && nowMs - last < inventoryStaleMs) return '';
-  return notice({
-    tone: 'warn',
-    title:
-      last === null
-        ? 'The inventory has never been imported'
-        : html`The inventory is old: imported ${moment(last, nowMs)}`,
-    text: view?.isEnabled
-      ? (state.lastError ?? 'The next import brings it up to date. Matches stay as they are until then.')
-      : 'The connection to operations is not enabled. Matches stay as they are.',
-    actions: link('/operations', 'Operations connection'),
-  });
 }
 
 const sources: Readonly<Record<ReturnType<typeof labelDevice>['source'], string>> = {

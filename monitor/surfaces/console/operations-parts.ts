@@ -22,6 +22,7 @@ import {
   html,
   moment,
   notice,
+  otherSubmit,
   table,
 } from '#service-kit/pages/index.ts';
 import type { Viewer } from './guard.ts';
@@ -65,7 +66,8 @@ export function connectionForm(
     {
       action: '/operations/connection',
       csrfToken: viewer.csrfToken,
-      submit: 'Save connection',
+      submit: 'Test and save',
+      cancel: otherSubmit({ action: '/operations/connection/untested', label: 'Save without a test' }),
       error: fault,
     },
     [

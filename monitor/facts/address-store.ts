@@ -1,0 +1,174 @@
+/** Reads of addresses, captures and sites. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { vantageOf } from './codes.ts';
+import type * as facts from './facts.ts';
+
+const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
+const within = (range: facts.SiteRange) =>
+  sql`minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})`;
+const ofAddress = (range: facts.AddressRange) =>
+  sql`site_id = ${range.siteId} and address = ${range.address}::inet`;
+
+export async function readAddress(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts> {
+  const [sightings, seen, knownCaptures] = await Promise.all([
+    findSightings(db, range),
+    findSeen(db, range),
+    findLastCaptures(db, range),
+  ]);
+  const captureIds = [...new Set([...knownCaptures, ...seen.map((row) => row.captureId)])];
+  const [listening, gaps] = await Promise.all([
+    findListening(db, range, captureIds),
+    findCaptureGaps(db, range, captureIds),
+  ]);
+  return { sightings, seen, knownCaptures, listening, gaps };
+}
+
+async function findSightings(db: Queryable, range: facts.AddressRange): Promise<facts.Sighting[]> {
+  const { rows } = await sql<facts.Sighting>`
+    select ${seconds('minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
+      case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
+    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
+    where address = ${range.address}::inet
+    order by minute`.execute(db);
+  return rows;
+}
+
+async function findSeen(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts['seen']> {
+  const { rows } = await sql<{ minute: number; captureId: number }>`
+    select distinct ${seconds('minute')} as minute, capture_id as "captureId" from host_minutes
+    where ${ofAddress(range)} and ${within(range)} order by 1, 2`.execute(db);
+  return rows;
+}
+
+async function findLastCaptures(db: Queryable, range: facts.AddressRange): Promise<number[]> {
+  const { rows } = await sql<{ captureId: number }>`
+    select distinct capture_id as "captureId" from host_minutes
+    where ${ofAddress(range)} and minute = (
+      select minute from host_minutes
+      where ${ofAddress(range)}
+        and minute < to_timestamp(${range.fromMinute}) and minute >= to_timestamp(${range.fromMinute}) - interval '1 day'
+      order by minute desc limit 1) order by 1`.execute(db);
+  return rows.map((row) => row.captureId);
+}
+
+async function findListening(
+  db: Queryable,
+  range: facts.SiteRange,
+  captureIds: readonly number[],
+): Promise<facts.Listening[]> {
+  const { rows } = await sql<facts.Listening>`
+    select ${seconds('minute')} as minute, capture_id as "captureId", observed_ms as "observedMs",
+      case when parser_dropped > 0 then null
+        else observed_ms / 60000.0::float8 * coalesce(packets::float8 / nullif(packets + kernel_dropped, 0), 1) end as coverage
+    from capture_minutes
+    where site_id = ${range.siteId} and capture_id = any(${[...captureIds]}::bigint[]) and ${within(range)}
+    order by minute, capture_id`.execute(db);
+  return rows;
+}
+
+/** Gap rows by the captures that they name; a blank name means every capture of the sensor. */
+async function findCaptureGaps(
+  db: Queryable,
+  range: facts.SiteRange,
+  captureIds: readonly number[],
+): Promise<facts.CaptureGap[]> {
+  const { rows } = await sql<facts.CaptureGap>`
+    select c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute"
+    from telemetry_gaps g join captures c on c.sensor_id = g.sensor_id and (g.capture = '' or g.capture = c.name)
+    where g.site_id = ${range.siteId} and c.id = any(${[...captureIds]}::bigint[])
+      and g.to_minute >= to_timestamp(${range.fromMinute}) and g.from_minute < to_timestamp(${range.toMinute})
+    order by 1, 2, 3`.execute(db);
+  return rows;
+}
+
+/** Every capture's row, the chosen one of each minute first. */
+export async function explainAddress(
+  db: Queryable,
+  range: facts.AddressRange,
+): Promise<Omit<facts.CaptureRow, 'reason'>[]> {
+  const { rows } = await sql<Omit<facts.CaptureRow, 'reason' | 'role'> & { vantage: number }>`
+    with strongest as (select minute, capture_id
+      from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
+      where address = ${range.address}::inet),
+    h as (select minute, capture_id, sum(rx_bytes)::float8 as rx, sum(tx_bytes)::float8 as tx, sum(packets)::float8 as packets,
+        case when min(device_key) = max(device_key) then min(device_key) else '' end as device_key
+      from host_minutes where ${ofAddress(range)} and ${within(range)} group by minute, capture_id)
+    select extract(epoch from h.minute)::float8 as minute, c.id as "captureId", c.sensor_id as "sensorId", c.name as capture,
+      m.vantage, h.rx as "rxBytes", h.tx as "txBytes", h.packets, h.device_key as "deviceKey", m.observed_ms as "observedMs",
+      m.kernel_dropped as "kernelDropped", m.parser_dropped as "parserDropped", m.detail_truncated as "detailTruncated",
+      m.merged_frames as "mergedFrames", s.capture_id is not null as "isChosen"
+    from h join captures c on c.id = h.capture_id
+    join capture_minutes m on m.site_id = ${range.siteId} and m.minute = h.minute and m.capture_id = h.capture_id
+      and m.minute >= to_timestamp(${range.fromMinute}) and m.minute < to_timestamp(${range.toMinute})
+    left join strongest s on s.minute = h.minute and s.capture_id = h.capture_id
+    order by h.minute, (s.capture_id is null), h.rx + h.tx desc, c.sensor_id, c.name`.execute(db);
+  return rows.map(({ vantage, ...row }) => ({ ...row, role: vantageOf(vantage) }));
+}
+
+export async function sumSite(
+  db: Queryable,
+  range: facts.SiteRange & { stepSeconds: number },
+): Promise<facts.SiteStep[]> {
+  const step = range.stepSeconds;
+  const { rows } = await sql<facts.SiteStep>`
+    select floor(extract(epoch from minute) / ${step}) * ${step * 1000}::float8 as "timeMs",
+      sum(rx_bytes)::float8 as "rxBytes", sum(tx_bytes)::float8 as "txBytes", sum(packets)::float8 as packets,
+      max(addresses) as addresses, count(*)::int as minutes
+    from site_minutes where site_id = ${range.siteId} and ${within(range)}
+    group by 1 order by 1`.execute(db);
+  return rows;
+}
+
+export async function listGaps(
+  db: Queryable,
+  range: facts.SiteRange,
+  limit: number,
+): Promise<facts.GapFact[]> {
+  const { rows } = await sql<facts.GapFact>`
+    select sensor_id as "sensorId", capture, reason, ${seconds('from_minute')} as "fromMinute",
+      ${seconds('to_minute')} as "toMinute"
+    from telemetry_gaps
+    where site_id = ${range.siteId} and to_minute >= to_timestamp(${range.fromMinute})
+      and from_minute < to_timestamp(${range.toMinute})
+    order by to_minute desc, from_minute desc, sensor_id, capture, reason limit ${limit}`.execute(db);
+  return rows;
+}
+
+export async function listCaptures(
+  db: Queryable,
+  siteId: number,
+  sinceMinute: number,
+): Promise<facts.CaptureFacts[]> {
+  const { rows } = await sql<facts.CaptureFacts>`
+    select c.id as "captureId", c.sensor_id as "sensorId", c.name, c.role,
+      (select ${seconds('newest.minute')} from capture_minutes newest
+        where newest.site_id = c.site_id and newest.capture_id = c.id
+        order by newest.minute desc limit 1) as "newestMinute",
+      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
+      coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped",
+      coalesce(sum(m.detail_truncated), 0)::float8 as "detailTruncated", coalesce(sum(m.observed_ms), 0)::float8 as "observedMs"
+    from captures c
+    left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id and m.minute >= to_timestamp(${sinceMinute})
+    where c.site_id = ${siteId}
+    group by c.id order by c.sensor_id, c.name collate "C"`.execute(db);
+  return rows;
+}
+
+export async function sumCollection(db: Queryable, range: facts.SiteRange): Promise<facts.Collection> {
+  const { rows } = await sql<facts.Collection>`
+    select count(*)::int as "captureMinutes", coalesce(sum(packets), 0)::float8 as packets,
+      coalesce(sum(kernel_dropped), 0)::float8 as "kernelDropped", coalesce(sum(parser_dropped), 0)::float8 as "parserDropped",
+      coalesce(sum(detail_truncated), 0)::float8 as "detailTruncated"
+    from capture_minutes where site_id = ${range.siteId} and ${within(range)}`.execute(db);
+  return rows[0]!;
+}
+
+export async function newestMinutes(db: Queryable): Promise<Map<number, number>> {
+  const { rows } = await sql<{ siteId: number; minute: number }>`
+    select s.id as "siteId", ${seconds('newest.minute')} as minute from sites s
+    cross join lateral (select minute from site_minutes m where m.site_id = s.id order by minute desc limit 1) newest`.execute(
+    db,
+  );
+  return new Map(rows.map((row) => [row.siteId, row.minute]));
+}

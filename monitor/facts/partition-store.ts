@@ -1,0 +1,43 @@
+/** Partitions of the fact tables. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+const day = 86_400;
+const hour = 3600;
+
+/** Tables whose rows come with uploads, and the seconds that a partition of each spans. */
+const uploaded = [
+  ['capture_minutes', day],
+  ['host_minutes', day],
+  ['application_facts', day],
+  ['endpoint_pairs', hour],
+] as const;
+
+export interface PartitionMaker {
+  /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */
+  ensureMinutes(db: Queryable, minutes: readonly number[]): Promise<void>;
+  /** Makes one partition of another table, from a multiple of `span` seconds on. */
+  ensure(db: Queryable, table: string, minute: number, span: number): Promise<void>;
+}
+
+export function createPartitionMaker(): PartitionMaker {
+  const known = new Set<string>();
+  async function ensure(db: Queryable, table: string, minute: number, span: number): Promise<void> {
+    const start = Math.floor(minute / span) * span;
+    const key = `${table} ${start}`;
+    if (known.has(key)) return;
+    // Pairs that expired already are not stored, so they need no place.
+    await sql`select ensure_fact_partition(${table}, to_timestamp(${start}), make_interval(secs => ${span}))
+      where ${span} > ${hour} or to_timestamp(${start + span}) > svc_now() - interval '24 hours'`.execute(db);
+    // An old entry may have been dropped by retention; forgetting it costs one look.
+    if (known.size > 256) known.clear();
+    known.add(key);
+  }
+  return {
+    ensure,
+    async ensureMinutes(db, minutes) {
+      const hours = new Set(minutes.map((minute) => Math.floor(minute / hour) * hour));
+      for (const start of hours) for (const [table, span] of uploaded) await ensure(db, table, start, span);
+    },
+  };
+}

@@ -9,6 +9,12 @@ import type { Events } from '#monitor/events/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type AddressConflict,
+  type AddressOwner,
+  listAddressConflicts,
+  listOwners,
+} from './address-store.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
 import type { Device } from './device.ts';
 import { matchDevices } from './match-devices.ts';
@@ -18,6 +24,7 @@ import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
 import { writeManufacturers } from './write-manufacturers.ts';
 
+export type { AddressConflict, AddressOwner } from './address-store.ts';
 export { type Device, type DeviceLabel, labelDevice, parseMac } from './device.ts';
 export type { SightingUpload } from './sighting.ts';
 export type { Claim, MatchInput } from './store.ts';
@@ -41,6 +48,10 @@ export interface Devices {
   listClaims(deviceIds: readonly number[]): Promise<store.Claim[]>;
   /** Which addresses a device owned when, for three months; live claims first. */
   listBindings(deviceId: number): Promise<store.Claim[]>;
+  /** Who owned an address and when, the present owner first. */
+  listOwners(siteId: number, address: string, limit: number): Promise<AddressOwner[]>;
+  /** When several MACs claimed an address, open conflicts first. */
+  listAddressConflicts(siteId: number, address: string, limit: number): Promise<AddressConflict[]>;
   /** Devices without a manufacturer, for `vendors`. */
   readonly backlog: Backlog;
 }
@@ -61,6 +72,8 @@ export function createDevices(deps: DevicesDeps): Devices {
     list: (siteId, limit) => store.listDevices(db(), siteId, limit),
     find: (siteId, id) => store.findDevice(db(), siteId, id),
     listClaims: (deviceIds) => store.listClaims(db(), deviceIds, true),
+    listOwners: (siteId, address, limit) => listOwners(db(), siteId, address, limit),
+    listAddressConflicts: (siteId, address, limit) => listAddressConflicts(db(), siteId, address, limit),
     listBindings: (deviceId) => store.listClaims(db(), [deviceId], false),
     backlog: {
       list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),

@@ -165,6 +165,22 @@ export async function listCaptures(
   return rows;
 }
 
+export async function listLosses(
+  db: Queryable,
+  fromMinute: number,
+  toMinute: number,
+): Promise<facts.CaptureLosses[]> {
+  const { rows } = await sql<facts.CaptureLosses>`
+    select c.id as "captureId", c.sensor_id as "sensorId", c.site_id as "siteId", c.name, count(m.minute)::int as minutes,
+      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
+      coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped"
+    from captures c
+    left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id
+      and m.minute >= to_timestamp(${fromMinute}) and m.minute < to_timestamp(${toMinute})
+    group by c.id`.execute(db);
+  return rows;
+}
+
 export async function sumCollection(db: Queryable, range: facts.SiteRange): Promise<facts.Collection> {
   const { rows } = await sql<facts.Collection>`
     select count(*)::int as "captureMinutes", coalesce(sum(packets), 0)::float8 as packets,

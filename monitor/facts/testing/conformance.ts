@@ -117,6 +117,13 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     ['listTopAddresses', (facts) => facts.listTopAddresses(range, limit)],
     ['listGaps', (facts) => facts.listGaps(range, limit)],
     ['listCaptures', (facts) => facts.listCaptures(range.siteId, range.fromMinute)],
+    [
+      'listLosses',
+      async (facts) =>
+        (await facts.listLosses(range.fromMinute, range.toMinute))
+          .map((one) => textOf({ ...one, captureId: 0 }))
+          .sort(),
+    ],
     ['sumCollection', (facts) => facts.sumCollection(range)],
     ['newestMinutes', async (facts) => (await facts.newestMinutes()).get(range.siteId)],
     ['readAddressApplications', (facts) => facts.readAddressApplications(address)],

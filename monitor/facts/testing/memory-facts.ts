@@ -26,6 +26,7 @@ export function createMemoryFacts(deps: {
     listTopAddresses: async (range, limit) => listTopAddresses(rows, range, limit),
     listGaps: async (range, limit) => listGaps(rows, range, limit),
     listCaptures: async (siteId, since) => listCaptures(rows, siteId, since),
+    listLosses: async (fromMinute, toMinute) => listLosses(rows, { fromMinute, toMinute }),
     sumCollection: async (range) => sumCollection(rows, range),
     newestMinutes: async () => newestMinutes(rows),
     readAddressApplications: async (range) => readAddressApplications(rows, range),
@@ -232,6 +233,26 @@ function listCaptures(rows: MemoryRows, siteId: number, since: number): facts.Ca
       };
     })
     .sort((a, b) => a.sensorId - b.sensorId || compare(a.name, b.name));
+}
+
+function listLosses(
+  rows: MemoryRows,
+  range: { fromMinute: number; toMinute: number },
+): facts.CaptureLosses[] {
+  const all = rows.sites().flatMap((siteId) => rows.knownCaptures(siteId));
+  return all.map(({ captureId, sensorId, siteId, name }) => {
+    const of = rows.captures(siteId).filter((one) => one.captureId === captureId && within(range)(one));
+    return {
+      captureId,
+      sensorId,
+      siteId,
+      name,
+      minutes: of.length,
+      packets: sumOf(of, (one) => one.totals.packets),
+      kernelDropped: sumOf(of, (one) => one.totals.kernelDropped),
+      parserDropped: sumOf(of, (one) => one.totals.parserDropped),
+    };
+  });
 }
 
 function sumCollection(rows: MemoryRows, range: facts.SiteRange): facts.Collection {

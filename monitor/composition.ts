@@ -9,6 +9,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { type Alerts, createAlerts } from './alerts/index.ts';
 import { type Applications, createApplications, nameApplication } from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { type Connection, createConnection } from './connection/index.ts';
@@ -42,6 +43,7 @@ export interface Monitor {
   inbox: Inbox;
   live: Live;
   probes: Probes;
+  alerts: Alerts;
   connection: Connection;
   devices: Devices;
   vendors: Vendors;
@@ -128,6 +130,15 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     historyMax: config.liveHistoryMax,
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
+  const alerts = createAlerts({
+    ...base,
+    sensors,
+    traffic,
+    probes,
+    rules: { allowPrivate: config.webhookPrivateTargets },
+    mail: config.smtpUrl ? { url: config.smtpUrl, from: config.smtpFrom } : null,
+    consoleUrl: config.publicUrl,
+  });
   const sessions = createSessions({
     db,
     cookieName: 'svc_monitor',
@@ -137,6 +148,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   if (config.hasInboxWorker) loops.push(inbox.worker);
   if (config.hasInventorySync) loops.push(inventory.loop);
   if (config.hasTrafficSync) loops.push(delivery.loop);
+  if (config.hasAlerts) loops.push(...alerts.parts);
   if (config.hasMaintenance) loops.push(retention.loop);
   return {
     reporter,
@@ -152,6 +164,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     inbox,
     live,
     probes,
+    alerts,
     connection,
     devices,
     vendors,

@@ -9,8 +9,25 @@ import {
   optionalTextSetting,
   prefixListSetting,
   readSettings,
+  type Setting,
   textSetting,
 } from '#common/config/index.ts';
+
+/** A mail server's URL; its password is in no message. */
+function smtpUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset',
+    parse(text) {
+      if (text === undefined || text === '') return null;
+      const url = URL.parse(text);
+      if (!url || (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') || url.hostname === '')
+        throw new Error('must be a URL such as smtp://user:password@mail.example.com:587');
+      return text;
+    },
+  };
+}
 
 export const monitorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
@@ -65,6 +82,25 @@ export const monitorSettings = {
     'SVC_MONITOR_MAINTENANCE',
     true,
     'Whether serve removes expired data every hour; 0 leaves that to "./svc monitor maintain_metrics".',
+  ),
+  hasAlerts: booleanSetting(
+    'SVC_MONITOR_ALERTS',
+    true,
+    'Whether serve also judges alerts and sends notifications; any number of processes may.',
+  ),
+  smtpUrl: smtpUrlSetting(
+    'SVC_SMTP_URL',
+    'The mail server for notifications, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent.',
+  ),
+  smtpFrom: textSetting(
+    'SVC_SMTP_FROM',
+    'svc monitor <monitor@localhost>',
+    'Who notifications by mail come from.',
+  ),
+  webhookPrivateTargets: booleanSetting(
+    'SVC_WEBHOOK_PRIVATE_TARGETS',
+    false,
+    'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
   ),
   liveHistorySeconds: integerSetting(
     'SVC_LIVE_HISTORY_SECONDS',

@@ -49,6 +49,8 @@ export interface FactStore {
   listGaps(range: facts.SiteRange, limit: number): Promise<facts.GapFact[]>;
   /** Every capture of the site, its sums since that minute, by sensor and name. */
   listCaptures(siteId: number, sinceMinute: number): Promise<facts.CaptureFacts[]>;
+  /** What each capture of any site lost in minutes from one (inclusive) to another (exclusive). */
+  listLosses(fromMinute: number, toMinute: number): Promise<facts.CaptureLosses[]>;
   /** What a site's captures collected and lost. */
   sumCollection(range: facts.SiteRange): Promise<facts.Collection>;
   /** Start of the newest minute with facts of each site that has any, seconds. */

@@ -16,7 +16,7 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, type FactStore } from './facts/index.ts';
-import { createInbox, type Inbox } from './inbox/index.ts';
+import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -58,6 +58,8 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Times of the inbox's workers, shorter where tests wait for them. */
+  inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
 
 /** Wires the monitor. */
@@ -112,6 +114,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const inbox = createInbox({
     ...base,
+    ...options.inbox,
     sensors,
     facts,
     probes,

@@ -58,13 +58,17 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Another place for log lines than standard error. */
+  reporter?: Reporter;
   /** Times of the inbox's workers, shorter where tests wait for them. */
   inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
 
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
-  const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
+  const reporter =
+    options.reporter ??
+    createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
   const database =
     options.database ??
     createDatabase({

@@ -63,7 +63,7 @@ export async function killWorkers(options: KillOptions): Promise<{ offences: str
   }
   const isSettled = await fleet.settle(120_000);
   return {
-    offences: isSettled ? await fleet.judge() : ['uploads were left, and nobody applied them'],
+    offences: [...(isSettled ? [] : ['uploads were left, and nobody applied them']), ...(await fleet.judge())],
     uploads: n * uploads,
   };
 }

@@ -7,6 +7,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
@@ -68,7 +69,7 @@ export interface FleetSensor {
 export async function createFleet(options: FleetOptions): Promise<Fleet> {
   const { db, pool } = options.database;
   const database = { name: 'database', db, pool, reader: db, start: async () => {}, stop: async () => {} };
-  const monitor = composeMonitor(readConfig({ SVC_LOG_LEVEL: 'error' }), { database });
+  const monitor = composeMonitor(readConfig({}), { database, reporter: silentReporter });
   const sensors = await enrol(monitor, options.sensors);
   // Not long ago, and wholly within a day.
   const firstMinute = Math.floor((Date.now() - 3_600_000) / 60_000) * 60;

@@ -1,4 +1,5 @@
 /** A process of its own that applies uploads until it is killed: `ingest-worker.ts ORDERS`, the orders as JSON. */
+import { silentReporter } from '#common/reporter/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
 import { composeMonitor } from '../../composition.ts';
 import { readConfig } from '../../config.ts';
@@ -23,8 +24,12 @@ const database = {
   start: async () => {},
   stop: () => db.destroy(),
 };
-const config = readConfig({ SVC_LOG_LEVEL: process.env.SVC_LOG_LEVEL ?? 'error' });
 const { leaseSeconds } = orders;
-const { inbox } = composeMonitor(config, { database, inbox: { leaseSeconds, retrySeconds: 0.1 } });
+const { inbox } = composeMonitor(readConfig({}), {
+  database,
+  // What is broken on purpose is nobody's news.
+  reporter: silentReporter,
+  inbox: { leaseSeconds, retrySeconds: 0.1 },
+});
 await inbox.worker.start();
 process.stdout.write('working\n');

@@ -19,7 +19,7 @@ import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, type FactStore } from './facts/index.ts';
 import { createInbox, type Inbox } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
-import { createLive, type Live } from './live/index.ts';
+import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
@@ -123,11 +123,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       await devices.recordSightings(trx, uploads);
     },
   });
+  const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
-    db,
+    store: config.liveStoreUrl
+      ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
+      : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
-    historySeconds: config.liveHistorySeconds,
-    historyMax: config.liveHistoryMax,
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
   const alerts = createAlerts({
@@ -144,7 +145,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     cookieName: 'svc_monitor',
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
   });
-  const loops: Part[] = [];
+  const loops: Part[] = [live.part];
   if (config.hasInboxWorker) loops.push(inbox.worker);
   if (config.hasInventorySync) loops.push(inventory.loop);
   if (config.hasTrafficSync) loops.push(delivery.loop);

@@ -1,7 +1,5 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { EndedBy } from './binding.ts';
-import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
 
 /** A claim that an archive ended. */
 export interface ReleasedClaim {
@@ -143,73 +141,4 @@ export async function upsertName(
 
 export async function deleteName(db: Queryable, mac: string): Promise<void> {
   await sql`delete from device_names where mac = ${mac}`.execute(db);
-}
-
-interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
-  clusterId: number | null;
-  vmId: number | null;
-  vmName: string | null;
-  matchedAtMs: number | null;
-  matchEndedAtMs: number | null;
-}
-
-const ms = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
-const deviceColumns = sql`
-  d.id, d.site_id as "siteId", d.segment, d.mac, d.manufacturer, n.name as "operatorName",
-  ${ms('d.first_seen_at')} as "firstSeenMs", ${ms('d.last_seen_at')} as "lastSeenMs",
-  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "vmId",
-  d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs"`;
-
-/** A site's devices, live ones first, newest first. */
-export async function listDevices(db: Queryable, siteId: number, limit: number): Promise<Device[]> {
-  const { rows } = await sql<DeviceRow>`
-    select ${deviceColumns} from devices d left join device_names n on n.mac = d.mac
-    where d.site_id = ${siteId}
-    order by d.archived_at is not null, d.last_seen_at desc, d.id limit ${limit}`.execute(db);
-  return rows.map(fromRow);
-}
-
-export async function findDevice(db: Queryable, siteId: number, id: number): Promise<Device | null> {
-  const { rows } = await sql<DeviceRow>`
-    select ${deviceColumns} from devices d left join device_names n on n.mac = d.mac
-    where d.site_id = ${siteId} and d.id = ${id}`.execute(db);
-  return rows[0] ? fromRow(rows[0]) : null;
-}
-
-/** A time in which a device owned an address; the one without an end is its live claim. */
-export interface Claim {
-  deviceId: number;
-  address: string;
-  firstSeenMs: number;
-  /** Start of the newest minute; written every five minutes while nobody else claims the address. */
-  lastSeenMs: number;
-  endedAtMs: number | null;
-  endedBy: EndedBy | null;
-  isInConflict: boolean;
-}
-
-/** Bindings of these devices, live ones first, newest first. */
-export async function listClaims(
-  db: Queryable,
-  deviceIds: readonly number[],
-  isLiveOnly: boolean,
-): Promise<Claim[]> {
-  const { rows } = await sql<Claim>`
-    select b.device_id as "deviceId", host(b.address) as address, ${ms('b.first_seen_at')} as "firstSeenMs",
-           ${ms('b.last_seen_at')} as "lastSeenMs", ${ms('b.ended_at')} as "endedAtMs", b.ended_by as "endedBy",
-           p.id is not null and b.ended_at is null as "isInConflict"
-    from ip_bindings b
-    left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.resolved_at is null
-    where b.device_id = any(${[...deviceIds]}::bigint[]) and (b.ended_at is null or not ${isLiveOnly}::bool)
-    order by b.device_id, b.ended_at is not null, b.last_seen_at desc, b.address`.execute(db);
-  return rows;
-}
-
-function fromRow(row: DeviceRow): Device {
-  const { clusterId, vmId, vmName, matchedAtMs, matchEndedAtMs, ...device } = row;
-  const match: DeviceMatch | null =
-    clusterId !== null && vmId !== null && vmName !== null && matchedAtMs !== null
-      ? { clusterId, vmId, vmName, matchedAtMs, endedAtMs: matchEndedAtMs }
-      : null;
-  return { ...device, isRandomized: isRandomizedMac(device.mac), match };
 }

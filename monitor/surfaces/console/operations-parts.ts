@@ -149,7 +149,7 @@ export function feedTable(inventory: ImportState, telemetry: FeedState | null, n
 function describeCounts(counts: Readonly<Record<string, number>>): string {
   const shown = Object.entries(counts).filter(([, value]) => value > 0);
   if (shown.length === 0) return 'nothing';
-  return shown.map(([name, value]) => `${formatCount(value)} ${name.replaceAll('_', ' ')}`).join(', ');
+  return shown.map(([name, value]) => `${name.replaceAll('_', ' ')} ${formatCount(value)}`).join(', ');
 }
 
 export function clusterSection(

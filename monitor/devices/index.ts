@@ -9,6 +9,12 @@ import type { Events } from '#monitor/events/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type AddressConflict,
+  type AddressOwner,
+  listAddressConflicts,
+  listOwners,
+} from './address-store.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
 import { type Device, parseDeviceKey } from './device.ts';
 import * as reads from './list-store.ts';
@@ -19,6 +25,7 @@ import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
 import { writeManufacturers } from './write-manufacturers.ts';
 
+export type { AddressConflict, AddressOwner } from './address-store.ts';
 export { type Device, type DeviceLabel, deviceKeyOf, labelDevice, parseMac } from './device.ts';
 export {
   type Claim,
@@ -58,6 +65,10 @@ export interface Devices {
   listClaims(deviceIds: readonly number[]): Promise<reads.Claim[]>;
   /** Which addresses a device owned when, for three months; live claims first. */
   listBindings(deviceId: number): Promise<reads.Claim[]>;
+  /** Who owned an address and when, the present owner first. */
+  listOwners(siteId: number, address: string, limit: number): Promise<AddressOwner[]>;
+  /** When several MACs claimed an address, open conflicts first. */
+  listAddressConflicts(siteId: number, address: string, limit: number): Promise<AddressConflict[]>;
   /** Devices without a manufacturer, for `vendors`. */
   readonly backlog: Backlog;
 }
@@ -88,6 +99,8 @@ export function createDevices(deps: DevicesDeps): Devices {
     find: (siteId, id) => reads.findDevice(db(), siteId, id),
     listClaims: (deviceIds) => reads.listClaims(db(), deviceIds, true),
     listBindings: (deviceId) => reads.listClaims(db(), [deviceId], false),
+    listOwners: (siteId, address, limit) => listOwners(db(), siteId, address, limit),
+    listAddressConflicts: (siteId, address, limit) => listAddressConflicts(db(), siteId, address, limit),
     backlog: {
       list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),
       write: (names) => writeManufacturers(db(), names),

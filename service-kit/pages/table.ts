@@ -19,9 +19,9 @@ export interface Column<Row> {
   unit?: string;
   /**
    * `figure` is right-aligned with tabular digits; `code` is monospace; `prose` is sentences, which may take several
-   * lines where the others take one; default `text`.
+   * lines where the others take one; `picture` is a small drawing; default `text`.
    */
-  kind?: 'text' | 'figure' | 'code' | 'prose' | 'actions';
+  kind?: 'text' | 'figure' | 'code' | 'prose' | 'picture' | 'actions';
   cell: (row: Row) => Content;
   sortable?: boolean;
   /** What CSV and JSON hold for it; a column without it is in the page alone. */

@@ -94,6 +94,17 @@ export const monitorSettings = {
     { min: 5, max: 3600, unit: 's' },
     'Pause between two imports of the inventory.',
   ),
+  hasRanking: booleanSetting(
+    'SVC_APPLICATION_RANKING',
+    true,
+    'Whether serve also recomputes the application rankings of 24 hours, every five minutes; one process of many is enough.',
+  ),
+  rankingHoldSeconds: integerSetting(
+    'SVC_APPLICATION_RANKING_HOLD_SECONDS',
+    90,
+    { min: 0, max: 3600, unit: 's' },
+    'Telemetry processing: how long a web process holds an application ranking before it reads the stored one again.',
+  ),
   hasMaintenance: booleanSetting(
     'SVC_MONITOR_MAINTENANCE',
     true,

@@ -30,7 +30,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
     const due = await findDueShares(deps.db(), shares);
     const counts = await Promise.allSettled(due.map((share) => workers[share]!.work(stopping.signal)));
     // Marks may be left from a worker that died between its facts and its roll-up, so this does not ask for work of ours.
-    await deps.facts.rollUp();
+    await deps.facts.rollUp('none');
     const failed = counts.find((outcome) => outcome.status === 'rejected');
     if (failed) throw failed.reason;
     return counts.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0);

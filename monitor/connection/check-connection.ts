@@ -1,3 +1,4 @@
+import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type OperationsClient, safeFaultText } from './client.ts';
 import { readConnection, writeCheck } from './store.ts';
@@ -12,7 +13,7 @@ export async function checkConnection(
   createClient: (connection: { baseUrl: string; token: string }) => OperationsClient,
 ): Promise<void> {
   const connection = await readConnection(db);
-  if (!connection) return;
+  if (!connection) throw new CodedError('connection.invalid', 'No connection is saved yet.');
   try {
     const { project, capabilities } = await createClient(connection).discover();
     await writeCheck(db, connection, {

@@ -44,7 +44,8 @@ export type OperationsFault =
   | 'permission_missing'
   | 'refused'
   | 'failed'
-  | 'malformed';
+  | 'malformed'
+  | 'stale';
 
 const sentences: Record<OperationsFault, string> = {
   unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
@@ -57,6 +58,8 @@ const sentences: Record<OperationsFault, string> = {
   refused: 'Operations refused the request as invalid.',
   failed: 'Operations reported an error of its own. The next run tries again.',
   malformed: 'The answer from operations was not understood or was cut off. The next run tries again.',
+  stale:
+    'The inventory from operations is more than 15 minutes old by its own time stamp, so nothing was taken from it. Check the clocks and whether operations reads from a replica that lags.',
 };
 
 /** A failed call; `message` is one of the fixed sentences and may be shown and stored. */

@@ -38,7 +38,9 @@ export interface Connection {
   view(): Promise<ConnectionView | null>;
   /** Throws `connection.invalid`; the first save needs a token. */
   save(actor: Actor, input: SaveConnectionInput): Promise<void>;
-  /** Discovery now (NET-4.l); throws `OperationsError`, whose message may be shown. */
+  /** Discovery with what is about to be saved, which is saved only if it works. Throws `OperationsError` too. */
+  testAndSave(actor: Actor, input: SaveConnectionInput): Promise<void>;
+  /** Discovery now (NET-4.l); throws `OperationsError`, whose message may be shown, and `connection.invalid` without one. */
   check(): Promise<void>;
   /** The enabled connection; null when there is none or it is disabled. */
   open(): Promise<OpenConnection | null>;
@@ -72,13 +74,14 @@ export function createConnection(deps: ConnectionDeps): Connection {
     },
     async save(actor, input) {
       requireOperator(actor);
-      const token = input.token ? parseToken(input.token) : (await store.readConnection(deps.db()))?.token;
-      if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
-      await store.writeConnection(deps.db(), {
-        baseUrl: parseBaseUrl(input.baseUrl),
-        token,
-        isEnabled: input.isEnabled,
-      });
+      await store.writeConnection(deps.db(), await parseInput(deps.db(), input));
+    },
+    async testAndSave(actor, input) {
+      requireOperator(actor);
+      const parsed = await parseInput(deps.db(), input);
+      await createClient(parsed).discover();
+      await store.writeConnection(deps.db(), parsed);
+      await checkConnection(deps.db(), createClient);
     },
     check: () => checkConnection(deps.db(), createClient),
     async open() {
@@ -110,4 +113,10 @@ export function createConnection(deps: ConnectionDeps): Connection {
     noticeStatus: () => store.readNoticeStatus(deps.db()),
     countRefusals: (count) => store.addRefusals(deps.db(), count),
   };
+}
+
+async function parseInput(db: Queryable, { baseUrl, token: typed, isEnabled }: SaveConnectionInput) {
+  const token = typed ? parseToken(typed) : (await store.readConnection(db))?.token;
+  if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
+  return { baseUrl: parseBaseUrl(baseUrl), token, isEnabled };
 }

@@ -1,7 +1,7 @@
 import type { Events } from '#monitor/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { lockAllSites, resolveConflicts } from './sightings-store.ts';
-import { archiveDevices, endMatches } from './store.ts';
+import { insertBindings, lockAllSites, type NewBinding, resolveConflicts } from './sightings-store.ts';
+import { archiveDevices, endMatches, type ReleasedClaim } from './store.ts';
 
 export interface ArchiveMachineInput {
   clusterId: number;
@@ -24,9 +24,10 @@ export async function archiveMachine(
   gone: ArchiveMachineInput,
 ): Promise<number> {
   await lockAllSites(trx);
-  const { archived, addresses } = await archiveDevices(trx, gone);
+  const { archived, released } = await archiveDevices(trx, gone);
+  await insertBindings(trx, released.flatMap(toLaterBinding));
   await endMatches(trx, gone.clusterId, gone.vmId);
-  for (const { siteId, address, macs } of await resolveConflicts(trx, addresses)) {
+  for (const { siteId, address, macs } of await resolveConflicts(trx, released)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_resolved',
       siteId,
@@ -40,4 +41,11 @@ export async function archiveMachine(
     });
   }
   return archived;
+}
+
+function toLaterBinding({ laterMinute, ...claim }: ReleasedClaim): NewBinding[] {
+  if (laterMinute === null) return [];
+  return [
+    { ...claim, id: null, firstMinute: laterMinute, lastMinute: laterMinute, endedMs: null, endedBy: null },
+  ];
 }

@@ -1,6 +1,9 @@
 /** What a device is called and what its MAC says. */
 import { isLocallyAdministered } from '#monitor/vendors/index.ts';
 
+/** The MAC of a sensor's host, of a router, or of who claims more addresses than a host has (NET-2.2.9). */
+export type ForeignReason = 'sensor' | 'router' | 'many_addresses';
+
 /** A device as pages show it. */
 export interface Device {
   id: number;
@@ -15,6 +18,8 @@ export interface Device {
   firstSeenMs: number;
   lastSeenMs: number;
   archivedAtMs: number | null;
+  /** Why it owns no address whatever it sends; null for a device like any other. */
+  foreignReason: ForeignReason | null;
 }
 
 /** The last match that an import confirmed (NET-2.1.2). */
@@ -77,4 +82,9 @@ export function parseDeviceKey(key: string): { segment: string; mac: string } | 
   const mac = parseMac(key.slice(bar + 1));
   const segment = key.slice(0, bar);
   return mac && segment.length <= 128 ? { segment, mac } : null;
+}
+
+/** A device's key, as facts name the owner of a counter. */
+export function deviceKeyOf(device: { segment: string; mac: string }): string {
+  return `${device.segment}|${device.mac}`;
 }

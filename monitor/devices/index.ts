@@ -9,8 +9,15 @@ import type { Events } from '#monitor/events/index.ts';
 import type { Actor } from '#monitor/operators/index.ts';
 import type { Backlog, Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import {
+  type AddressConflict,
+  type AddressOwner,
+  listAddressConflicts,
+  listOwners,
+} from './address-store.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
-import type { Device } from './device.ts';
+import { type Device, parseDeviceKey } from './device.ts';
+import * as reads from './list-store.ts';
 import { matchDevices } from './match-devices.ts';
 import { nameDevice } from './name-device.ts';
 import { recordSightings } from './record-sightings.ts';
@@ -18,9 +25,19 @@ import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
 import { writeManufacturers } from './write-manufacturers.ts';
 
-export { type Device, type DeviceLabel, labelDevice, parseMac } from './device.ts';
+export type { AddressConflict, AddressOwner } from './address-store.ts';
+export { type Device, type DeviceLabel, deviceKeyOf, labelDevice, parseMac } from './device.ts';
+export {
+  type Claim,
+  type Conflict,
+  type DeviceCounts,
+  type DeviceFilter,
+  type DeviceSort,
+  deviceFilters,
+  deviceSorts,
+} from './list-store.ts';
 export type { SightingUpload } from './sighting.ts';
-export type { Claim, MatchInput } from './store.ts';
+export type { MatchInput } from './store.ts';
 
 export interface Devices {
   /**
@@ -36,11 +53,22 @@ export interface Devices {
   name(actor: Actor, input: { siteId: number; deviceId: number; name: string }): Promise<boolean>;
   /** A site's devices, live ones first. */
   list(siteId: number, limit: number): Promise<Device[]>;
+  /** A page of them that fit, and how many fit. */
+  page(siteId: number, query: reads.DeviceQuery): Promise<{ devices: Device[]; total: number }>;
+  counts(siteId: number): Promise<reads.DeviceCounts>;
   find(siteId: number, id: number): Promise<Device | null>;
+  /** Devices by `segment|MAC`, as facts name owners; unknown keys are left out. */
+  findByKeys(siteId: number, deviceKeys: readonly string[]): Promise<Device[]>;
+  /** Conflicts that this MAC has had a part in, open ones first. */
+  listConflicts(siteId: number, mac: string): Promise<reads.Conflict[]>;
   /** The addresses that these devices own. */
-  listClaims(deviceIds: readonly number[]): Promise<store.Claim[]>;
+  listClaims(deviceIds: readonly number[]): Promise<reads.Claim[]>;
   /** Which addresses a device owned when, for three months; live claims first. */
-  listBindings(deviceId: number): Promise<store.Claim[]>;
+  listBindings(deviceId: number): Promise<reads.Claim[]>;
+  /** Who owned an address and when, the present owner first. */
+  listOwners(siteId: number, address: string, limit: number): Promise<AddressOwner[]>;
+  /** When several MACs claimed an address, open conflicts first. */
+  listAddressConflicts(siteId: number, address: string, limit: number): Promise<AddressConflict[]>;
   /** Devices without a manufacturer, for `vendors`. */
   readonly backlog: Backlog;
 }
@@ -58,10 +86,21 @@ export function createDevices(deps: DevicesDeps): Devices {
     match: matchDevices,
     archiveMachine: (trx, gone) => archiveMachine(deps, trx, gone),
     name: (actor, input) => nameDevice(db(), actor, input),
-    list: (siteId, limit) => store.listDevices(db(), siteId, limit),
-    find: (siteId, id) => store.findDevice(db(), siteId, id),
-    listClaims: (deviceIds) => store.listClaims(db(), deviceIds, true),
-    listBindings: (deviceId) => store.listClaims(db(), [deviceId], false),
+    list: (siteId, limit) => reads.listDevices(db(), siteId, limit),
+    page: (siteId, query) => reads.pageDevices(db(), siteId, query),
+    counts: (siteId) => reads.countDevices(db(), siteId),
+    findByKeys: (siteId, keys) =>
+      reads.findByKeys(
+        db(),
+        siteId,
+        keys.map(parseDeviceKey).filter((key) => key !== null),
+      ),
+    listConflicts: (siteId, mac) => reads.listConflicts(db(), siteId, mac),
+    find: (siteId, id) => reads.findDevice(db(), siteId, id),
+    listClaims: (deviceIds) => reads.listClaims(db(), deviceIds, true),
+    listBindings: (deviceId) => reads.listClaims(db(), [deviceId], false),
+    listOwners: (siteId, address, limit) => listOwners(db(), siteId, address, limit),
+    listAddressConflicts: (siteId, address, limit) => listAddressConflicts(db(), siteId, address, limit),
     backlog: {
       list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),
       write: (names) => writeManufacturers(db(), names),

@@ -1,7 +1,8 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { deleteName, findDevice, upsertName } from './store.ts';
+import { findDevice } from './list-store.ts';
+import { deleteName, upsertName } from './store.ts';
 
 const nameLengthMax = 80;
 

@@ -1,6 +1,6 @@
 /** What uploads say of devices, put together for a whole batch. */
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
-import { parseDeviceKey, parseMac } from './device.ts';
+import { type ForeignReason, parseDeviceKey, parseMac } from './device.ts';
 
 /** One upload's part: the minutes of a sensor and what its host's kernel knew of its network. */
 export interface SightingUpload {
@@ -28,8 +28,6 @@ export interface Observation {
   /** Whether its own kernel's neighbour table says so, and not packets alone, which a router forwards as well. */
   isNeighbour: boolean;
 }
-
-export type ForeignReason = 'sensor' | 'router' | 'many_addresses';
 
 /** A MAC that owns no address, as a host told of itself or of its next hops. */
 export interface ForeignMac {

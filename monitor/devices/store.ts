@@ -1,9 +1,22 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { EndedBy } from './binding.ts';
-import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
 
-/** Archives the devices of a destroyed machine that are not archived yet, and releases their claims. */
+/** A claim that an archive ended. */
+export interface ReleasedClaim {
+  siteId: number;
+  deviceId: number;
+  mac: string;
+  address: string;
+  /** Its newest minute where that began after the archive. */
+  laterMinute: number | null;
+}
+
+/**
+ * Archives the devices of a destroyed machine that are not archived yet, and releases their claims.
+ *
+ * A minute that began later than this moment, from a host whose clock is ahead, brings its device back as it would if it
+ * arrived now: when something was observed decides, not when it came.
+ */
 export async function archiveDevices(
   db: Queryable,
   gone: {
@@ -13,7 +26,7 @@ export async function archiveDevices(
     macs: readonly string[];
     keptMacs: readonly string[];
   },
-): Promise<{ archived: number; addresses: { siteId: number; address: string }[] }> {
+): Promise<{ archived: number; released: ReleasedClaim[] }> {
   const { rows } = await sql<{ id: number; isNew: boolean }>`
     with carrying as (
       select id, archived_at is null as "isNew" from devices
@@ -21,15 +34,23 @@ export async function archiveDevices(
              or (site_id = ${gone.siteId} and mac = any(${[...gone.macs]})))
         and mac <> all(${[...gone.keptMacs]})
       order by id for update)
-    update devices d set archived_at = coalesce(d.archived_at, svc_now()),
+    update devices d set
+      archived_at = coalesce(d.archived_at, case when d.last_seen_at < svc_now() then svc_now() end),
       released_at = case when d.archived_at is null then svc_now() else d.released_at end,
       match_ended_at = case when d.matched_vm_id is null then null else coalesce(d.match_ended_at, svc_now()) end
     from carrying c where c.id = d.id
     returning d.id, c."isNew"`.execute(db);
-  const released = await sql<{ siteId: number; address: string }>`
-    update ip_bindings set ended_at = svc_now(), ended_by = 'archive'
-    where device_id = any(${rows.map((row) => row.id)}::bigint[]) and ended_at is null
-    returning site_id as "siteId", host(address) as address`.execute(db);
+  const ids = rows.map((row) => row.id);
+  const released = await sql<ReleasedClaim>`
+    with ended as (
+      update ip_bindings b set ended_at = svc_now(), ended_by = 'archive',
+        last_seen_at = least(b.last_seen_at, date_trunc('minute', svc_now()))
+      from ip_bindings before
+      where b.device_id = any(${ids}::bigint[]) and b.ended_at is null and b.first_seen_at < svc_now() and before.id = b.id
+      returning b.site_id, b.device_id, b.mac, b.address, before.last_seen_at)
+    select site_id as "siteId", host(address) as address, device_id as "deviceId", mac,
+      case when last_seen_at >= svc_now() then extract(epoch from last_seen_at)::float8 end as "laterMinute"
+    from ended`.execute(db);
   if (gone.siteId !== null) {
     await sql`
       insert into retired_macs (site_id, mac, retired_at)
@@ -37,7 +58,7 @@ export async function archiveDevices(
       where mac <> all(${[...gone.keptMacs]}) order by mac
       on conflict (site_id, mac) do update set retired_at = excluded.retired_at`.execute(db);
   }
-  return { archived: rows.filter((row) => row.isNew).length, addresses: released.rows };
+  return { archived: rows.filter((row) => row.isNew).length, released: released.rows };
 }
 
 /** Ends the match of a machine's devices that stay, because another machine carries their MAC now. */
@@ -120,73 +141,4 @@ export async function upsertName(
 
 export async function deleteName(db: Queryable, mac: string): Promise<void> {
   await sql`delete from device_names where mac = ${mac}`.execute(db);
-}
-
-interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
-  clusterId: number | null;
-  vmId: number | null;
-  vmName: string | null;
-  matchedAtMs: number | null;
-  matchEndedAtMs: number | null;
-}
-
-const ms = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
-const deviceColumns = sql`
-  d.id, d.site_id as "siteId", d.segment, d.mac, d.manufacturer, n.name as "operatorName",
-  ${ms('d.first_seen_at')} as "firstSeenMs", ${ms('d.last_seen_at')} as "lastSeenMs",
-  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "vmId",
-  d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs"`;
-
-/** A site's devices, live ones first, newest first. */
-export async function listDevices(db: Queryable, siteId: number, limit: number): Promise<Device[]> {
-  const { rows } = await sql<DeviceRow>`
-    select ${deviceColumns} from devices d left join device_names n on n.mac = d.mac
-    where d.site_id = ${siteId}
-    order by d.archived_at is not null, d.last_seen_at desc, d.id limit ${limit}`.execute(db);
-  return rows.map(fromRow);
-}
-
-export async function findDevice(db: Queryable, siteId: number, id: number): Promise<Device | null> {
-  const { rows } = await sql<DeviceRow>`
-    select ${deviceColumns} from devices d left join device_names n on n.mac = d.mac
-    where d.site_id = ${siteId} and d.id = ${id}`.execute(db);
-  return rows[0] ? fromRow(rows[0]) : null;
-}
-
-/** A time in which a device owned an address; the one without an end is its live claim. */
-export interface Claim {
-  deviceId: number;
-  address: string;
-  firstSeenMs: number;
-  /** Start of the newest minute; written every five minutes while nobody else claims the address. */
-  lastSeenMs: number;
-  endedAtMs: number | null;
-  endedBy: EndedBy | null;
-  isInConflict: boolean;
-}
-
-/** Bindings of these devices, live ones first, newest first. */
-export async function listClaims(
-  db: Queryable,
-  deviceIds: readonly number[],
-  isLiveOnly: boolean,
-): Promise<Claim[]> {
-  const { rows } = await sql<Claim>`
-    select b.device_id as "deviceId", host(b.address) as address, ${ms('b.first_seen_at')} as "firstSeenMs",
-           ${ms('b.last_seen_at')} as "lastSeenMs", ${ms('b.ended_at')} as "endedAtMs", b.ended_by as "endedBy",
-           p.id is not null and b.ended_at is null as "isInConflict"
-    from ip_bindings b
-    left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.resolved_at is null
-    where b.device_id = any(${[...deviceIds]}::bigint[]) and (b.ended_at is null or not ${isLiveOnly}::bool)
-    order by b.device_id, b.ended_at is not null, b.last_seen_at desc, b.address`.execute(db);
-  return rows;
-}
-
-function fromRow(row: DeviceRow): Device {
-  const { clusterId, vmId, vmName, matchedAtMs, matchEndedAtMs, ...device } = row;
-  const match: DeviceMatch | null =
-    clusterId !== null && vmId !== null && vmName !== null && matchedAtMs !== null
-      ? { clusterId, vmId, vmName, matchedAtMs, endedAtMs: matchEndedAtMs }
-      : null;
-  return { ...device, isRandomized: isRandomizedMac(device.mac), match };
 }

@@ -35,6 +35,8 @@ export interface EventFilter {
   fromMs?: number | undefined;
   /** Exclusive. */
   toMs?: number | undefined;
+  /** A MAC that the event speaks of. */
+  mac?: string | undefined;
   /** The id of an event: those that are older. */
   after?: number | undefined;
 }
@@ -46,7 +48,7 @@ export async function listEvents(
   limit: number,
   filter: EventFilter = {},
 ): Promise<MonitorEvent[]> {
-  const { kind = null, sensorId = null, fromMs = null, toMs = null, after = null } = filter;
+  const { kind = null, sensorId = null, fromMs = null, toMs = null, mac = null, after = null } = filter;
   const { rows } = await sql<MonitorEvent>`
     select e.id, e.kind, e.site_id as "siteId", e.sensor_id as "sensorId", s.host_name as "hostName",
            (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.details
@@ -56,6 +58,8 @@ export async function listEvents(
       and (${sensorId}::bigint is null or e.sensor_id = ${sensorId})
       and (${fromMs}::float8 is null or e.occurred_at >= to_timestamp(${fromMs}::float8 / 1000))
       and (${toMs}::float8 is null or e.occurred_at < to_timestamp(${toMs}::float8 / 1000))
+      and (${mac}::text is null
+        or e.details @> jsonb_build_object('mac_addresses', jsonb_build_array(${mac}::text)))
       and (${after}::bigint is null
         or (e.occurred_at, e.id) < (select l.occurred_at, l.id from events l where l.id = ${after}))
     order by e.occurred_at desc, e.id desc limit ${limit}`.execute(db);

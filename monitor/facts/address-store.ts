@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
+import { type Coverage, hourSeconds, inHours, inSpans } from './span-store.ts';
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 const within = (range: facts.SiteRange) =>
@@ -106,17 +107,26 @@ export async function explainAddress(
   return rows.map(({ vantage, ...row }) => ({ ...row, role: vantageOf(vantage) }));
 }
 
+/** Whole hours serve steps of whole hours. */
 export async function sumSite(
   db: Queryable,
+  coverage: Coverage,
   range: facts.SiteRange & { stepSeconds: number },
 ): Promise<facts.SiteStep[]> {
   const step = range.stepSeconds;
+  const hours = step % hourSeconds === 0 ? coverage.hours : [];
+  const spans = hours.length === 0 ? [{ from: range.fromMinute, to: range.toMinute }] : coverage.spans;
   const { rows } = await sql<facts.SiteStep>`
-    select floor(extract(epoch from minute) / ${step}) * ${step * 1000}::float8 as "timeMs",
-      sum(rx_bytes)::float8 as "rxBytes", sum(tx_bytes)::float8 as "txBytes", sum(packets)::float8 as packets,
-      max(addresses) as addresses, count(*)::int as minutes
-    from site_minutes where site_id = ${range.siteId} and ${within(range)}
-    group by 1 order by 1`.execute(db);
+    with pieces as (
+      select hour as start, rx_bytes as rx, tx_bytes as tx, packets, addresses, minutes from site_hours
+      where site_id = ${range.siteId} and ${inHours(hours)}
+      union all
+      select minute, rx_bytes, tx_bytes, packets, addresses, 1 from site_minutes
+      where site_id = ${range.siteId} and ${inSpans(spans)})
+    select floor(extract(epoch from start) / ${step}) * ${step * 1000}::float8 as "timeMs",
+      sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes", sum(packets)::float8 as packets,
+      max(addresses) as addresses, sum(minutes)::int as minutes
+    from pieces group by 1 order by 1`.execute(db);
   return rows;
 }
 
@@ -152,6 +162,22 @@ export async function listCaptures(
     left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id and m.minute >= to_timestamp(${sinceMinute})
     where c.site_id = ${siteId}
     group by c.id order by c.sensor_id, c.name collate "C"`.execute(db);
+  return rows;
+}
+
+export async function listLosses(
+  db: Queryable,
+  fromMinute: number,
+  toMinute: number,
+): Promise<facts.CaptureLosses[]> {
+  const { rows } = await sql<facts.CaptureLosses>`
+    select c.id as "captureId", c.sensor_id as "sensorId", c.site_id as "siteId", c.name, count(m.minute)::int as minutes,
+      coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
+      coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped"
+    from captures c
+    left join capture_minutes m on m.site_id = c.site_id and m.capture_id = c.id
+      and m.minute >= to_timestamp(${fromMinute}) and m.minute < to_timestamp(${toMinute})
+    group by c.id`.execute(db);
   return rows;
 }
 

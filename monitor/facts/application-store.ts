@@ -7,15 +7,15 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionCode, directionOf, evidenceOf, vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
-import { type Coverage, inSpans, type Span } from './span-store.ts';
+import { type Coverage, inHours, inSpans, type Span, spansOf, uniteSpans } from './span-store.ts';
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 
 /** What stands for the missing local endpoint of traffic between two foreign ones, so that rows of it compare. */
-const nobody = sql`'0.0.0.0'::inet`;
+export const nobody = sql`'0.0.0.0'::inet`;
 const localOfPair = sql`case direction when 4 then ${nobody} when 2 then server else client end`;
 
-const inDirection = (direction: facts.Direction | null) =>
+export const inDirection = (direction: facts.Direction | null) =>
   direction === null ? sql`true` : sql`direction = ${sql.lit(directionCode(direction))}`;
 
 /**
@@ -48,7 +48,7 @@ export function judgedFacts(
       from f left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
 
-/** `judged_pairs`: the pairs of these spans that are young enough, each with whether it counts; after `judgedFacts`. */
+/** `judged_pairs`: the pairs of these spans, each with whether it counts; after `judgedFacts` of spans that hold them. */
 export function judgedPairs(
   siteId: number,
   spans: readonly Span[],
@@ -58,12 +58,11 @@ export function judgedPairs(
   return sql`judged_pairs as (
       select p.*, o.capture_id is not null as owns
       from (select *, ${localOfPair} as local from endpoint_pairs
-        where site_id = ${siteId} and ${inSpans(spans)} and ${inDirection(direction)} and ${ofKey(key)}
-          and minute >= svc_now() - interval '24 hours') p
+        where site_id = ${siteId} and ${inSpans(spans)} and ${inDirection(direction)} and ${ofKey(key)}) p
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
 
-const ofKey = (key: facts.ApplicationKey | null) =>
+export const ofKey = (key: facts.ApplicationKey | null) =>
   key === null
     ? sql`true`
     : sql`name = ${key.name} and protocol = ${key.protocol} and server_port is not distinct from ${key.serverPort}::int`;
@@ -94,15 +93,19 @@ export async function rankApplications(
   coverage: Coverage,
   options: { direction: facts.Direction | null; limit: number },
 ): Promise<facts.ApplicationUse> {
-  const { siteId, spans } = coverage;
+  const { siteId, spans, hours, pairs } = coverage;
   const { direction, limit } = options;
   const { rows } = await sql<RankedRow>`
-    with ${judgedFacts(siteId, spans, direction)},
+    with ${judgedFacts(siteId, uniteSpans(spans, pairs.spans), direction)},
     pieces as (
+      select name, protocol, server_port, nullif(local, ${nobody}) as local, inbound_bytes as inbound, outbound_bytes as outbound,
+        evidence, is_attributed, owner, seen, last_sent_at
+      from application_hours where site_id = ${siteId} and ${inHours(hours)} and ${inDirection(direction)}
+      union all
       select name, protocol, server_port, nullif(local, ${nobody}) as local, sum(inbound_bytes) filter (where owns) as inbound,
         sum(outbound_bytes) filter (where owns) as outbound, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
         min(vantage) filter (where owns) as owner, min(vantage) as seen, max(last_sent_at) as last_sent_at
-      from judged group by name, protocol, server_port, local),
+      from judged where ${inSpans(spans)} group by name, protocol, server_port, local),
     named as (
       select name, protocol, server_port, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
         sum(inbound) as inbound, sum(outbound) as outbound, min(owner) as owner, min(seen) as seen,
@@ -110,8 +113,11 @@ export async function rankApplications(
       from pieces group by name, protocol, server_port
       -- A row that another capture owns is worth a line only where it brings a name.
       having min(owner) is not null or bool_or(is_attributed)),
-    ${judgedPairs(siteId, spans, direction)},
+    ${judgedPairs(siteId, pairs.spans, direction)},
     pair_pieces as (
+      select name, protocol, server_port, client, server, bytes
+      from pair_hours where site_id = ${siteId} and ${inHours(pairs.hours)} and ${inDirection(direction)}
+      union all
       select name, protocol, server_port, client, server, sum(client_bytes + server_bytes) filter (where owns) as bytes
       from judged_pairs group by name, protocol, server_port, client, server),
     pairs as (
@@ -167,12 +173,24 @@ export async function stepApplications(
   options: { direction: facts.Direction | null; stepSeconds: number; names: readonly string[] },
 ): Promise<facts.ApplicationStep[]> {
   const { stepSeconds, names, direction } = options;
+  const { siteId, spans, hours } = coverage;
+  const isNamed = sql`name = any(${[...names]}::text[])`;
   const { rows } = await sql<facts.ApplicationStep>`
-    with ${judgedFacts(coverage.siteId, coverage.spans, direction)}
-    select * from (select floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs",
-      case when name = any(${[...names]}::text[]) then name end as name,
-      sum(inbound_bytes + outbound_bytes)::float8 as bytes
-    from judged where owns group by 1, 2) steps order by "timeMs", name collate "C" nulls last`.execute(db);
+    with ${judgedFacts(siteId, spans, direction)},
+    pieces as (
+      select minute, name, bytes from application_minutes
+      where site_id = ${siteId} and ${inSpans(spansOf(hours))} and ${inDirection(direction)} and (${isNamed} or name is null)
+      union all
+      select minute, case when grouping(name) = 0 then name end, sum(inbound_bytes + outbound_bytes)
+      from (select minute, case when ${isNamed} then name else '' end as name, inbound_bytes, outbound_bytes from judged where owns) j
+      group by grouping sets ((minute, name), (minute))),
+    steps as (
+      select floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", name, sum(bytes) as bytes
+      from pieces where name is null or ${isNamed} group by 1, 2)
+    select "timeMs", name, bytes::float8 as bytes from (
+      select "timeMs", name, case when name is null then 2 * bytes - sum(bytes) over (partition by "timeMs") else bytes end as bytes
+      from steps) rest
+    where bytes > 0 order by "timeMs", name collate "C" nulls last`.execute(db);
   return rows;
 }
 

@@ -1,10 +1,10 @@
 /** Who used one application, and which pairs there were. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { judgedFacts, judgedPairs } from './application-store.ts';
+import { inDirection, judgedFacts, judgedPairs, nobody, ofKey } from './application-store.ts';
 import { directionOf, evidenceOf } from './codes.ts';
 import type * as facts from './facts.ts';
-import { type Coverage, inSpans, type Span } from './span-store.ts';
+import { type Coverage, inHours, inSpans, type Span } from './span-store.ts';
 
 const listMax = 10;
 const pairsMax = 5;
@@ -48,13 +48,16 @@ export async function readApplication(
   coverage: Coverage,
   options: facts.ApplicationKey & { direction: facts.Direction | null },
 ): Promise<facts.ApplicationDetail> {
-  const { siteId, spans } = coverage;
-  const { direction, ...key } = options;
-  const judged = judgedFacts(siteId, spans, direction);
-  const owned = ownedMinutes(siteId, spans);
+  const { siteId, spans, hours, pairs } = coverage;
+  const { direction, name, protocol, serverPort } = options;
+  const key = { name, protocol, serverPort };
   const fromPairs = await sql<Entry>`
-    with ${judged}, ${judgedPairs(siteId, spans, direction, key)}, ${owned},
+    with ${judgedFacts(siteId, pairs.spans, direction)}, ${judgedPairs(siteId, pairs.spans, direction, key)},
+    ${ownedMinutes(siteId, pairs.spans)},
     pieces as (
+      select client, server, nullif(local, ${nobody}) as local, device_key, bytes
+      from pair_hours where site_id = ${siteId} and ${inHours(pairs.hours)} and ${inDirection(direction)} and ${ofKey(key)}
+      union all
       select p.client, p.server, case when p.direction <> 4 then p.local end as local, o.device_key,
         sum(p.client_bytes + p.server_bytes) filter (where p.owns) as bytes
       from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute
@@ -62,12 +65,16 @@ export async function readApplication(
     ${cutLists}`.execute(db);
   if (fromPairs.rows.length > 0) return toDetail(fromPairs.rows, false);
   const fromFacts = await sql<Entry>`
-    with ${judged}, ${owned},
+    with ${judgedFacts(siteId, spans, direction)}, ${ownedMinutes(siteId, spans)},
     pieces as (
+      select null::inet as client, null::inet as server, nullif(local, ${nobody}) as local, device_key,
+        inbound_bytes + outbound_bytes as bytes
+      from application_hours where site_id = ${siteId} and ${inHours(hours)} and ${inDirection(direction)} and ${ofKey(key)}
+      union all
       select null::inet as client, null::inet as server, case when j.direction <> 4 then j.local end as local, o.device_key,
         sum(j.inbound_bytes + j.outbound_bytes) filter (where j.owns) as bytes
       from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      where j.name = ${key.name} and j.protocol = ${key.protocol} and j.server_port is not distinct from ${key.serverPort}::int
+      where ${ofKey(key)}
       group by 1, 2, 3, 4),
     ${cutLists}`.execute(db);
   return toDetail(fromFacts.rows, true);
@@ -104,17 +111,17 @@ export async function listPairs(
       from endpoint_pairs where site_id = ${range.siteId} and ${inSpans(spans)} and minute >= svc_now() - interval '24 hours'
         and (${direction}::text is null or direction = array_position(array['outbound', 'inbound', 'internal', 'transit'], ${direction}::text))
       group by 1, 2, 3, 4, 5, 6, 7, 8, 9)
-    select * from (
-      select distinct on (minute, direction, client, server, name, protocol, server_port, evidence)
-        extract(epoch from minute)::float8 as minute, direction, host(client) as client, host(server) as server, name, protocol,
-        server_port as "serverPort", evidence, client_bytes::float8 as "clientBytes", server_bytes::float8 as "serverBytes",
-        packets::float8 as packets,
+    select extract(epoch from minute)::float8 as minute, direction, host(client) as client, host(server) as server, name,
+      protocol, server_port as "serverPort", evidence, client_bytes::float8 as "clientBytes", server_bytes::float8 as "serverBytes",
+      packets::float8 as packets, captures
+    from (
+      select distinct on (minute, direction, client, server, name, protocol, server_port, evidence) *,
         (count(*) over (partition by minute, direction, client, server, name, protocol, server_port, evidence))::int as captures
       from seen
       order by minute, direction, client, server, name, protocol, server_port, evidence, client_bytes + server_bytes desc,
         client_bytes desc, packets desc) strongest
-    order by "clientBytes" + "serverBytes" desc, minute desc, client, server, name collate "C", protocol, "serverPort", evidence,
-      direction
+    order by client_bytes + server_bytes desc, strongest.minute desc, strongest.client, strongest.server, name collate "C",
+      protocol, server_port, evidence, direction
     limit ${limit}`.execute(db);
   return rows.map((row) => ({
     ...row,

@@ -5,7 +5,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as facts from './facts.ts';
-import { type Coverage, inSpans } from './span-store.ts';
+import {
+  type Coverage,
+  hourSeconds,
+  inHours,
+  inSpans,
+  type Parts,
+  spansOf,
+  uniteSpans,
+} from './span-store.ts';
 
 const unionAll = (parts: readonly RawBuilder<unknown>[]) => sql.join(parts, sql` union all `);
 
@@ -40,17 +48,27 @@ interface SumRow {
 const sums = sql`sum(rx)::float8 as "wanRx", sum(tx)::float8 as "wanTx",
   coalesce(sum(lan_rx), 0)::float8 as "lanRx", coalesce(sum(lan_tx), 0)::float8 as "lanTx"`;
 
+const ofDevices = (deviceKeys: readonly string[]) => sql`device_key = any(${[...deviceKeys]}::text[])`;
+
+/** Rolled-up hours and minutes alike as `pieces`: a start, an owner, bytes. */
+const devicePieces = (siteId: number, source: Source, deviceKeys: readonly string[]) => sql`
+  ${deviceMinutes({ siteId, spans: source.spans }, source.addresses)},
+  pieces as (
+    select hour as start, device_key, rx_bytes as rx, tx_bytes as tx, lan_rx_bytes as lan_rx, lan_tx_bytes as lan_tx
+    from address_hours where site_id = ${siteId} and ${inHours(source.hours)} and ${ofDevices(deviceKeys)}
+    union all
+    select minute, device_key, rx, tx, lan_rx, lan_tx from device_minutes where ${ofDevices(deviceKeys)})`;
+
 export async function sumDevices(
   db: Queryable,
   coverage: Coverage,
   deviceKeys: readonly string[],
 ): Promise<facts.Limited<facts.DeviceTotals>> {
   const keys = [...new Set(deviceKeys)].slice(0, facts.deviceBudget.keys);
-  const source = await findAddresses(db, coverage, keys);
+  const source = await findSource(db, coverage, keys);
   const { rows } = await sql<SumRow>`
-    with ${deviceMinutes({ ...coverage, spans: source.spans }, source.addresses)}
-    select device_key as "deviceKey", ${sums} from device_minutes
-    where device_key = any(${keys}::text[]) group by device_key`.execute(db);
+    with ${devicePieces(coverage.siteId, source, keys)}
+    select device_key as "deviceKey", ${sums} from pieces group by device_key`.execute(db);
   const found = new Map(rows.map((row) => [row.deviceKey, row]));
   return {
     items: deviceKeys.map((deviceKey) => ({ deviceKey, ...toValues(found.get(deviceKey)) })),
@@ -58,17 +76,22 @@ export async function sumDevices(
   };
 }
 
+/** Steps of less than an hour are read from minutes throughout. */
 export async function stepDevice(
   db: Queryable,
   coverage: Coverage,
   options: { deviceKey: string; stepSeconds: number },
 ): Promise<facts.Limited<facts.DeviceStep>> {
   const { deviceKey, stepSeconds } = options;
-  const source = await findAddresses(db, coverage, [deviceKey]);
+  const source = await findSource(db, coverage, [deviceKey]);
+  if (stepSeconds % hourSeconds !== 0) {
+    source.spans = uniteSpans(source.spans, spansOf(source.hours));
+    source.hours = [];
+  }
   const { rows } = await sql<SumRow & { timeMs: number }>`
-    with ${deviceMinutes({ ...coverage, spans: source.spans }, source.addresses)}
-    select floor(extract(epoch from minute) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", ${sums}
-    from device_minutes where device_key = ${deviceKey} group by 1 order by 1`.execute(db);
+    with ${devicePieces(coverage.siteId, source, [deviceKey])}
+    select floor(extract(epoch from start) / ${stepSeconds}) * ${stepSeconds * 1000}::float8 as "timeMs", ${sums}
+    from pieces group by 1 order by 1`.execute(db);
   return {
     items: rows.map((row) => ({ timeMs: row.timeMs, ...toValues(row) })),
     sourceLimited: source.isLimited,
@@ -84,33 +107,50 @@ function toValues(row: SumRow | undefined): Pick<facts.DeviceTotals, 'wan' | 'la
   };
 }
 
+interface Source extends Parts {
+  /** Those that may have belonged to one of the devices. */
+  addresses: string[];
+  isLimited: boolean;
+}
+
 /**
- * The addresses that any capture gave to one of these devices, because selection must see all captures of them. Beyond
- * the budget of rows the newest spans are read, beyond that of addresses the first ones.
+ * What has to be read: the addresses that any capture gave to one of these devices, because selection must see all
+ * captures of them, and the hours. Beyond the budgets the first addresses and the newest hours are read.
  */
-async function findAddresses(db: Queryable, coverage: Coverage, deviceKeys: readonly string[]) {
-  const { rows } = await sql<{ address: string; rows: number }>`
-    select host(address) as address, count(*)::int as rows from host_minutes
-    where site_id = ${coverage.siteId} and ${inSpans(coverage.spans)} and address in (
-      select address from host_minutes where site_id = ${coverage.siteId} and ${inSpans(coverage.spans)}
-        and device_key = any(${[...deviceKeys]}::text[]))
-    group by address order by host_minutes.address limit ${facts.deviceBudget.addresses + 1}`.execute(db);
-  const addresses: string[] = [];
-  let read = 0;
-  for (const row of rows) {
-    read += row.rows;
-    if (addresses.length >= facts.deviceBudget.addresses || read > facts.deviceBudget.rows) break;
-    addresses.push(row.address);
+async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonly string[]): Promise<Source> {
+  const { siteId, spans } = coverage;
+  const ofSite = sql`site_id = ${siteId}`;
+  const { rows: owned } = await sql<{ address: string }>`
+    select host(address) as address from (
+      select address from host_minutes where ${ofSite} and ${inSpans(spans)} and ${ofDevices(deviceKeys)}
+      union select address from address_hours where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)}) a
+    order by a.address limit ${facts.deviceBudget.addresses + 1}`.execute(db);
+  const addresses = owned.slice(0, facts.deviceBudget.addresses).map((row) => row.address);
+  const { rows: sizes } = await sql<{ hour: number; rows: number }>`
+    select extract(epoch from hour)::float8 as hour, count(*)::int as rows from address_hours
+    where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)} group by hour order by hour desc`.execute(
+    db,
+  );
+  let room = facts.deviceBudget.rows;
+  const hours: number[] = [];
+  for (const size of sizes) {
+    room -= size.rows;
+    if (room >= 0) hours.push(size.hour);
   }
-  return { addresses, spans: coverage.spans, isLimited: addresses.length < rows.length };
+  const isLimited = owned.length > addresses.length || hours.length < sizes.length;
+  return { addresses, spans, hours: hours.toReversed(), isLimited };
 }
 
 export async function sumOwned(db: Queryable, coverage: Coverage): Promise<facts.OwnedShare> {
+  const { siteId, hours } = coverage;
   const { rows } = await sql<facts.OwnedShare>`
-    with ${deviceMinutes(coverage, null)}
-    select coalesce(sum(rx + tx), 0)::float8 as bytes,
-      coalesce(sum(rx + tx) filter (where device_key <> ''), 0)::float8 as "ownedBytes"
-    from device_minutes`.execute(db);
+    with ${deviceMinutes(coverage, null)},
+    pieces as (
+      select device_key, rx_bytes + tx_bytes as bytes from address_hours where site_id = ${siteId} and ${inHours(hours)}
+      union all select device_key, rx + tx from device_minutes)
+    select coalesce(sum(bytes), 0)::float8 as bytes,
+      coalesce(sum(bytes) filter (where device_key <> ''), 0)::float8 as "ownedBytes"
+    from pieces`.execute(db);
   return rows[0]!;
 }
 
@@ -119,9 +159,13 @@ export async function listTopAddresses(
   coverage: Coverage,
   limit: number,
 ): Promise<facts.TopAddress[]> {
+  const { siteId, hours } = coverage;
   const { rows } = await sql<facts.TopAddress>`
     with ${deviceMinutes(coverage, null)},
-    pieces as (select address, rx, tx, packets, minute as last_minute from device_minutes where rx is not null)
+    pieces as (
+      select address, rx_bytes as rx, tx_bytes as tx, packets, last_minute from address_hours
+      where site_id = ${siteId} and ${inHours(hours)} and rx_bytes is not null
+      union all select address, rx, tx, packets, minute from device_minutes where rx is not null)
     select host(address) as address, sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes",
       sum(packets)::float8 as packets, extract(epoch from max(last_minute))::float8 as "lastSeenMinute"
     from pieces group by address order by sum(rx) + sum(tx) desc, address limit ${limit}`.execute(db);

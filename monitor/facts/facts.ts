@@ -98,6 +98,19 @@ export interface CaptureRow {
   reason: 'only' | 'most_bytes' | 'longest' | 'uplink' | 'first' | null;
 }
 
+/** What one capture lost in a range. */
+export interface CaptureLosses {
+  captureId: number;
+  sensorId: number;
+  siteId: number;
+  name: string;
+  /** Minutes of the range that were collected. */
+  minutes: number;
+  packets: number;
+  kernelDropped: number;
+  parserDropped: number;
+}
+
 /** A capture of a site, with its newest minute and what it collected and lost of late. */
 export interface CaptureFacts {
   captureId: number;

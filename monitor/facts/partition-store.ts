@@ -13,11 +13,18 @@ const uploaded = [
   ['endpoint_pairs', hour],
 ] as const;
 
+const rolledUp = [
+  ['address_hours', 7 * day],
+  ['application_hours', day],
+  ['application_minutes', day],
+  ['pair_hours', hour],
+] as const;
+
 export interface PartitionMaker {
   /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */
   ensureMinutes(db: Queryable, minutes: readonly number[]): Promise<void>;
-  /** Makes one partition of another table, from a multiple of `span` seconds on. */
-  ensure(db: Queryable, table: string, minute: number, span: number): Promise<void>;
+  /** Makes what the roll-up of an hour needs. */
+  ensureRollUps(db: Queryable, hour: number, hasPairs: boolean): Promise<void>;
 }
 
 export function createPartitionMaker(): PartitionMaker {
@@ -34,7 +41,11 @@ export function createPartitionMaker(): PartitionMaker {
     known.add(key);
   }
   return {
-    ensure,
+    async ensureRollUps(db, start, hasPairs) {
+      for (const [table, span] of rolledUp) {
+        if (hasPairs || table !== 'pair_hours') await ensure(db, table, start, span);
+      }
+    },
     async ensureMinutes(db, minutes) {
       const hours = new Set(minutes.map((minute) => Math.floor(minute / hour) * hour));
       for (const start of hours) for (const [table, span] of uploaded) await ensure(db, table, start, span);

@@ -7,10 +7,11 @@ import type { NameApplication } from './collect-facts.ts';
 import * as details from './detail-store.ts';
 import * as devices from './device-store.ts';
 import { explainRows } from './explain-rows.ts';
+import type { SiteRange } from './facts.ts';
 import type { FactStore } from './index.ts';
 import { createPartitionMaker } from './partition-store.ts';
-import { rollUpMinutes } from './roll-up.ts';
-import { rawCoverage } from './span-store.ts';
+import { rollUp } from './roll-up.ts';
+import { type Coverage, readCovered } from './span-store.ts';
 
 export type { NameApplication } from './collect-facts.ts';
 
@@ -23,25 +24,32 @@ export interface FactStoreDeps {
 export function createFactStore(deps: FactStoreDeps): FactStore {
   const { db } = deps;
   const partitions = createPartitionMaker();
+  const covered = <T>(range: SiteRange, work: (trx: Queryable, coverage: Coverage) => Promise<T>) =>
+    readCovered(db(), range, work);
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
     append: (trx, uploads) => appendUploads(trx, uploads, deps.nameApplication),
-    rollUp: () => rollUpMinutes(db()),
+    rollUp: (hours) => rollUp(db(), partitions, hours),
     readAddress: (range) => addresses.readAddress(db(), range),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
-    sumSite: (range) => addresses.sumSite(db(), range),
-    listTopAddresses: (range, limit) => devices.listTopAddresses(db(), rawCoverage(range), limit),
+    sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),
+    listTopAddresses: (range, limit) =>
+      covered(range, (trx, coverage) => devices.listTopAddresses(trx, coverage, limit)),
     listGaps: (range, limit) => addresses.listGaps(db(), range, limit),
     listCaptures: (siteId, sinceMinute) => addresses.listCaptures(db(), siteId, sinceMinute),
+    listLosses: (fromMinute, toMinute) => addresses.listLosses(db(), fromMinute, toMinute),
     sumCollection: (range) => addresses.sumCollection(db(), range),
     newestMinutes: () => addresses.newestMinutes(db()),
     readAddressApplications: (range) => applications.readAddressApplications(db(), range),
-    rankApplications: (range) => applications.rankApplications(db(), rawCoverage(range), range),
-    stepApplications: (range) => applications.stepApplications(db(), rawCoverage(range), range),
-    readApplication: (range) => details.readApplication(db(), rawCoverage(range), range),
+    rankApplications: (range) =>
+      covered(range, (trx, coverage) => applications.rankApplications(trx, coverage, range)),
+    stepApplications: (range) =>
+      covered(range, (trx, coverage) => applications.stepApplications(trx, coverage, range)),
+    readApplication: (range) =>
+      covered(range, (trx, coverage) => details.readApplication(trx, coverage, range)),
     listPairs: (range, limit) => details.listPairs(db(), range, limit),
-    sumDevices: (range, keys) => devices.sumDevices(db(), rawCoverage(range), keys),
-    stepDevice: (range) => devices.stepDevice(db(), rawCoverage(range), range),
-    sumOwned: (range) => devices.sumOwned(db(), rawCoverage(range)),
+    sumDevices: (range, keys) => covered(range, (trx, coverage) => devices.sumDevices(trx, coverage, keys)),
+    stepDevice: (range) => covered(range, (trx, coverage) => devices.stepDevice(trx, coverage, range)),
+    sumOwned: (range) => covered(range, (trx, coverage) => devices.sumOwned(trx, coverage)),
   };
 }

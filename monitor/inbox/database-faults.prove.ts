@@ -5,15 +5,23 @@
  */
 import pg from 'pg';
 import { createPool } from '#service-kit/postgres/database.ts';
-import { createMonitorServer } from '../server.ts';
 import { readConfig } from '../config.ts';
+import { createMonitorServer } from '../server.ts';
 import { createFleet, type Fleet, seededRandom } from './testing/ingest-fleet.ts';
 import { connectionsMax, type OwnServer, startOwnServer } from './testing/own-server.ts';
 import type { PlantedBug } from './testing/planted-bugs.ts';
 
 export const name = 'inbox-database-faults';
 
-const faults = ['end_sessions', 'stop', 'kill', 'crowd_out', 'serialization', 'deadlock', 'disk_full'] as const;
+const faults = [
+  'end_sessions',
+  'stop',
+  'kill',
+  'crowd_out',
+  'serialization',
+  'deadlock',
+  'disk_full',
+] as const;
 type Fault = (typeof faults)[number];
 
 export interface DatabaseFaultOptions {

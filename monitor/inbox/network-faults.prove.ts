@@ -82,7 +82,10 @@ export async function breakNetwork(
       await sending;
     }
     const isSettled = await fleet.settle(60_000);
-    const offences = [...(isSettled ? [] : ['uploads were left, and nobody applied them']), ...(await fleet.judge())];
+    const offences = [
+      ...(isSettled ? [] : ['uploads were left, and nobody applied them']),
+      ...(await fleet.judge()),
+    ];
     return { offences, counts, uploads };
   } finally {
     await own.db.destroy();

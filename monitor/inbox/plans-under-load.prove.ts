@@ -2,11 +2,12 @@
  * B7: sensors fetch their plans while telemetry holds the locks of every table it writes and its uploads wait for them on
  * every connection that the monitor has for writing. A plan takes its time, never fifteen seconds.
  */
-import { createHttpServer } from '#service-kit/http/index.ts';
+
 import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
-import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { createSensors } from '#monitor/sensors/index.ts';
+import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
+import { createHttpServer } from '#service-kit/http/index.ts';
 import { registerSensorApi } from '../surfaces/sensor-api/index.ts';
 
 export const name = 'plans-under-load';
@@ -56,7 +57,9 @@ export async function fetchPlans(options: PlanOptions): Promise<{ late: number; 
   const headers = { authorization: `Bearer ${enrolled.credential}` };
   const locks = await world.database.pool.connect();
   await locks.query('begin');
-  await locks.query('lock table inbox_uploads, inbox_spools, sensor_contacts, captures in access exclusive mode');
+  await locks.query(
+    'lock table inbox_uploads, inbox_spools, sensor_contacts, captures in access exclusive mode',
+  );
   await locks.query('select 1 from sensors for update');
   await locks.query('select 1 from sites for update');
   const body = Buffer.from(compressUpload(encodeUpload(createSpool().upload([captureMinute()]))));

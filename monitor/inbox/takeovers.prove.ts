@@ -69,7 +69,8 @@ export async function forceTakeovers(options: TakeoverOptions): Promise<Takeover
   try {
     while (result.latenciesMs.length < n) {
       await freezeOne(fleet, database, random, result);
-      if (result.latenciesMs.length % 25 === 0 && result.latenciesMs.length > 0) options.report(`${result.latenciesMs.length} take-overs`);
+      if (result.latenciesMs.length % 25 === 0 && result.latenciesMs.length > 0)
+        options.report(`${result.latenciesMs.length} take-overs`);
     }
   } finally {
     isOver = true;

@@ -63,7 +63,10 @@ export async function killWorkers(options: KillOptions): Promise<{ offences: str
   }
   const isSettled = await fleet.settle(120_000);
   return {
-    offences: [...(isSettled ? [] : ['uploads were left, and nobody applied them']), ...(await fleet.judge())],
+    offences: [
+      ...(isSettled ? [] : ['uploads were left, and nobody applied them']),
+      ...(await fleet.judge()),
+    ],
     uploads: n * uploads,
   };
 }

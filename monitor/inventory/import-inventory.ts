@@ -16,6 +16,8 @@ import {
   writeSuccess,
 } from './store.ts';
 
+/** An inventory that is older than this is called old (NET-2.1.2), whether by its last import or by its own stamp. */
+export const inventoryStaleMs = 15 * 60_000;
 const pageSize = 500;
 const machinesMax = 200_000;
 /** Rows of one statement. */
@@ -40,7 +42,7 @@ export async function importInventory(
   renew: () => Promise<boolean>,
 ): Promise<ImportCounts | null> {
   const startedAt = await databaseTime(deps.db());
-  const listed = await listAll(client, renew);
+  const listed = await listAll(client, Date.parse(startedAt), renew);
   if (!listed) return null;
   const siteOf = new Map((await deps.sites.listClusters()).map((entry) => [entry.clusterId, entry.siteId]));
   return deps
@@ -78,12 +80,15 @@ export async function importInventory(
 
 async function listAll(
   client: OpenConnection['client'],
+  nowMs: number,
   renew: () => Promise<boolean>,
 ): Promise<InventoryVm[] | null> {
   const listed = new Map<number, InventoryVm>();
   let afterId: number | null = null;
   for (;;) {
     const page = await client.listVms(afterId, pageSize);
+    // What was true a while ago must neither end machines that came since nor bring back those that went.
+    if (nowMs - Date.parse(page.as_of) > inventoryStaleMs) throw new OperationsError('stale');
     for (const vm of page.vms) listed.set(vm.id, vm);
     if (page.next_after_id === null) return [...listed.values()];
     // A cursor that stands still would never end, and a listing without an end is none.

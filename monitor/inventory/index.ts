@@ -11,6 +11,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
 import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -18,11 +19,14 @@ import { applyNotice } from './apply-notice.ts';
 import { importInventory } from './import-inventory.ts';
 import * as store from './store.ts';
 
+export { inventoryStaleMs } from './import-inventory.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 
 export interface Inventory {
   /** The loop that imports every `intervalSeconds`; `runOnce` is Sync now. */
   readonly loop: LeasedLoop;
+  /** One import now (NET-4.9). */
+  syncNow(actor: Actor): Promise<SyncResult>;
   /** Applies a notice whose signature has been verified. */
   applyNotice(notice: DestroyNotice): Promise<DestroyNoticeResult>;
   /** Last run, last success, last error, counts. */
@@ -30,6 +34,11 @@ export interface Inventory {
   /** Clusters that have ever been listed, for mapping them to sites. */
   listClusters(): Promise<store.ClusterCount[]>;
 }
+
+/** How an import that was asked for went: done, no enabled connection, another one running, or the fixed sentence of its fault. */
+export type SyncResult =
+  | { outcome: 'imported' | 'not_enabled' | 'running' }
+  | { outcome: 'failed'; error: string };
 
 export interface InventoryDeps {
   db: () => Queryable;
@@ -41,8 +50,6 @@ export interface InventoryDeps {
   intervalSeconds: number;
 }
 
-/** An inventory whose last success is older than this is called old on pages (NET-2.1.2). */
-export const inventoryStaleMs = 15 * 60_000;
 const leaseSeconds = 60;
 
 export function createInventory(deps: InventoryDeps): Inventory {
@@ -69,6 +76,13 @@ export function createInventory(deps: InventoryDeps): Inventory {
   });
   return {
     loop,
+    async syncNow(actor) {
+      requireOperator(actor);
+      if (!(await deps.connection.open())) return { outcome: 'not_enabled' };
+      if (!(await loop.runOnce())) return { outcome: 'running' };
+      const { lastError } = await store.readState(deps.db());
+      return lastError === null ? { outcome: 'imported' } : { outcome: 'failed', error: lastError };
+    },
     applyNotice: (notice) => applyNotice(deps, notice),
     state: () => store.readState(deps.db()),
     listClusters: () => store.listClusters(deps.db()),

@@ -102,6 +102,26 @@ test('NET-2.1.2: a listing that breaks off changes nothing, and the state says s
   assert.equal(labelDevice(await deviceOf(macA)).text, 'vm-1');
 });
 
+test('NET-2.1.2: an inventory that is old by its own stamp changes nothing', async () => {
+  await see(macA, 2);
+  world.operations.vms = [vm(1, [macA]), vm(2, [])];
+  await importNow();
+  const answer = (minutes: number) => {
+    world.operations.intercept = (_request, response, path) => {
+      if (path !== '/inventory/vms/') return false;
+      const as_of = new Date(Date.now() - minutes * 60_000).toISOString();
+      response.writeHead(200).end(JSON.stringify({ vms: [vm(2, [])], next_after_id: null, as_of }));
+      return true;
+    };
+  };
+  answer(16);
+  await importNow();
+  assert.match((await world.inventory.state()).lastError!, /more than 15 minutes old/);
+  assert.equal((await deviceOf(macA)).archivedAtMs, null);
+  answer(14);
+  assert.equal((await importNow()).destroyed_applied, 1);
+});
+
 test('NET-4.7: a server that an import no longer lists is torn down like one with a notice, and nothing is deleted', async () => {
   await see(macA, 2);
   world.operations.vms = [vm(1, [macA]), vm(2, [macB])];
@@ -191,6 +211,20 @@ test('NET-4.7: a MAC that another live server carries now keeps its device', asy
   const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
   assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 0);
   assert.equal((await deviceOf(macA)).archivedAtMs, null);
+});
+
+test('NET-3.3: what a host whose clock is ahead showed after the archive counts, though it came before', async () => {
+  await see(macA, 2);
+  await seeAt(macA, minutesAgo(-3));
+  const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
+  assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 1);
+  const device = await deviceOf(macA);
+  assert.equal(device.archivedAtMs, null);
+  const [live, past] = await world.devices.listBindings(device.id);
+  assert.deepEqual([live!.endedBy, live!.firstSeenMs], [null, minutesAgo(-3) * 1000]);
+  assert.equal(past!.endedBy, 'archive');
+  await see(macA, 1);
+  assert.equal((await world.devices.listClaims([device.id])).length, 1);
 });
 
 test('NET-4.7: conflicts that only a destroyed guest held are resolved, and others stay', async () => {

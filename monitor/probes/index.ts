@@ -11,11 +11,13 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';
 import { addProbe, changeProbe } from './manage-probe.ts';
+import { listNewestMinutes, type ProbeMinutes } from './newest-store.ts';
 import type { Probe, ProbeChange, ProbeInput } from './probe.ts';
 import * as results from './results-store.ts';
 import * as store from './store.ts';
 
 export type { Availability, HistoryStep, SensorView } from './availability-store.ts';
+export type { ProbeMinutes } from './newest-store.ts';
 export { type Probe, type ProbeInput, type ProbeKind, probesMax } from './probe.ts';
 export type { ProbeState } from './store.ts';
 
@@ -48,6 +50,8 @@ export interface Probes {
     toMs: number,
     stepSeconds: number,
   ): Promise<availability.HistoryStep[]>;
+  /** The newest measured minutes of each probe of any site that runs, by the database's clock. */
+  listNewestMinutes(count: number): Promise<ProbeMinutes[]>;
   /** How each sensor saw a probe in a range of at most a day. */
   listSensorViews(probeId: number, fromMs: number, toMs: number): Promise<availability.SensorView[]>;
 }
@@ -70,6 +74,7 @@ export function createProbes(deps: { db: () => Queryable; reader: () => Queryabl
     readAvailability: (siteId, fromMs, toMs) => availability.readAvailability(db(), { siteId, fromMs, toMs }),
     readHistory: (probeId, fromMs, toMs, stepSeconds) =>
       availability.readHistory(db(), { probeId, fromMs, toMs, stepSeconds }),
+    listNewestMinutes: (count) => listNewestMinutes(db(), count),
     listSensorViews: (probeId, fromMs, toMs) => availability.listSensorViews(db(), { probeId, fromMs, toMs }),
   };
 }

@@ -12,6 +12,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
 import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
+import { listHealth, type SensorHealth } from './health-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { readPlan } from './read-plan.ts';
@@ -20,6 +21,7 @@ import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
 export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
+export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
@@ -51,6 +53,8 @@ export interface Sensors {
   noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
   /** What the hosts of a site's sensors had room for when they told last. */
   listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
+  /** When every sensor of any site was heard, by the database's clock. */
+  listHealth(): Promise<SensorHealth[]>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
@@ -72,6 +76,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
+    listHealth: () => listHealth(db()),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),

@@ -7,6 +7,7 @@
  */
 import type {
   CaptureFacts,
+  CaptureLosses,
   CaptureRow,
   Collection,
   DeviceStep,
@@ -44,6 +45,11 @@ export interface CaptureState extends CaptureFacts {
 
 /** Where a number comes from: one capture's row of an address and minute. */
 export interface Provenance extends CaptureRow {
+  hostName: string;
+}
+
+/** What a capture of any site lost in a few minutes. */
+export interface CaptureLoss extends CaptureLosses {
   hostName: string;
 }
 
@@ -88,6 +94,8 @@ export interface Traffic {
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
   /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<CaptureState[]>;
+  /** What each capture of any site lost in its newest whole minutes, by the database's clock. */
+  listLosses(minutes: number): Promise<CaptureLoss[]>;
   /** What the site's captures collected and lost in a range (NET-2.2.6). */
   readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
   /** Start of the newest minute with facts of each site that has any, unix milliseconds. */
@@ -135,6 +143,15 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
         .sort(
           (a, b) => compare(a.hostName, b.hostName) || compare(b.role, a.role) || compare(a.name, b.name),
         );
+    },
+    async listLosses(minutes) {
+      // The last whole minute may still be on its way.
+      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60 - 60;
+      const rows = await facts.listLosses(toMinute - minutes * 60, toMinute);
+      const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
+      return rows
+        .filter((row) => sensors.get(row.sensorId)?.isRevoked === false)
+        .map((row) => ({ ...row, hostName: sensors.get(row.sensorId)!.hostName }));
     },
     readCollection: (siteId, fromMs, toMs) => facts.sumCollection(rangeOf(siteId, fromMs, toMs)),
     newestMinutes: async () =>

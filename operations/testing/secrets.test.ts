@@ -8,7 +8,7 @@ import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWebhookSender } from '#operations/webhooks/index.ts';
-import { type Receiver, startReceiver } from '#operations/webhooks/testing/start-receiver.ts';
+import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { createWorld, type World } from './create-world.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 

@@ -7,7 +7,8 @@
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Delivery, Endpoint, TargetRules } from './endpoint.ts';
+import type { TargetRules } from '#service-kit/webhooks/index.ts';
+import type { Delivery, Endpoint } from './endpoint.ts';
 import * as manage from './manage-endpoint.ts';
 import * as store from './store.ts';
 

@@ -4,8 +4,14 @@ import { testEvent } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { type Endpoint, invalid, parseEndpointUrl, parseEventTypes, type TargetRules } from './endpoint.ts';
-import { formatSecret, mintSecret } from './sign-delivery.ts';
+import {
+  formatSecret,
+  invalidWebhook,
+  mintSecret,
+  parseEndpointUrl,
+  type TargetRules,
+} from '#service-kit/webhooks/index.ts';
+import { type Endpoint, parseEventTypes } from './endpoint.ts';
 import * as store from './store.ts';
 
 export interface EndpointInput {
@@ -32,7 +38,7 @@ export async function createEndpoint(
   requireOwner(actor, input.organizationId);
   const { organizationId, tenantId } = input;
   if (tenantId !== null && !(await store.ownsTenant(db, organizationId, tenantId)))
-    throw invalid('There is no such workspace in this organization.');
+    throw invalidWebhook('There is no such workspace in this organization.');
   const secret = mintSecret();
   const checked = check(rules, input);
   const endpointId = await db
@@ -137,7 +143,7 @@ function requireEnabled(endpoint: Endpoint): void {
 
 function check(rules: TargetRules, input: EndpointInput): EndpointInput {
   const description = input.description.trim();
-  if (description.length > 200) throw invalid('A description has at most 200 characters.');
+  if (description.length > 200) throw invalidWebhook('A description has at most 200 characters.');
   return {
     url: parseEndpointUrl(input.url, rules),
     description,

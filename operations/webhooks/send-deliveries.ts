@@ -10,10 +10,14 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { TargetRules } from './endpoint.ts';
-import { postDelivery, type Resolve, resolveByDns } from './post-delivery.ts';
+import {
+  postDelivery,
+  type Resolve,
+  resolveByDns,
+  signDelivery,
+  type TargetRules,
+} from '#service-kit/webhooks/index.ts';
 import * as queue from './queue-store.ts';
-import { signDelivery } from './sign-delivery.ts';
 import { disableEndpoint, insertDeliveries } from './store.ts';
 
 export interface WebhookSenderDeps {

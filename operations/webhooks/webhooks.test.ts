@@ -7,8 +7,8 @@ import { type CustomerActor, type Person, systemActor, type Tenant } from '#oper
 import { emit } from '#operations/events/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createWebhookSender, createWebhooks, createWebhookUpkeep } from '#operations/webhooks/index.ts';
-import { countFitting } from './testing/receiver.ts';
-import { type Receiver, startReceiver } from './testing/start-receiver.ts';
+import { countFitting } from '#service-kit/webhooks/testing/receiver.ts';
+import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
 let world: World;
 let receiver: Receiver;

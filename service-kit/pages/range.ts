@@ -115,7 +115,7 @@ function rangeMoves(url: string, range: Range, nowMs: number): Html {
     });
   };
   const canWiden = span * 2 <= RANGE_DAYS_MAX * 86_400_000;
-  return html`<nav class="segments" aria-label="Move the range">${move(range.fromMs - span, '←', 'Earlier')}${
+  return html`<nav class="segments moves" aria-label="Move the range">${move(range.fromMs - span, '←', 'Earlier')}${
     canWiden && move(range.fromMs - span / 2, '−', 'Twice the range')
   }${range.toMs < end && move(range.toMs, '→', 'Later')}</nav>`;
 }

@@ -24,10 +24,10 @@ import {
 /** Most rows of a file. */
 const fileRowsMax = 10_000;
 
-/** A column that says what files hold for it; only buttons have nothing to say. */
+/** A column that says what files hold for it; only buttons and drawings have nothing to say. */
 export type DataColumn<Row> =
   | (Column<Row> & { value: (row: Row) => DataValue })
-  | (Column<Row> & { kind: 'actions' });
+  | (Column<Row> & { kind: 'actions' | 'picture' });
 
 export interface DataTableOptions<Row> extends Omit<TableOptions<Row>, 'columns' | 'csvHref' | 'jsonHref'> {
   /** Names the table in the address of its files; unique in the page. */

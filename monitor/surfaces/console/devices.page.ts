@@ -1,288 +1,337 @@
-/** `/sites/{id}/devices` and one device: what was seen, what it is called, which addresses it owned. */
-import { Type } from 'typebox';
-import { type Claim, type Device, labelDevice } from '#monitor/devices/index.ts';
-import { inventoryStaleMs } from '#monitor/inventory/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+/** `/sites/{id}/devices`: what was seen on a site's segments, what it is called, what it owns and exchanges. */
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  type Claim,
+  type Device,
+  type DeviceCounts,
+  type DeviceFilter,
+  type DeviceSort,
+  deviceFilters,
+  deviceKeyOf,
+  deviceSorts,
+  labelDevice,
+} from '#monitor/devices/index.ts';
+import type { DeviceTotals, Limited } from '#monitor/traffic/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
   age,
   badge,
+  type Content,
   code,
-  definitionList,
   field,
   form,
-  formatAge,
+  formatBytes,
   formatCount,
+  hiddenField,
   html,
+  isoTime,
   link,
-  moment,
   notice,
   pageHeader,
+  rangePicker,
+  readRange,
   refreshing,
-  section,
+  type Sort,
   type Tone,
-  table,
-  toast,
+  tabs,
+  withQuery,
 } from '#service-kit/pages/index.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
-import { viewerOf } from './guard.ts';
+import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
+import { labelSources, stateBadge } from './device-parts.ts';
+import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
+import { inventoryNotice } from './inventory-notice.ts';
 
-const rowsMax = 500;
-const addressesShown = 3;
-const DeviceParams = Type.Object({ ...SiteParams.properties, deviceId: Type.Integer({ minimum: 1 }) });
+const rowsShown = 50;
+const addressesShown = 2;
+const Query = Type.Object({
+  show: Type.Optional(Type.Union(deviceFilters.map((filter) => Type.Literal(filter)))),
+  q: Type.Optional(Type.String({ maxLength: 100 })),
+  page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  sort: Type.Optional(Type.Union(deviceSorts.map((sort) => Type.Literal(sort)))),
+  direction: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+});
+type Query = Static<typeof Query>;
 
-export function registerDevicesPages(app: App, deps: ConsoleDeps): void {
-  app.get('/sites/:siteId/devices', { schema: { params: SiteParams } }, async (request, reply) => {
-    const nowMs = Date.now();
-    const site = await siteOf(deps.sites, request.params.siteId);
-    const devices = await deps.devices.list(site.id, rowsMax);
-    const claims = await deps.devices.listClaims(devices.map((device) => device.id));
-    const content = [
-      pageHeader({ title: 'Devices', state: stateOf(devices, claims) }),
-      await inventoryNotice(deps, nowMs),
-      refreshing(
-        { id: 'devices', url: request.url, everySeconds: 15 },
-        deviceTable(
-          site.id,
-          devices,
-          Map.groupBy(claims, (claim) => claim.deviceId),
-          nowMs,
-        ),
-      ),
-    ];
-    return sendConsolePage(request, reply, { title: 'Devices', site: { site, page: 'devices' } }, content);
-  });
+/** A device with what its line says. */
+interface DeviceLine {
+  device: Device;
+  claims: Claim[];
+  totals: Pick<DeviceTotals, 'wan' | 'lan'>;
+}
 
+export function registerDevicesPage(app: App, deps: ConsoleDeps): void {
   app.get(
-    '/sites/:siteId/devices/:deviceId',
-    { schema: { params: DeviceParams, querystring: Type.Object({ saved: Type.Optional(Type.String()) }) } },
-    (request, reply) => showDevice(deps, request, reply, request.query.saved !== undefined),
-  );
-
-  app.post(
-    '/sites/:siteId/devices/:deviceId/name',
-    { schema: { params: DeviceParams, body: Type.Object({ name: Type.String({ maxLength: 400 }) }) } },
+    '/sites/:siteId/devices',
+    { schema: { params: SiteParams, querystring: Query } },
     async (request, reply) => {
-      const { siteId, deviceId } = request.params;
-      try {
-        const input = { siteId, deviceId, name: request.body.name };
-        if (!(await deps.devices.name(viewerOf(request).actor, input))) throw unknownDevice();
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        return showDevice(deps, request, reply, false, faultText(error, 'devices.invalid'));
-      }
-      return reply.redirect(`/sites/${siteId}/devices/${deviceId}?saved=1`, 303);
+      const nowMs = Date.now();
+      const { query } = request;
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const range = readRange(query, nowMs, '1h');
+      const sort = sortOf(query);
+      const page = query.page ?? 1;
+      const [counts, found] = await Promise.all([
+        deps.devices.counts(site.id),
+        deps.devices.page(site.id, {
+          filter: query.show ?? 'all',
+          search: (query.q ?? '').trim(),
+          sort: sort.by as DeviceSort,
+          direction: sort.direction,
+          offset: (page - 1) * rowsShown,
+          limit: rowsLimit(request, rowsShown),
+        }),
+      ]);
+      const { lines, sourceLimited } = await readLines(deps, site.id, found.devices, range);
+      const content = [
+        pageHeader({
+          title: 'Devices',
+          state: stateOf(counts),
+          actions: rangePicker({ url: request.url, range, nowMs }),
+        }),
+        await inventoryNotice(deps, nowMs),
+        filterTabs(request, query, counts),
+        refreshing({ id: 'devices', url: request.url, everySeconds: 60 }, [
+          sourceLimited && limitedNotice(),
+          deviceTable(request, lines, { total: found.total, page, sort, query, nowMs, siteId: site.id }),
+        ]),
+      ];
+      return sendConsolePage(request, reply, { title: 'Devices', site: { site, page: 'devices' } }, content);
     },
   );
 }
 
-function unknownDevice(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is no such device.' });
+/** What a reader must know of figures that a bound cut (NET-2.2.10). */
+export function limitedNotice(): Content {
+  return notice({
+    tone: 'warn',
+    title: 'More was stored than one page may read',
+    text: 'Devices of this range have at least what is shown (source limited). A shorter range is exact.',
+  });
 }
 
-async function showDevice(
+async function readLines(
   deps: ConsoleDeps,
-  request: Parameters<typeof viewerOf>[0],
-  reply: Parameters<typeof sendConsolePage>[1],
-  isSaved: boolean,
-  fault?: string,
-) {
-  const nowMs = Date.now();
-  const { siteId, deviceId } = request.params as { siteId: number; deviceId: number };
-  const site = await siteOf(deps.sites, siteId);
-  const device = await deps.devices.find(site.id, deviceId);
-  if (!device) throw unknownDevice();
-  const claims = await deps.devices.listBindings(device.id);
-  const label = labelDevice(device);
-  const viewer = viewerOf(request);
-  const content = [
-    pageHeader({ title: label.text, state: deviceState(device, nowMs) }),
-    section({ title: 'Identity' }, identity(device, nowMs)),
-    section(
-      {
-        title: 'Addresses',
-        description: 'Which addresses this device was seen to own. A released one belongs to its past.',
-      },
-      claimTable(claims, nowMs),
-    ),
-    section(
-      {
-        title: 'Name',
-        description:
-          'Belongs to the MAC, so every segment that shows it takes the name. Empty: named automatically.',
-      },
-      viewer.canChange
-        ? form(
-            {
-              action: `/sites/${site.id}/devices/${device.id}/name`,
-              csrfToken: viewer.csrfToken,
-              submit: 'Save name',
-            },
-            field({
-              name: 'name',
-              label: 'Name',
-              value: device.operatorName ?? '',
-              maxLength: 80,
-              error: fault,
-            }),
-          )
-        : notice({ tone: 'info', title: 'Your role may look and change nothing.' }),
-    ),
-  ];
-  return sendConsolePage(
-    request,
-    reply,
-    {
-      title: label.text,
-      site: { site, page: 'devices' },
-      isNarrow: true,
-      status: fault ? 422 : 200,
-      ...(isSaved ? { toast: toast('good', 'Name saved.') } : {}),
-    },
-    content,
-  );
+  siteId: number,
+  devices: readonly Device[],
+  range: { fromMs: number; toMs: number },
+): Promise<{ lines: DeviceLine[]; sourceLimited: boolean }> {
+  const keys = devices.filter((device) => device.foreignReason === null).map(deviceKeyOf);
+  const [claims, totals] = await Promise.all([
+    deps.devices.listClaims(devices.map((device) => device.id)),
+    keys.length === 0
+      ? ({ items: [], sourceLimited: false } satisfies Limited<DeviceTotals>)
+      : deps.traffic.sumDevices(siteId, keys, range.fromMs, range.toMs),
+  ]);
+  const claimsOf = Map.groupBy(claims, (claim) => claim.deviceId);
+  const totalsOf = new Map(totals.items.map((item) => [item.deviceKey, item]));
+  const lines = devices.map((device) => ({
+    device,
+    claims: claimsOf.get(device.id) ?? [],
+    totals: totalsOf.get(deviceKeyOf(device)) ?? { wan: null, lan: null },
+  }));
+  return { lines, sourceLimited: totals.sourceLimited };
 }
 
-function stateOf(devices: readonly Device[], claims: readonly Claim[]): { tone: Tone; text: string } {
-  const live = devices.filter((device) => device.archivedAtMs === null).length;
-  const conflicts = new Set(claims.filter((claim) => claim.isInConflict).map((claim) => claim.address)).size;
-  const text = `${formatCount(live)} live, ${formatCount(devices.length - live)} archived`;
-  if (conflicts === 0) return { tone: 'good', text: `${text}.` };
-  const addresses = conflicts === 1 ? 'one address' : `${formatCount(conflicts)} addresses`;
+function sortOf(query: Query): Sort {
+  return { by: query.sort ?? 'seen', direction: query.direction ?? (query.sort ? 'asc' : 'desc') };
+}
+
+function stateOf(counts: DeviceCounts): { tone: Tone; text: string } {
+  if (counts.all === 0) return { tone: 'neutral', text: 'No device has been seen here yet.' };
+  const text = `${formatCount(counts.live)} live, ${formatCount(counts.archived)} archived`;
+  const { conflictAddresses: conflicts } = counts;
+  if (conflicts === 0) return { tone: 'good', text: `${text}; every address has one owner.` };
+  const addresses = conflicts === 1 ? 'one address is' : `${formatCount(conflicts)} addresses are`;
   return { tone: 'warn', text: `${text}; ${addresses} claimed by more than one MAC.` };
 }
 
-function deviceState(device: Device, nowMs: number): { tone: Tone; text: string } {
-  const seen = `Last seen in the minute from ${formatAge(device.lastSeenMs, nowMs)}`;
-  return device.archivedAtMs === null
-    ? { tone: 'good', text: `${seen}.` }
-    : { tone: 'neutral', text: `Archived: its server is gone. ${seen}.` };
-}
-
-/** Says that matches may be old; they stay as they were (NET-2.1.2). */
-async function inventoryNotice(deps: ConsoleDeps, nowMs: number) {
-  const [view, state] = await Promise.all([deps.connection.view(), deps.inventory.state()]);
-  const last = state.lastSuccessAtMs;
-  if (view?.isEnabled && last !== null && nowMs - last < inventoryStaleMs) return '';
-  return notice({
-    tone: 'warn',
-    title:
-      last === null
-        ? 'The inventory has never been imported'
-        : html`The inventory is old: imported ${moment(last, nowMs)}`,
-    text: view?.isEnabled
-      ? (state.lastError ?? 'The next import brings it up to date. Matches stay as they are until then.')
-      : 'The connection to operations is not enabled. Matches stay as they are.',
-    actions: link('/operations', 'Operations connection'),
-  });
-}
-
-const sources: Readonly<Record<ReturnType<typeof labelDevice>['source'], string>> = {
-  operator: 'named here',
-  vm: 'server',
-  manufacturer: 'manufacturer',
-  mac: 'MAC',
-  randomized: 'randomized MAC',
+const filterLabels: Readonly<Record<DeviceFilter, string>> = {
+  all: 'All',
+  live: 'Live',
+  archived: 'Archived',
+  conflict: 'In conflict',
+  randomized: 'Randomized',
 };
 
-function deviceTable(
-  siteId: number,
-  devices: readonly Device[],
-  claims: ReadonlyMap<number, Claim[]>,
-  nowMs: number,
-) {
-  return table<Device>({
+function filterTabs(request: FastifyRequest, query: Query, counts: DeviceCounts) {
+  return tabs(
+    'Which devices',
+    deviceFilters.map((filter) => ({
+      label: filterLabels[filter],
+      href: withQuery(request.url, { show: filter === 'all' ? undefined : filter, page: undefined }),
+      current: (query.show ?? 'all') === filter,
+      count: counts[filter],
+    })),
+  );
+}
+
+interface TableView {
+  siteId: number;
+  total: number;
+  page: number;
+  sort: Sort;
+  query: Query;
+  nowMs: number;
+}
+
+function deviceTable(request: FastifyRequest, lines: readonly DeviceLine[], view: TableView) {
+  const { total, page, query } = view;
+  const first = (page - 1) * rowsShown;
+  const isNarrowed = Boolean(query.show || query.q);
+  return dataTable<DeviceLine>(request, {
+    id: 'devices',
     caption: 'Devices',
-    rows: devices,
-    columns: [
-      {
-        key: 'device',
-        header: 'Device',
-        cell: (row) => link(`/sites/${siteId}/devices/${row.id}`, labelDevice(row).text),
-      },
-      { key: 'source', header: 'Named by', cell: (row) => sources[labelDevice(row).source] },
-      {
-        key: 'state',
-        header: 'State',
-        cell: (row) => (row.archivedAtMs === null ? badge('good', 'live') : badge('neutral', 'archived')),
-      },
-      {
-        key: 'mac',
-        header: 'MAC',
-        cell: (row) =>
-          html`${code(row.mac)}${row.isRandomized ? html` ${badge('neutral', 'randomized')}` : ''}`,
-      },
-      { key: 'segment', header: 'Segment', kind: 'code', cell: (row) => row.segment },
-      { key: 'addresses', header: 'Addresses', cell: (row) => addressesOf(claims.get(row.id) ?? []) },
-      { key: 'seen', header: 'Last seen', kind: 'figure', cell: (row) => age(row.lastSeenMs, nowMs) },
+    rows: lines,
+    isComplete: first + lines.length >= total,
+    url: request.url,
+    sort: view.sort,
+    filter: searchForm(view),
+    columns: deviceColumns(view),
+    fields: [
+      { field: 'wan_in_bytes', value: (row) => row.totals.wan?.rxBytes },
+      { field: 'wan_out_bytes', value: (row) => row.totals.wan?.txBytes },
+      { field: 'lan_in_bytes', value: (row) => row.totals.lan?.rxBytes },
+      { field: 'lan_out_bytes', value: (row) => row.totals.lan?.txBytes },
+      { field: 'randomized', value: (row) => row.device.isRandomized },
+      { field: 'manufacturer', value: (row) => row.device.manufacturer },
+      { field: 'virtual_machine_id', value: (row) => row.device.match?.vmId },
+      { field: 'cluster_id', value: (row) => row.device.match?.clusterId },
     ],
-    pages: devices.length === rowsMax ? { label: `The first ${rowsMax}` } : undefined,
-    empty: {
-      title: 'No devices yet',
-      text: 'A device appears with the first minute in which a sensor saw it own a local address.',
-    },
+    pages:
+      total > rowsShown
+        ? {
+            label: `${formatCount(first + 1)}–${formatCount(first + lines.length)} of ${formatCount(total)}`,
+            previousHref:
+              page > 1 ? withQuery(request.url, { page: page === 2 ? undefined : page - 1 }) : undefined,
+            nextHref: first + lines.length < total ? withQuery(request.url, { page: page + 1 }) : undefined,
+          }
+        : undefined,
+    empty: isNarrowed
+      ? { title: 'No device fits', text: 'Look for less of the name or address, or under All.' }
+      : {
+          title: 'No devices yet',
+          text: 'A device appears with the first minute in which a sensor saw it own a local address.',
+        },
   });
 }
 
-function addressesOf(claims: readonly Claim[]) {
-  const live = claims;
-  if (live.length === 0) return html`<span class="unknown">none</span>`;
-  const more = live.length - addressesShown;
+function searchForm({ siteId, query }: TableView): Content {
+  const kept = (['show', 'sort', 'direction', 'range', 'from', 'to'] as const).map((name) =>
+    query[name] === undefined ? '' : hiddenField(name, query[name]),
+  );
+  return form(
+    {
+      action: `/sites/${siteId}/devices`,
+      method: 'get',
+      submit: 'Find',
+      submitKind: 'button',
+      layout: 'inline',
+      cancel: query.q ? link(`/sites/${siteId}/devices`, 'All devices') : '',
+    },
+    [
+      kept,
+      field({
+        name: 'q',
+        kind: 'search',
+        label: 'Find a device',
+        placeholder: 'name, address, MAC, maker',
+        value: query.q ?? '',
+        maxLength: 100,
+      }),
+    ],
+  );
+}
+
+function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
   return [
-    live
-      .slice(0, addressesShown)
-      .map(
-        (claim) =>
-          html`${code(claim.address)}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
-      ),
-    more > 0 ? `and ${more} more` : '',
+    {
+      key: 'label',
+      header: 'Device',
+      sortable: true,
+      cell: ({ device }) => link(`/sites/${siteId}/devices/${device.id}`, labelDevice(device).text),
+      value: ({ device }) => labelDevice(device).text,
+    },
+    {
+      key: 'source',
+      header: 'Named by',
+      cell: ({ device }) => labelSources[labelDevice(device).source],
+      value: ({ device }) => labelDevice(device).source,
+    },
+    {
+      key: 'state',
+      header: 'State',
+      cell: ({ device, claims }) => stateBadge(device, claims),
+      value: ({ device }) => (device.archivedAtMs === null ? 'live' : 'archived'),
+    },
+    {
+      key: 'addresses',
+      header: 'Addresses',
+      cell: ({ claims }) => addressesOf(siteId, claims),
+      value: ({ claims }) => claims.map((claim) => claim.address).join(' '),
+    },
+    bytesColumn('wan', 'WAN in / out'),
+    bytesColumn('lan', 'LAN in / out'),
+    {
+      key: 'seen',
+      header: 'Last seen',
+      kind: 'figure',
+      sortable: true,
+      cell: ({ device }) => age(device.lastSeenMs, nowMs),
+      value: ({ device }) => isoTime(device.lastSeenMs),
+    },
+    {
+      key: 'mac',
+      header: 'MAC',
+      kind: 'code',
+      sortable: true,
+      cell: ({ device }) => device.mac,
+      value: ({ device }) => device.mac,
+    },
+    {
+      key: 'segment',
+      header: 'Segment',
+      kind: 'code',
+      sortable: true,
+      cell: ({ device }) => device.segment,
+      value: ({ device }) => device.segment,
+    },
   ];
 }
 
-function identity(device: Device, nowMs: number) {
-  const { match } = device;
-  return definitionList([
-    { term: 'MAC', value: html`${code(device.mac, true)}${device.isRandomized ? ' randomized' : ''}` },
-    { term: 'Segment', value: code(device.segment) },
-    {
-      term: 'Manufacturer',
-      value: device.isRandomized ? 'none: the MAC is randomized' : device.manufacturer,
+/** Never a total of the MAC where no owned counter arrived (NET-2.2.9). */
+function bytesColumn(side: 'wan' | 'lan', header: string): DataColumn<DeviceLine> {
+  return {
+    key: side,
+    field: `${side}_state`,
+    header,
+    kind: 'figure',
+    cell: ({ device, totals }) => {
+      if (device.foreignReason !== null) return html`<span class="hint">not attached</span>`;
+      const bytes = totals[side];
+      return bytes === null
+        ? html`<span class="unknown">Unavailable</span>`
+        : `${formatBytes(bytes.rxBytes)} / ${formatBytes(bytes.txBytes)}`;
     },
-    {
-      term: 'Server',
-      value: match
-        ? html`${match.vmName} (${match.vmId}, cluster ${match.clusterId}), matched ${moment(match.matchedAtMs, nowMs)}${
-            match.endedAtMs === null ? '' : html`, gone ${moment(match.endedAtMs, nowMs)}`
-          }`
-        : 'no match',
-    },
-    { term: 'First seen', value: moment(device.firstSeenMs, nowMs) },
-    { term: 'Last seen', value: moment(device.lastSeenMs, nowMs) },
-    ...(device.archivedAtMs === null
-      ? []
-      : [{ term: 'Archived', value: moment(device.archivedAtMs, nowMs) }]),
-  ]);
+    value: ({ device, totals }) =>
+      device.foreignReason !== null ? 'not_attached' : totals[side] === null ? 'unavailable' : 'observed',
+  };
 }
 
-function claimTable(claims: readonly Claim[], nowMs: number) {
-  return table<Claim>({
-    caption: 'Addresses',
-    rows: claims,
-    columns: [
-      { key: 'address', header: 'Address', cell: (row) => code(row.address) },
-      {
-        key: 'state',
-        header: 'State',
-        cell: (row) =>
-          row.endedAtMs !== null
-            ? badge('neutral', 'released')
-            : row.isInConflict
-              ? badge('warn', 'conflict')
-              : badge('good', 'live'),
-      },
-      { key: 'first', header: 'First seen', cell: (row) => moment(row.firstSeenMs, nowMs) },
-      { key: 'last', header: 'Last seen', cell: (row) => moment(row.lastSeenMs, nowMs) },
-    ],
-    empty: { title: 'No addresses', text: 'No address of this device has been seen within three months.' },
-  });
+function addressesOf(siteId: number, claims: readonly Claim[]): Content {
+  if (claims.length === 0) return html`<span class="hint">none</span>`;
+  const more = claims.length - addressesShown;
+  return [
+    claims
+      .slice(0, addressesShown)
+      .map(
+        (claim) =>
+          html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(claim.address)}`, code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
+      ),
+    more > 0 ? `and ${more} more` : '',
+  ];
 }

@@ -74,7 +74,7 @@ export function sendConsolePage(
       ...(isSearch && {
         search: {
           action: '/search',
-          placeholder: 'Search address, MAC, name, domain',
+          placeholder: 'Search address, MAC, name',
           value: request.url.startsWith('/search') && typeof query === 'string' ? query : undefined,
           suggestUrl: '/search/suggestions',
         },

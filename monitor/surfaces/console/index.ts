@@ -21,9 +21,11 @@ import type { Traffic } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerAddressPage } from './address.page.ts';
 import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
-import { registerDevicesPages } from './devices.page.ts';
+import { registerDevicePage } from './device.page.ts';
+import { registerDevicesPage } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
 import { guardConsole } from './guard.ts';
 import { registerOperationsPage } from './operations.page.ts';
@@ -34,6 +36,7 @@ import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
 import { registerTrafficPage } from './traffic.page.ts';
+import { registerTrafficOriginPage } from './traffic-origin.page.ts';
 
 export interface ConsoleDeps {
   sessions: Sessions;
@@ -61,9 +64,12 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     scope.addHook('preValidation', guardConsole(deps));
     registerOverviewPage(scope, deps);
     registerTrafficPage(scope, deps);
+    registerAddressPage(scope, deps);
+    registerTrafficOriginPage(scope, deps);
     registerApplicationsPage(scope, deps);
     registerApplicationSettings(scope, deps);
-    registerDevicesPages(scope, deps);
+    registerDevicesPage(scope, deps);
+    registerDevicePage(scope, deps);
     registerSensorsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);

@@ -22,6 +22,7 @@ import {
   html,
   moment,
   notice,
+  otherSubmit,
   table,
 } from '#service-kit/pages/index.ts';
 import type { Viewer } from './guard.ts';
@@ -65,7 +66,8 @@ export function connectionForm(
     {
       action: '/operations/connection',
       csrfToken: viewer.csrfToken,
-      submit: 'Save connection',
+      submit: 'Test and save',
+      cancel: otherSubmit({ action: '/operations/connection/untested', label: 'Save without a test' }),
       error: fault,
     },
     [
@@ -147,7 +149,7 @@ export function feedTable(inventory: ImportState, telemetry: FeedState | null, n
 function describeCounts(counts: Readonly<Record<string, number>>): string {
   const shown = Object.entries(counts).filter(([, value]) => value > 0);
   if (shown.length === 0) return 'nothing';
-  return shown.map(([name, value]) => `${formatCount(value)} ${name.replaceAll('_', ' ')}`).join(', ');
+  return shown.map(([name, value]) => `${name.replaceAll('_', ' ')} ${formatCount(value)}`).join(', ');
 }
 
 export function clusterSection(

@@ -18,6 +18,7 @@ import {
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
+import { inventoryNotice } from './inventory-notice.ts';
 import {
   clusterSection,
   connectionFacts,
@@ -34,8 +35,14 @@ interface Shown {
   secret?: string;
 }
 
+const notSynced = {
+  not_enabled: 'Nothing was imported: no connection is enabled.',
+  running: 'Nothing was imported: an import is running at this moment. Its outcome stands under Feeds.',
+} as const;
+
 const done: Readonly<Record<string, string>> = {
-  saved: 'Connection saved.',
+  saved: 'Connection saved without a test.',
+  tested_and_saved: 'Operations answered, and the connection is saved.',
   tested: 'Operations answered; the permissions below are current.',
   mapped: 'Clusters mapped.',
   imported: 'Inventory imported.',
@@ -53,13 +60,19 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
     token: Type.String({ maxLength: 400 }),
     is_enabled: Type.Optional(Type.String()),
   });
-  app.post('/operations/connection', { schema: { body: Connection } }, (request, reply) =>
-    attempt(deps, request, reply, 'saved', async () => {
-      const { base_url: baseUrl, token, is_enabled } = request.body;
-      const input = { baseUrl, token: token.trim() || null, isEnabled: is_enabled !== undefined };
-      await deps.connection.save(viewerOf(request).actor, input);
-    }),
-  );
+  for (const [path, isTested] of [
+    ['/operations/connection', true],
+    ['/operations/connection/untested', false],
+  ] as const) {
+    app.post(path, { schema: { body: Connection } }, (request, reply) =>
+      attempt(deps, request, reply, isTested ? 'tested_and_saved' : 'saved', async () => {
+        const { base_url: baseUrl, token, is_enabled } = request.body;
+        const input = { baseUrl, token: token.trim() || null, isEnabled: is_enabled !== undefined };
+        const { actor } = viewerOf(request);
+        await (isTested ? deps.connection.testAndSave(actor, input) : deps.connection.save(actor, input));
+      }),
+    );
+  }
 
   app.post('/operations/test', (request, reply) =>
     attempt(deps, request, reply, 'tested', () => deps.connection.check()),
@@ -67,9 +80,9 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
 
   app.post('/operations/import', (request, reply) =>
     attempt(deps, request, reply, 'imported', async () => {
-      await deps.inventory.loop.runOnce();
-      const { lastError } = await deps.inventory.state();
-      if (lastError !== null) throw new ShownFault(lastError);
+      const result = await deps.inventory.syncNow(viewerOf(request).actor);
+      if (result.outcome === 'failed') throw new ShownFault(result.error);
+      if (result.outcome !== 'imported') throw new ShownFault(notSynced[result.outcome]);
     }),
   );
 
@@ -152,6 +165,7 @@ async function showOperations(
       title: 'Operations',
       state: stateOf(view, inventory, telemetry, nowMs),
     }),
+    view && (await inventoryNotice(deps, nowMs)),
     section(
       {
         title: 'Connection',

@@ -1,13 +1,56 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
 import { startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
-import { startMonitorServer } from '#monitor/testing/server.ts';
+import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
 
 const mac = '52:54:00:00:00:0a';
+let server: MonitorServer;
+let operator: Visitor;
+let viewer: Visitor;
+
+before(async () => {
+  server = await startMonitorServer();
+  operator = await server.signIn('operator');
+  viewer = await server.signIn('viewer');
+});
+after(() => server[Symbol.asyncDispose]());
+
+test('NET-5.5: a viewer sees the connection and the devices, and changes nothing', async () => {
+  await server.database.db.transaction().execute((trx) =>
+    server.monitor.devices.recordSightings(trx, [
+      {
+        siteId: server.siteId,
+        minutes: [{ minute: 1_790_000_040, hosts: [{ deviceKey: `br0|${mac}`, address: '203.0.113.10' }] }],
+      },
+    ]),
+  );
+  assert.equal((await viewer.get('/operations')).status, 200);
+  assert.equal((await viewer.get(`/sites/${server.siteId}/devices`)).status, 200);
+  const [device] = await server.monitor.devices.list(server.siteId, 10);
+  const attempts: [string, Record<string, string>][] = [
+    ['/operations/connection', { base_url: 'http://127.0.0.1:1', token: '', is_enabled: 'on' }],
+    ['/operations/test', {}],
+    ['/operations/import', {}],
+    ['/operations/clusters', { cluster_id: '7', site_id: String(server.siteId) }],
+    ['/operations/notice-secret', {}],
+    [`/sites/${server.siteId}/devices/${device!.id}/name`, { name: 'mine' }],
+  ];
+  for (const [path, fields] of attempts) {
+    assert.equal((await viewer.post(path, fields)).status, 403, path);
+    assert.equal(
+      (await operator.post(path, { ...fields, csrf_token: 'wrong' })).status,
+      403,
+      `${path} forged`,
+    );
+  }
+  assert.deepEqual(await server.monitor.sites.listClusters(), []);
+  assert.equal(await server.monitor.connection.view(), null);
+  assert.equal(await server.monitor.connection.noticeStatus(), null);
+  assert.equal((await server.monitor.devices.list(server.siteId, 10))[0]!.operatorName, null);
+});
 
 test('NET-4.9: connect, test, import, map: the whole set-up in the console, and the token never comes out', async () => {
-  await using server = await startMonitorServer();
   await using operations = await startOperationsStub();
   operations.vms = [
     {
@@ -20,8 +63,11 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
       interfaces: [{ id: 1, mac_address: mac, bridge: 'br0', vlan: null, addresses: ['203.0.113.10'] }],
     },
   ];
-  const operator = await server.signIn('operator');
   assert.match((await operator.get('/operations')).text, /Not connected yet/);
+  assert.match(
+    (await operator.get(`/sites/${server.siteId}/devices`)).text,
+    /The inventory has never been imported/,
+  );
 
   const typed = { base_url: `${operations.url}/`, is_enabled: 'on' };
   const bad = await operator.post('/operations/connection', { ...typed, token: 'svc_not_a_token' });
@@ -46,15 +92,43 @@ test('NET-4.9: connect, test, import, map: the whole set-up in the console, and 
     response.writeHead(500).end('<script>their stack</script>');
     return true;
   };
+  const untested = { ...typed, base_url: `${operations.url}/elsewhere`, token: '' };
+  assert.equal((await operator.post('/operations/connection', untested)).status, 422);
+  assert.equal((await server.monitor.connection.view())!.baseUrl, operations.url, 'what fails is not saved');
   const failed = await operator.post('/operations/test');
   assert.equal(failed.status, 422);
   assert.match(failed.text, /Operations reported an error of its own/);
   assert.ok(!failed.text.includes('their stack'));
+
+  // Disabled, an import does not pretend, and what may be old is called that.
+  const disabled = { base_url: operations.url, token: '' };
+  assert.equal((await operator.post('/operations/connection/untested', disabled)).status, 303);
+  const refused = await operator.post('/operations/import');
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /Nothing was imported: no connection is enabled/);
+  for (const path of ['/operations', `/sites/${server.siteId}/devices`])
+    assert.match((await operator.get(path)).text, /The inventory is old: imported/, path);
+});
+
+test('NET-2.1.2: an import that is 15 minutes past, or failed, is called old on the pages that use it', async () => {
+  await using operations = await startOperationsStub();
+  const paths = ['/operations', `/sites/${server.siteId}/devices`];
+  const say = async () => Promise.all(paths.map(async (path) => (await operator.get(path)).text));
+  const typed = { base_url: operations.url, token: operations.token, is_enabled: 'on' };
+  assert.equal((await operator.post('/operations/connection', typed)).status, 303);
+  assert.equal((await operator.post('/operations/import')).status, 303);
+  for (const text of await say()) assert.doesNotMatch(text, /The inventory (is old|has never)/);
+  const age = (minutes: number) =>
+    server.database.pool.query(
+      `update inventory_state set last_success_at = svc_now() - interval '${minutes} minutes'`,
+    );
+  await age(14);
+  for (const text of await say()) assert.doesNotMatch(text, /The inventory is old/);
+  await age(16);
+  for (const text of await say()) assert.match(text, /The inventory is old: imported/);
 });
 
 test('NET-4.8: a notice secret is shown once, works at once, and replacing it needs a confirmation', async () => {
-  await using server = await startMonitorServer();
-  const operator = await server.signIn('operator');
   const secretIn = (text: string) => /<code>([A-Za-z0-9_-]{43})<\/code>/.exec(text)?.[1];
   const notify = async (secret: string) => {
     const body = JSON.stringify({ cluster_id: 7, virtual_machines: [] });
@@ -84,45 +158,7 @@ test('NET-4.8: a notice secret is shown once, works at once, and replacing it ne
   assert.equal(await notify(second), 200);
 });
 
-test('NET-5.5: a viewer sees the connection and the devices, and changes nothing', async () => {
-  await using server = await startMonitorServer();
-  await server.database.db.transaction().execute((trx) =>
-    server.monitor.devices.recordSightings(trx, [
-      {
-        siteId: server.siteId,
-        minutes: [{ minute: 1_790_000_040, hosts: [{ deviceKey: `br0|${mac}`, address: '203.0.113.10' }] }],
-      },
-    ]),
-  );
-  const viewer = await server.signIn('viewer');
-  const operator = await server.signIn('operator');
-  assert.equal((await viewer.get('/operations')).status, 200);
-  assert.equal((await viewer.get(`/sites/${server.siteId}/devices`)).status, 200);
-  const [device] = await server.monitor.devices.list(server.siteId, 10);
-  const attempts: [string, Record<string, string>][] = [
-    ['/operations/connection', { base_url: 'http://127.0.0.1:1', token: '', is_enabled: 'on' }],
-    ['/operations/test', {}],
-    ['/operations/import', {}],
-    ['/operations/clusters', { cluster_id: '7', site_id: String(server.siteId) }],
-    ['/operations/notice-secret', {}],
-    [`/sites/${server.siteId}/devices/${device!.id}/name`, { name: 'mine' }],
-  ];
-  for (const [path, fields] of attempts) {
-    assert.equal((await viewer.post(path, fields)).status, 403, path);
-    assert.equal(
-      (await operator.post(path, { ...fields, csrf_token: 'wrong' })).status,
-      403,
-      `${path} forged`,
-    );
-  }
-  assert.deepEqual(await server.monitor.sites.listClusters(), []);
-  assert.equal(await server.monitor.connection.view(), null);
-  assert.equal(await server.monitor.connection.noticeStatus(), null);
-  assert.equal((await server.monitor.devices.list(server.siteId, 10))[0]!.operatorName, null);
-});
-
 test('NET-2.1.3: a device is named on its page, and unkind names are text', async () => {
-  await using server = await startMonitorServer();
   const { monitor, siteId, database } = server;
   await database.db.transaction().execute((trx) =>
     monitor.devices.recordSightings(trx, [
@@ -134,7 +170,6 @@ test('NET-2.1.3: a device is named on its page, and unkind names are text', asyn
       },
     ]),
   );
-  const operator = await server.signIn('operator');
   const [device] = await monitor.devices.list(siteId, 10);
   const path = `/sites/${siteId}/devices/${device!.id}`;
   assert.equal((await operator.post(`${path}/name`, { name: '<script>alert(1)</script>' })).status, 303);

@@ -190,12 +190,15 @@ function overallStats(
 ) {
   const sum = (values: (number | null)[]) =>
     values.every((value) => value === null) ? null : values.reduce<number>((all, one) => all + (one ?? 0), 0);
-  const unknown = lines.filter((line) => line.inBps === null).length;
-  const of = lines.length === 1 ? 'newest minute' : `newest minutes of ${lines.length - unknown} sites`;
-  const source = unknown > 0 && lines.length > 1 ? `${of}, ${unknown} unknown` : of;
+  const watched = lines.filter((line) => line.sensors > 0);
+  const known = watched.filter((line) => line.inBps !== null).length;
+  const source =
+    watched.length === 1
+      ? 'newest minute'
+      : `newest minutes of ${known}${known < watched.length ? ` of ${watched.length}` : ''} sites`;
   const rate = (values: (number | null)[]) => {
-    const known = sum(values);
-    return known === null ? undefined : formatBitRate(known);
+    const total = sum(values);
+    return total === null ? undefined : formatBitRate(total);
   };
   const late = lines.filter(
     (line) => (line.newestMinuteMs ?? 0) < nowMs - recentMs && line.sensors > 0,
@@ -256,7 +259,7 @@ function sitesTable(request: FastifyRequest, lines: readonly SiteLine[], page: n
       {
         key: 'hours',
         header: 'Last 6 h',
-        kind: 'actions',
+        kind: 'picture',
         cell: ({ hours, site }) =>
           spark({ in: hours.inBps, out: hours.outBps }, `In and out of ${site.name} over the last six hours`),
       },

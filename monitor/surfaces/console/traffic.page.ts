@@ -1,6 +1,7 @@
 /** `/sites/{id}/traffic`: what the site's addresses exchanged, over time and by address, with its gaps. */
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { type ApplicationRow, describeService } from '#monitor/applications/index.ts';
 import type { GapRow, SiteTraffic, TopAddress } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -14,7 +15,9 @@ import {
   formatCount,
   formatPacketRate,
   formatTime,
+  html,
   isoTime,
+  link,
   pageHeader,
   type Range,
   rangePicker,
@@ -23,10 +26,12 @@ import {
   section,
   stat,
   stats,
+  withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, fileHref, offerData, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
+import { minuteText } from './origin.ts';
 import { siteState } from './site-state.ts';
 
 const Query = Type.Object({
@@ -35,6 +40,7 @@ const Query = Type.Object({
   to: Type.Optional(Type.String()),
 });
 const dayMs = 86_400_000;
+const applicationsShown = 10;
 
 export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId', { schema: { params: SiteParams } }, async (request, reply) =>
@@ -49,11 +55,12 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, nowMs, '1h');
       const topFromMs = Math.max(range.fromMs, range.toMs - dayMs);
-      const [{ traffic, data, gaps }, top, sensors, newest] = await Promise.all([
+      const [{ traffic, data, gaps }, top, sensors, newest, use] = await Promise.all([
         readChart(deps, site.id, range, rowsLimit(request, 50)),
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, rowsLimit(request, 50)),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
+        deps.applications.list(site.id, 'all', topFromMs, range.toMs, applicationsShown),
       ]);
       offerPoints(request, traffic);
       const content = [
@@ -63,7 +70,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
           actions: rangePicker({ url: request.url, range, nowMs }),
         }),
         refreshing({ id: 'traffic', url: request.url, everySeconds: 60 }, [
-          newestStats(traffic, range),
+          newestStats(traffic, range, site.id),
           trafficChart(request, site.id, data),
           section(
             {
@@ -73,10 +80,19 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
                   ? 'By bytes, over the last 24 hours of the range.'
                   : 'By bytes in this range.',
             },
-            addressTable(request, top, nowMs),
+            addressTable(request, site.id, top, nowMs),
           ),
           section(
             {
+              title: 'Applications',
+              description: 'The largest of all directions, over the same time.',
+              actions: link(applicationsHref(request, site.id), 'All applications', { kind: 'button' }),
+            },
+            topApplications(request, site.id, use.rows),
+          ),
+          section(
+            {
+              id: 'gaps',
               title: 'Gaps',
               description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
             },
@@ -142,13 +158,19 @@ function trafficChart(request: FastifyRequest, siteId: number, data: ChartData) 
   });
 }
 
-function newestStats(traffic: SiteTraffic, range: Range) {
+function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
   const last = traffic.inBps.findLastIndex((value) => value !== null);
   const timeMs = traffic.timesMs[last];
   const source =
     timeMs === undefined
       ? 'nothing in this range'
-      : `${range.stepSeconds === 60 ? 'minute' : 'step'} from ${formatTime(timeMs).slice(11)}`;
+      : html`${formatTime(timeMs).slice(11)}, ${link(
+          withQuery(`/sites/${siteId}/traffic/origin`, {
+            from: minuteText(timeMs / 1000),
+            to: minuteText(timeMs / 1000 + range.stepSeconds),
+          }),
+          'where from?',
+        )}`;
   const figure = (value: number | null | undefined, format: (known: number) => string) =>
     value === null || value === undefined ? undefined : format(value);
   const observed = traffic.minutes.reduce((sum, minutes) => sum + minutes, 0);
@@ -161,7 +183,7 @@ function newestStats(traffic: SiteTraffic, range: Range) {
   );
 }
 
-function addressTable(request: FastifyRequest, rows: readonly TopAddress[], nowMs: number) {
+function addressTable(request: FastifyRequest, siteId: number, rows: readonly TopAddress[], nowMs: number) {
   return dataTable<TopAddress>(request, {
     id: 'addresses',
     caption: 'Addresses by bytes',
@@ -171,7 +193,7 @@ function addressTable(request: FastifyRequest, rows: readonly TopAddress[], nowM
         key: 'address',
         header: 'Address',
         kind: 'code',
-        cell: (row) => code(row.address),
+        cell: (row) => link(addressHref(request, siteId, row.address), code(row.address)),
         value: (row) => row.address,
       },
       {
@@ -258,6 +280,61 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
     ],
     empty: { title: 'No gaps', text: 'Every minute that the sensors were to collect in this range arrived.' },
   });
+}
+
+function applicationsHref(request: FastifyRequest, siteId: number): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  return withQuery(`/sites/${siteId}/applications`, { view: 'all', range: range ?? '1h', from, to });
+}
+
+function topApplications(request: FastifyRequest, siteId: number, rows: readonly ApplicationRow[]) {
+  return dataTable<ApplicationRow>(request, {
+    id: 'applications',
+    caption: 'Applications by bytes',
+    rows,
+    isComplete: rows.length < applicationsShown,
+    columns: [
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => link(withQuery(applicationsHref(request, siteId), { name: row.name }), row.name),
+        value: (row) => row.name,
+      },
+      {
+        key: 'service',
+        header: 'Service',
+        kind: 'code',
+        cell: (row) => describeService(row.protocol, row.serverPort),
+        value: (row) => describeService(row.protocol, row.serverPort),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => (row.inboundBytes === null ? null : formatBytes(row.inboundBytes)),
+        field: 'in_bytes',
+        value: (row) => row.inboundBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => (row.outboundBytes === null ? null : formatBytes(row.outboundBytes)),
+        field: 'out_bytes',
+        value: (row) => row.outboundBytes,
+      },
+    ],
+    empty: {
+      title: 'No applications',
+      text: 'They appear a minute or two after a sensor sees traffic of local addresses.',
+    },
+  });
+}
+
+/** The address's own page over the same range. */
+function addressHref(request: FastifyRequest, siteId: number, address: string): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  return withQuery(`/sites/${siteId}/addresses/${encodeURIComponent(address)}`, { range, from, to });
 }
 
 /** The chart's points as a file; a point without a value was not collected. */

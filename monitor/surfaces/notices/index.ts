@@ -32,14 +32,23 @@ export interface NoticesDeps {
   clock: Clock;
   /** Reads JSON; another one where a test watches that it is not asked too early. */
   parse?: (text: string) => unknown;
+  /** What admits a notice; other rules where a proof has to see that wrong ones are found. */
+  rules?: NoticeRules;
+}
+
+export interface NoticeRules {
+  isFresh: typeof isFreshTimestamp;
+  verify: typeof verifyNotice;
 }
 
 const refusal = JSON.stringify({
   error: { code: 'unauthorized', message: 'The signature or the timestamp of this notice is not valid.' },
 });
 const Notice = Compile(DestroyNotice);
+const noticeRules: NoticeRules = { isFresh: isFreshTimestamp, verify: verifyNotice };
 
 export async function registerNotices(app: App, deps: NoticesDeps): Promise<void> {
+  const rules = deps.rules ?? noticeRules;
   const refusals = createRefusalCounter(deps.clock, (count) => deps.connection.countRefusals(count));
   const refuse = (reply: FastifyReply) => {
     refusals.add();
@@ -60,7 +69,7 @@ export async function registerNotices(app: App, deps: NoticesDeps): Promise<void
       {
         onRequest: async (request, reply) => {
           const timestamp = onlyHeader(request, timestampHeader);
-          const isFresh = timestamp !== null && isFreshTimestamp(timestamp, nowSeconds(deps.clock));
+          const isFresh = timestamp !== null && rules.isFresh(timestamp, nowSeconds(deps.clock));
           if (!isFresh || onlyHeader(request, signatureHeader) === null) return refuse(reply);
         },
         schema: { response: { 200: DestroyNoticeResult } },
@@ -70,7 +79,7 @@ export async function registerNotices(app: App, deps: NoticesDeps): Promise<void
         const timestamp = onlyHeader(request, timestampHeader) ?? '';
         const signature = onlyHeader(request, signatureHeader) ?? '';
         const secret = await deps.connection.readNoticeSecret();
-        if (secret === null || !verifyNotice(secret, timestamp, signature, body, nowSeconds(deps.clock))) {
+        if (secret === null || !rules.verify(secret, timestamp, signature, body, nowSeconds(deps.clock))) {
           return refuse(reply);
         }
         return deps.inventory.applyNotice(readNotice(body, deps.parse ?? parseStrictJson));

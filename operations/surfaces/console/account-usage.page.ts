@@ -1,18 +1,16 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, MonthSum, OveragePrice } from '#operations/metering/index.ts';
+import { requestsByKeyTable } from '#operations/views/index.ts';
 import {
-  code,
   formatCount,
   formatMoney,
   type Html,
   link,
   pageHeader,
   section,
-  shareBar,
   stat,
   stats,
   type Tone,
-  table,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
@@ -67,25 +65,7 @@ export function accountUsagePage({ staff, tenant, usage, months, price }: Accoun
       monthsChart(months),
       section(
         { title: 'By key' },
-        table({
-          caption: 'Requests by key',
-          columns: [
-            { key: 'name', header: 'Name', cell: (key) => key.name },
-            {
-              key: 'id',
-              header: 'Key',
-              kind: 'code',
-              cell: (key) => (key.keyId ? code(`svc_${key.keyId}_…`) : '—'),
-            },
-            { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
-            {
-              key: 'share',
-              header: 'Share',
-              kind: 'figure',
-              cell: (key) => shareBar(key.count / Math.max(1, usage.count)),
-            },
-          ],
-          rows: usage.keys,
+        requestsByKeyTable(usage, {
           empty: { title: 'No requests in this month', text: 'Keys that call the API will stand here.' },
         }),
       ),

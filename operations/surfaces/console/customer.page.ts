@@ -11,11 +11,11 @@ import {
 } from '#operations/billing/index.ts';
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
 import { type Server, statusOf } from '#operations/servers/index.ts';
+import { spendingChart } from '#operations/views/index.ts';
 import {
   age,
   badge,
   type Content,
-  chart,
   code,
   confirm,
   definitionList,
@@ -89,7 +89,7 @@ export function customerPage(options: CustomerPageOptions): Html {
       error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
       figures(options),
       facts(options),
-      spendingChart(options.days),
+      spendingChart(options.days, 'Charged each day, last 30 days'),
       serversTable(options),
       ledgerSection(options),
       cardsTable(options),
@@ -139,29 +139,6 @@ function facts({ tenant, profile }: CustomerPageOptions): Html {
     },
     { term: 'Since', value: formatTime(tenant.createdAt.getTime()) },
   ]);
-}
-
-function spendingChart(days: readonly DaySpending[]): Html {
-  const isQuiet = days.every((day) => day.serverQuanta + day.otherQuanta === 0);
-  return chart({
-    id: 'spending',
-    title: 'Charged each day, last 30 days',
-    unit: 'money',
-    size: 'small',
-    source: 'ledger, days in UTC',
-    emptyText: 'Nothing was charged in the last 30 days.',
-    data: {
-      timesMs: days.map((day) => day.day.getTime()),
-      stepMs: 86_400_000,
-      shape: 'bars',
-      series: isQuiet
-        ? []
-        : [
-            { label: 'Servers', values: days.map((day) => day.serverQuanta) },
-            { label: 'Everything else', values: days.map((day) => day.otherQuanta) },
-          ],
-    },
-  });
 }
 
 function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {

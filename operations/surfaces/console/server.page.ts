@@ -1,8 +1,8 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { serverActionsTable } from '#operations/views/index.ts';
 import {
   actionButton,
-  badge,
   type Content,
   code,
   codeBlock,
@@ -18,7 +18,6 @@ import {
   pageHeader,
   section,
   type Tone,
-  table,
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
@@ -62,7 +61,13 @@ export function serverPage(options: ServerPageOptions): Html {
       }),
       failure(options),
       section({ title: 'Facts' }, facts(options)),
-      section({ title: 'What was done' }, actionsTable(options)),
+      section(
+        { title: 'What was done' },
+        serverActionsTable(options, {
+          withIds: true,
+          emptyText: 'Everything that is asked of this server will be listed here.',
+        }),
+      ),
     ],
   );
 }
@@ -161,40 +166,4 @@ function failure({ staff, server, failureDetail, confirmError }: ServerPageOptio
         }),
       ]),
   ];
-}
-
-const tones: Record<ServerAction['status'], Tone> = {
-  queued: 'info',
-  running: 'info',
-  success: 'good',
-  error: 'bad',
-};
-
-function actionsTable({ actions, nowMs }: ServerPageOptions): Html {
-  return table<ServerAction>({
-    caption: 'What was done',
-    columns: [
-      { key: 'id', header: 'Action', cell: (action) => `${action.command} #${action.id}` },
-      { key: 'status', header: 'Status', cell: (action) => badge(tones[action.status], action.status) },
-      {
-        key: 'result',
-        header: 'What came of it',
-        kind: 'prose',
-        cell: (action) => action.error?.message ?? action.outcome ?? '',
-      },
-      {
-        key: 'by',
-        header: 'Asked by',
-        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'a person'),
-      },
-      { key: 'asked', header: 'Asked', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
-      {
-        key: 'finished',
-        header: 'Finished',
-        cell: (action) => (action.finishedAt ? moment(Date.parse(action.finishedAt), nowMs) : 'not yet'),
-      },
-    ],
-    rows: actions,
-    empty: { title: 'Nothing yet', text: 'Everything that is asked of this server will be listed here.' },
-  });
 }

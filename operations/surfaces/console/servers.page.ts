@@ -1,5 +1,6 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { changingStatuses } from '#operations/views/index.ts';
 import {
   actionButton,
   age,
@@ -41,20 +42,11 @@ export interface ServersPageOptions {
   nowMs: number;
 }
 
-const changing: readonly ServerStatus[] = [
-  'queued',
-  'provisioning',
-  'starting',
-  'stopping',
-  'rebooting',
-  'deleting',
-];
-
 export const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
   { value: 'failed', label: 'Failed provisioning', statuses: ['failed'] },
   { value: 'running', label: 'Running', statuses: ['running'] },
   { value: 'stopped', label: 'Stopped', statuses: ['stopped'] },
-  { value: 'changing', label: 'Changing', statuses: changing },
+  { value: 'changing', label: 'Changing', statuses: changingStatuses },
   { value: 'unknown', label: 'Unknown', statuses: ['unknown'] },
 ];
 

@@ -2,11 +2,11 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { DaySpending, SourceSum } from '#operations/billing/index.ts';
 import { type Charge, type SavedCard, testCards } from '#operations/payments/index.ts';
+import { spendingChart } from '#operations/views/index.ts';
 import {
   actionButton,
   badge,
   type Content,
-  chart,
   field,
   form,
   formatMoney,
@@ -76,7 +76,7 @@ export function billingPage(options: BillingPageOptions): Html {
         }),
       options.waiting.map((charge) => waitingNotice(charge, tenant)),
       figures(options),
-      spendingChart(options.days),
+      spendingChart(options.days, `Spent each day, last ${options.days.length} days`),
       cardsSection(options),
       creditSection(options),
       ledgerSection(options),
@@ -174,29 +174,6 @@ function figures(options: BillingPageOptions): Html {
       source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
     }),
   );
-}
-
-function spendingChart(days: readonly DaySpending[]): Html {
-  const isQuiet = days.every((day) => day.serverQuanta + day.otherQuanta === 0);
-  return chart({
-    id: 'spending',
-    title: `Spent each day, last ${days.length} days`,
-    unit: 'money',
-    size: 'small',
-    source: 'ledger, days in UTC',
-    emptyText: 'Nothing was charged in the last 30 days.',
-    data: {
-      timesMs: days.map((day) => day.day.getTime()),
-      stepMs: 86_400_000,
-      shape: 'bars',
-      series: isQuiet
-        ? []
-        : [
-            { label: 'Servers', values: days.map((day) => day.serverQuanta) },
-            { label: 'Everything else', values: days.map((day) => day.otherQuanta) },
-          ],
-    },
-  });
 }
 
 /** `Visa ···· 4242`. */

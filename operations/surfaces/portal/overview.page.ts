@@ -1,7 +1,7 @@
 import { type Server, type ServerAction, statusOf } from '#operations/servers/index.ts';
+import { actionWords, serverActionsTable } from '#operations/views/index.ts';
 import {
   actionButton,
-  badge,
   type Content,
   code,
   confirm,
@@ -20,7 +20,6 @@ import {
   refreshing,
   section,
   type Tone,
-  table,
 } from '#service-kit/pages/index.ts';
 import type { Visitor } from './guard.ts';
 import { type OverviewTraffic, overviewFigures } from './overview-figures.ts';
@@ -58,7 +57,10 @@ export function overviewPage(options: OverviewOptions): Html {
     section({ title: 'Facts' }, facts(options)),
     refreshing(
       { id: 'server-actions', url: path, everySeconds: 10 },
-      section({ title: 'What was done' }, actionsTable(options)),
+      section(
+        { title: 'What was done' },
+        serverActionsTable(options, { emptyText: 'Starts, stops and reboots will be listed here.' }),
+      ),
     ),
     section(
       { title: 'Name and labels', description: 'Words for you and your programs; the guest is not touched.' },
@@ -71,7 +73,7 @@ export function overviewPage(options: OverviewOptions): Html {
 function currentAction({ currentAction: action }: Server): Content {
   if (action === null) return '';
   return progress({
-    label: commandWords[action.command].going,
+    label: actionWords[action.command].going,
     value: action.progress,
     max: 100,
     detail: `${action.progress} %`,
@@ -144,59 +146,6 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
       'The power is cut without asking the guest: what it has not written to its disk is lost. Shut down asks it first.',
     ),
   ];
-}
-
-const commandWords: Record<ServerAction['command'], { name: string; going: string }> = {
-  create: { name: 'Deploy', going: 'Being deployed' },
-  start: { name: 'Start', going: 'Starting' },
-  shutdown: { name: 'Shut down', going: 'Waiting for the guest to halt' },
-  stop: { name: 'Power off', going: 'Switching off' },
-  reboot: { name: 'Reboot', going: 'Rebooting' },
-  reset: { name: 'Reset', going: 'Resetting' },
-  destroy: { name: 'Destroy', going: 'Being destroyed' },
-};
-
-const actionTones: Record<ServerAction['status'], Tone> = {
-  queued: 'info',
-  running: 'info',
-  success: 'good',
-  error: 'bad',
-};
-
-function actionsTable({ actions, nowMs }: OverviewOptions): Html {
-  return table({
-    caption: 'What was done',
-    columns: [
-      { key: 'command', header: 'Action', cell: (action) => commandWords[action.command].name },
-      { key: 'status', header: 'Status', cell: (action) => badge(actionTones[action.status], action.status) },
-      { key: 'outcome', header: 'What came of it', kind: 'prose', cell: outcomeOf },
-      {
-        key: 'by',
-        header: 'Asked by',
-        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'a person'),
-      },
-      { key: 'asked', header: 'Asked', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
-      {
-        key: 'finished',
-        header: 'Finished',
-        cell: (action) => (action.finishedAt ? moment(Date.parse(action.finishedAt), nowMs) : 'not yet'),
-      },
-    ],
-    rows: actions,
-    empty: { title: 'Nothing yet', text: 'Starts, stops and reboots will be listed here.' },
-  });
-}
-
-function outcomeOf(action: ServerAction): Content {
-  if (action.error !== null) return action.error.message;
-  if (action.status !== 'success') return `${action.progress} %`;
-  if (!action.changed) return 'It was so already.';
-  const outcomes: Record<string, string> = {
-    stopped: 'The guest halted.',
-    signal_sent: 'The guest was asked to halt.',
-    timeout: 'The guest did not halt in its time, so its power was cut.',
-  };
-  return outcomes[action.outcome ?? ''] ?? 'Done.';
 }
 
 function wordsForm({ server, visitor, words }: OverviewOptions): Html {

@@ -1,6 +1,7 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { LatestRow } from '#operations/protect-traffic/index.ts';
 import { type Server, type ServerStatus, statusOf } from '#operations/servers/index.ts';
+import { changingStatuses } from '#operations/views/index.ts';
 import {
   age,
   type Column,
@@ -51,20 +52,11 @@ export interface ServersQuery extends Record<string, string | undefined> {
   after?: string;
 }
 
-const changing: readonly ServerStatus[] = [
-  'queued',
-  'provisioning',
-  'starting',
-  'stopping',
-  'rebooting',
-  'deleting',
-];
-
 /** Statuses that a person would look for, in words. */
 export const statusChoices: readonly { value: string; label: string; statuses: readonly ServerStatus[] }[] = [
   { value: 'running', label: 'Running', statuses: ['running'] },
   { value: 'stopped', label: 'Stopped', statuses: ['stopped'] },
-  { value: 'changing', label: 'Changing', statuses: changing },
+  { value: 'changing', label: 'Changing', statuses: changingStatuses },
   { value: 'failed', label: 'Failed or unknown', statuses: ['failed', 'unknown'] },
 ];
 
@@ -205,7 +197,7 @@ function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: stri
   const running = counts.get('running') ?? 0;
   const told = `${formatCount(running)} of ${formatCount(total)} running`;
   const failed = counts.get('failed') ?? 0;
-  const underway = countOf(counts, changing);
+  const underway = countOf(counts, changingStatuses);
   if (failed > 0)
     return { tone: 'bad', text: `${failed} could not be provisioned, ${told}. Our operators look into it.` };
   if (underway > 0) return { tone: 'info', text: `${underway} on the way, ${told}.` };

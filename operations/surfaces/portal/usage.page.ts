@@ -1,8 +1,8 @@
 import type { Tenant } from '#operations/accounts/index.ts';
 import type { AccountUsage, OveragePrice } from '#operations/metering/index.ts';
+import { requestsByKeyTable } from '#operations/views/index.ts';
 import {
   chart,
-  code,
   field,
   form,
   formatCount,
@@ -16,11 +16,9 @@ import {
   link,
   pageHeader,
   section,
-  shareBar,
   stat,
   stats,
   type Tone,
-  table,
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
@@ -191,26 +189,8 @@ export function addMonths(period: string, months: number): string {
 }
 
 function keysTable(usage: AccountUsage, url: string): Html {
-  return table({
-    caption: 'Requests by key',
+  return requestsByKeyTable(usage, {
     url,
-    columns: [
-      { key: 'name', header: 'Name', cell: (key) => key.name },
-      {
-        key: 'id',
-        header: 'Key',
-        kind: 'code',
-        cell: (key) => (key.keyId ? code(`svc_${key.keyId}_…`) : '—'),
-      },
-      { key: 'count', header: 'Requests', kind: 'figure', cell: (key) => formatCount(key.count) },
-      {
-        key: 'share',
-        header: 'Share',
-        kind: 'figure',
-        cell: (key) => shareBar(key.count / Math.max(1, usage.count)),
-      },
-    ],
-    rows: usage.keys,
     empty: {
       title: 'No requests in this month',
       text: 'Calls with your keys will be counted here, key by key.',

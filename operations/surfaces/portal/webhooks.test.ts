@@ -5,7 +5,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
 import { createWorld, password, type World } from '#operations/testing/create-world.ts';
 import { createWebhookSender } from '#operations/webhooks/index.ts';
-import { type Receiver, startReceiver } from '#operations/webhooks/testing/start-receiver.ts';
+import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 
 let world: World;
 let receiver: Receiver;

@@ -9,7 +9,7 @@ import { lookup as dnsLookup } from 'node:dns/promises';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
-import { hostOf, isAllowedAddress, type TargetRules } from './endpoint.ts';
+import { hostOf, isAllowedAddress, type TargetRules } from './target.ts';
 
 export interface Outcome {
   /** null where no answer came. */

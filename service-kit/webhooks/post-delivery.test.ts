@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { isAllowedAddress, parseEndpointUrl } from './endpoint.ts';
 import { type Address, postDelivery } from './post-delivery.ts';
+import { isAllowedAddress, parseEndpointUrl } from './target.ts';
 
 const strict = { allowPrivate: false };
 let port = 0;

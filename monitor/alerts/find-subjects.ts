@@ -1,0 +1,135 @@
+/**
+ * Every subject as the stored facts show it, by the database's clock: no process's own time and no memory take part,
+ * so any replica finds the same.
+ */
+
+import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
+import type { SensorHealth, Sensors } from '#monitor/sensors/index.ts';
+import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
+import { between, type Subject, type Verdict } from './episode.ts';
+
+/** A sensor is heard of at least once a minute. */
+export const silentSeconds = 180;
+const heardSeconds = 120;
+/** What a sensor told of itself longer ago is nothing to judge by. */
+const conditionSeconds = 300;
+/** Of all packets; bursts of a few packets are no trouble. */
+export const lossShare = { goodBelow: 0.005, badFrom: 0.01 };
+const lossPacketsMin = 100;
+/** The newest whole minutes that are judged, and how many of them must be known. */
+export const lossMinutes = 5;
+const lossMinutesMin = 3;
+export const spoolShare = { goodBelow: 0.7, badFrom: 0.8 };
+/** Share of the file system in use. */
+export const diskShare = { goodBelow: 0.93, badFrom: 0.95 };
+/** Minutes in a row without any answer. */
+export const downMinutes = 3;
+const upMinutes = 2;
+const probeSeconds = 300;
+
+export interface FindSubjectsDeps {
+  sensors: Pick<Sensors, 'listHealth'>;
+  traffic: Pick<Traffic, 'listLosses'>;
+  probes: Pick<Probes, 'listNewestMinutes'>;
+}
+
+/** `watchingSeconds`: for how long the monitor has watched without a break. */
+export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
+  const [sensors, losses, probes] = await Promise.all([
+    deps.sensors.listHealth(),
+    deps.traffic.listLosses(lossMinutes),
+    deps.probes.listNewestMinutes(downMinutes),
+  ]);
+  return [
+    ...sensors.flatMap((sensor) => [silenceOf(sensor, watchingSeconds), storageOf(sensor)]),
+    ...losses.map(lossOf),
+    ...probes.map(probeOf),
+  ];
+}
+
+function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
+  const age = sensor.contactAgeSeconds;
+  // Right after a pause of the monitor's own, that nobody was heard says nothing.
+  const verdict: Verdict =
+    age === null
+      ? 'unknown'
+      : age <= heardSeconds
+        ? 'good'
+        : age > silentSeconds && watchingSeconds > silentSeconds
+          ? 'bad'
+          : 'unknown';
+  return {
+    kind: 'sensor_silent',
+    key: `sensor:${sensor.id}`,
+    siteId: sensor.siteId,
+    name: sensor.hostName,
+    verdict,
+    details: { silent_seconds: age === null ? null : Math.round(age) },
+  };
+}
+
+function storageOf(sensor: SensorHealth): Subject {
+  const { condition } = sensor;
+  const subject = {
+    kind: 'storage_pressure' as const,
+    key: `sensor:${sensor.id}`,
+    siteId: sensor.siteId,
+    name: sensor.hostName,
+  };
+  if (!condition || condition.ageSeconds > conditionSeconds)
+    return { ...subject, verdict: 'unknown', details: {} };
+  const spool = condition.spoolPendingBytes / Math.max(1, condition.spoolBytesMax);
+  const disk = 1 - condition.diskFreeBytes / Math.max(1, condition.diskBytes);
+  const verdicts = [
+    condition.isPaused ? 'bad' : 'good',
+    between(spool, spoolShare.goodBelow, spoolShare.badFrom),
+    between(disk, diskShare.goodBelow, diskShare.badFrom),
+  ] as const;
+  const verdict = verdicts.includes('bad') ? 'bad' : verdicts.includes('unknown') ? 'unknown' : 'good';
+  const details = {
+    collection_paused: condition.isPaused,
+    spool_share: rounded(spool),
+    disk_share: rounded(disk),
+  };
+  return { ...subject, verdict, details };
+}
+
+function lossOf(loss: CaptureLoss): Subject {
+  const lost = loss.kernelDropped + loss.parserDropped;
+  // What the kernel dropped is no part of the packets that were counted; what the parser dropped is.
+  const share = lost / Math.max(1, loss.packets + loss.kernelDropped);
+  const isKnown = loss.minutes >= lossMinutesMin;
+  const measured = lost < lossPacketsMin ? 'good' : between(share, lossShare.goodBelow, lossShare.badFrom);
+  return {
+    kind: 'capture_loss',
+    key: `capture:${loss.sensorId}:${loss.name}`,
+    siteId: loss.siteId,
+    name: `${loss.name} of ${loss.hostName}`,
+    verdict: isKnown ? measured : 'unknown',
+    details: {
+      lost_share: rounded(share),
+      kernel_dropped: loss.kernelDropped,
+      parser_dropped: loss.parserDropped,
+      minutes: loss.minutes,
+    },
+  };
+}
+
+function probeOf(probe: ProbeMinutes): Subject {
+  const { minutes } = probe;
+  const isFresh = probe.ageSeconds !== null && probe.ageSeconds <= probeSeconds;
+  const isDown = minutes.length >= downMinutes && minutes.every((one) => !one.isUp);
+  const isUp = minutes.length >= upMinutes && minutes.slice(0, upMinutes).every((one) => one.isUp);
+  return {
+    kind: 'probe_down',
+    key: `probe:${probe.probeId}`,
+    siteId: probe.siteId,
+    name: probe.name,
+    verdict: !isFresh ? 'unknown' : isDown ? 'bad' : isUp ? 'good' : 'unknown',
+    details: { reason: minutes.find((one) => one.failure !== null)?.failure ?? null },
+  };
+}
+
+function rounded(share: number): number {
+  return Math.round(share * 10_000) / 10_000;
+}

@@ -1,0 +1,114 @@
+/**
+ * Alerts: troubles as episodes that open and resolve, and who is told of them.
+ *
+ * Judged from stored facts by the database's clock, under a lease: however many processes run, a trouble is one episode
+ * with one notification for each transition and channel. An episode opens when the facts are bad and resolves only
+ * after a recovery that was seen throughout; what is unknown changes nothing. Notifications are written with the
+ * transition and delivered at least once, under an id that stays.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { TargetRules } from '#service-kit/webhooks/index.ts';
+import * as channels from './channels-store.ts';
+import type { FindSubjectsDeps } from './find-subjects.ts';
+import { judgeSubjects } from './judge-subjects.ts';
+import { addChannel, type ChannelInput } from './manage-channels.ts';
+import { enqueueTest } from './outbox-store.ts';
+import type { MailSettings } from './send-mail.ts';
+import { createSender, type Sender } from './send-notifications.ts';
+import * as store from './store.ts';
+
+export type { Channel } from './channels-store.ts';
+export type { ChannelInput } from './manage-channels.ts';
+export type { MailSettings } from './send-mail.ts';
+export type { Episode } from './store.ts';
+
+export interface AlertsDeps extends FindSubjectsDeps {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+  /** Which addresses webhooks may go to. */
+  rules: TargetRules;
+  mail: MailSettings | null;
+  /** Where people reach the console, for links; null when it is not known. */
+  consoleUrl: string | null;
+}
+
+export interface Alerts {
+  /** Judges every 15 seconds; start it in as many processes as wanted. */
+  readonly loop: LeasedLoop;
+  /** Delivers notifications; likewise. */
+  readonly sender: Sender;
+  readonly parts: readonly Part[];
+  /** Open episodes, the newest first; of all sites without one. */
+  listOpen(siteId: number | null, limit: number): Promise<store.Episode[]>;
+  /** Resolved episodes, the newest first. */
+  listResolved(siteId: number | null, limit: number): Promise<store.Episode[]>;
+  /** Says who takes care of it. False: there is no such open episode. */
+  acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean>;
+  /** Tells nobody of the episode's subject for hours; 0 ends that. */
+  mute(actor: Actor, episodeId: number, by: string, hours: number): Promise<boolean>;
+  listChannels(): Promise<channels.Channel[]>;
+  addChannel(actor: Actor, input: ChannelInput): Promise<{ secret: string | null }>;
+  setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean>;
+  deleteChannel(actor: Actor, channelId: number): Promise<boolean>;
+  /** Sends a test through a channel, by the same way as alerts. */
+  sendTest(actor: Actor, channelId: number): Promise<boolean>;
+  /** Whether mails can be sent at all. */
+  readonly hasMail: boolean;
+}
+
+const judgeEveryMs = 15_000;
+const leaseSeconds = 45;
+const noteLengthMax = 500;
+
+export function createAlerts(deps: AlertsDeps): Alerts {
+  const { db } = deps;
+  const loop = createLeasedLoop({
+    name: 'alerts',
+    intervalMs: judgeEveryMs,
+    ttlSeconds: leaseSeconds,
+    db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run(lease) {
+      const { opened, resolved } = await judgeSubjects(deps, lease);
+      if (opened + resolved > 0) deps.reporter.info('alerts judged', { opened, resolved });
+    },
+  });
+  const sender = createSender(deps);
+  return {
+    loop,
+    sender,
+    parts: [loop, sender],
+    hasMail: deps.mail !== null,
+    listOpen: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: true, limit }),
+    listResolved: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: false, limit }),
+    async acknowledge(actor, episodeId, by, note) {
+      requireOperator(actor);
+      return store.acknowledge(db(), episodeId, by, note.trim().slice(0, noteLengthMax));
+    },
+    async mute(actor, episodeId, by, hours) {
+      requireOperator(actor);
+      return store.mute(db(), episodeId, by, hours);
+    },
+    listChannels: () => channels.listChannels(db()),
+    addChannel: (actor, input) => addChannel(db(), deps.rules, actor, input),
+    async setChannelEnabled(actor, channelId, isEnabled) {
+      requireOperator(actor);
+      return channels.setChannelEnabled(db(), channelId, isEnabled);
+    },
+    async deleteChannel(actor, channelId) {
+      requireOperator(actor);
+      return channels.deleteChannel(db(), channelId);
+    },
+    async sendTest(actor, channelId) {
+      requireOperator(actor);
+      return enqueueTest(db(), channelId);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/** One round of judging: what the facts say becomes episodes and notifications, in one transaction. */
+import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { judge, type OpenEpisode, type Subject } from './episode.ts';
+import { type FindSubjectsDeps, findSubjects } from './find-subjects.ts';
+import { enqueueOpened, enqueueResolved } from './outbox-store.ts';
+import { insertEpisode, listOpen, noteWatch, resolveEpisode, setGoodSince, updateDetails } from './store.ts';
+
+export interface JudgeCounts {
+  opened: number;
+  resolved: number;
+}
+
+/**
+ * The lease's row stays locked until the end, so two processes never judge at once; the open episode's index would stop
+ * the second one even so. A process that lost its lease changes nothing.
+ */
+export async function judgeSubjects(
+  deps: FindSubjectsDeps & { db: () => Queryable },
+  lease: Lease,
+): Promise<JudgeCounts> {
+  const { watchingSeconds } = await deps
+    .db()
+    .transaction()
+    .execute(async (trx) =>
+      (await holdsTerm(trx, lease.name, lease.term)) ? noteWatch(trx) : { watchingSeconds: 0 },
+    );
+  const subjects = await findSubjects(deps, watchingSeconds);
+  return deps
+    .db()
+    .transaction()
+    .execute(async (trx) => {
+      const counts = { opened: 0, resolved: 0 };
+      if (!(await holdsTerm(trx, lease.name, lease.term))) return counts;
+      const { nowMs } = await noteWatch(trx);
+      const open = new Map((await listOpen(trx)).map((one) => [`${one.kind} ${one.subjectKey}`, one]));
+      for (const subject of subjects) {
+        const key = `${subject.kind} ${subject.key}`;
+        await judgeOne(trx, subject, open.get(key) ?? null, nowMs, counts);
+        open.delete(key);
+      }
+      // What is in no list any more was removed by somebody.
+      for (const episode of open.values()) {
+        const step = judge(episode.kind, episode, 'gone', nowMs);
+        if (step.do === 'resolve') await resolve(trx, episode.id, step.resolution, counts);
+      }
+      return counts;
+    });
+}
+
+async function judgeOne(
+  trx: Queryable,
+  subject: Subject,
+  open: OpenEpisode | null,
+  nowMs: number,
+  counts: JudgeCounts,
+): Promise<void> {
+  const step = judge(subject.kind, open, subject.verdict, nowMs);
+  if (open && subject.verdict === 'bad') await updateDetails(trx, open.id, subject.details);
+  switch (step.do) {
+    case 'open': {
+      const id = await insertEpisode(trx, subject);
+      if (id === null) return;
+      counts.opened += 1;
+      return enqueueOpened(trx, id);
+    }
+    case 'recover':
+      return setGoodSince(trx, open!.id, true);
+    case 'relapse':
+      return setGoodSince(trx, open!.id, false);
+    case 'resolve':
+      return resolve(trx, open!.id, step.resolution, counts);
+    case 'nothing':
+  }
+}
+
+async function resolve(
+  trx: Queryable,
+  id: number,
+  resolution: 'recovered' | 'removed',
+  counts: JudgeCounts,
+): Promise<void> {
+  await resolveEpisode(trx, id, resolution);
+  await enqueueResolved(trx, id);
+  counts.resolved += 1;
+}

@@ -1,0 +1,57 @@
+/** What operators do with channels and episodes. */
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { insertChannel } from './channels-store.ts';
+
+export interface ChannelInput {
+  kind: 'email' | 'webhook';
+  name: string;
+  /** Mail addresses, separated by commas, spaces or lines. */
+  recipients?: string | undefined;
+  url?: string | undefined;
+}
+
+const channelsMax = 20;
+const recipientsMax = 20;
+const addressShape = /^[^\s@<>",;:\\()[\]]{1,64}@[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
+
+/** The secret of a webhook, for this result alone; null for mail. Throws `alerts.invalid`, `webhooks.invalid`, `alerts.limit`. */
+export async function addChannel(
+  db: Queryable,
+  rules: TargetRules,
+  actor: Actor,
+  input: ChannelInput,
+): Promise<{ secret: string | null }> {
+  requireOperator(actor);
+  const name = input.name.trim();
+  if (name.length === 0 || name.length > 80) throw invalid("A channel's name has 1 to 80 characters.");
+  const isMail = input.kind === 'email';
+  const secret = isMail ? null : mintSecret();
+  const channel = {
+    kind: input.kind,
+    name,
+    recipients: isMail ? parseRecipients(input.recipients ?? '') : [],
+    url: isMail ? null : parseEndpointUrl(input.url ?? '', rules),
+    secret,
+  };
+  if (!(await insertChannel(db, channel, channelsMax))) {
+    throw new CodedError('alerts.limit', `There are ${channelsMax} channels already. Delete one first.`);
+  }
+  return { secret: secret && formatSecret(secret) };
+}
+
+function parseRecipients(text: string): string[] {
+  const recipients = [...new Set(text.split(/[\s,;]+/).filter((part) => part !== ''))];
+  const wrong = recipients.find((one) => !addressShape.test(one));
+  if (wrong !== undefined) throw invalid(`Not a mail address: ${wrong.slice(0, 80)}.`);
+  if (recipients.length === 0) throw invalid('Give at least one mail address.');
+  if (recipients.length > recipientsMax)
+    throw invalid(`A channel has at most ${recipientsMax} mail addresses.`);
+  return recipients;
+}
+
+function invalid(message: string): CodedError {
+  return new CodedError('alerts.invalid', message);
+}

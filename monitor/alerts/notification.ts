@@ -1,0 +1,67 @@
+/** What a channel is told. */
+import { formatTime } from '#service-kit/pages/index.ts';
+import { measuredOf, titleOf } from './describe-episode.ts';
+import type { Episode } from './store.ts';
+
+export interface Notification {
+  /** The same with every attempt; receivers tell repetitions by it. */
+  id: string;
+  transition: 'opened' | 'resolved' | 'test';
+  subject: string;
+  text: string;
+  /** The body of a webhook. */
+  body: { type: string; timestamp: string; data: Record<string, unknown> };
+}
+
+/** `consoleUrl`: where people reach the console, when that is known. */
+export function makeNotification(
+  id: string,
+  transition: Notification['transition'],
+  episode: Episode | null,
+  createdAtMs: number,
+  consoleUrl: string | null,
+): Notification {
+  const url = consoleUrl && `${consoleUrl.replace(/\/$/, '')}/alerts`;
+  const link = url ? `\n\n${url}\n` : '\n';
+  const timestamp = new Date(createdAtMs).toISOString();
+  if (!episode) {
+    const text = `This is a test of a channel for alerts. Nothing is wrong.${link}`;
+    const body = { type: 'alert.test', timestamp, data: { summary: 'A test of this channel.' } };
+    return { id, transition, subject: 'Test of alerts', text, body };
+  }
+  const title = titleOf(episode);
+  const isOver = transition === 'resolved';
+  const end = episode.resolution === 'removed' ? 'is removed' : 'has recovered';
+  const measured = measuredOf(episode);
+  const lines = [
+    isOver ? `${episode.subjectName} ${end}.` : `${title}: ${measured}.`,
+    '',
+    `Site:    ${episode.siteName}`,
+    `Opened:  ${formatTime(episode.openedAtMs, 'seconds')}`,
+    ...(isOver ? [`Resolved: ${formatTime(episode.resolvedAtMs, 'seconds')}`, `It was: ${measured}.`] : []),
+  ];
+  const data = {
+    episode_id: episode.id,
+    kind: episode.kind,
+    subject: { key: episode.subjectKey, name: episode.subjectName },
+    site: { id: episode.siteId, name: episode.siteName },
+    opened_at: new Date(episode.openedAtMs).toISOString(),
+    resolved_at: isOver && episode.resolvedAtMs ? new Date(episode.resolvedAtMs).toISOString() : null,
+    resolution: isOver ? episode.resolution : null,
+    summary: isOver ? `${title}: resolved` : `${title}: ${measured}`,
+    details: episode.details,
+    url,
+  };
+  return {
+    id,
+    transition,
+    subject: plain(`${isOver ? 'Resolved: ' : ''}${title} (${episode.siteName})`),
+    text: `${lines.map(plain).join('\n')}${link}`,
+    body: { type: `alert.${transition}`, timestamp, data },
+  };
+}
+
+/** Names come from hosts: nothing in them may look like a line or a header. */
+function plain(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ');
+}

@@ -1,0 +1,110 @@
+/** Notifications: written with the transition, delivered by whoever claims their channel. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** One for each enabled channel, unless the subject is muted. */
+export async function enqueueOpened(trx: Queryable, episodeId: number): Promise<void> {
+  await sql`
+    insert into alert_notifications (episode_id, transition, channel_id)
+    select e.id, 'opened', c.id from alert_episodes e cross join alert_channels c
+    where e.id = ${episodeId} and c.is_enabled and not exists (
+      select 1 from alert_mutes m where m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now())
+    on conflict do nothing`.execute(trx);
+}
+
+/** For each channel that was told of the opening: nobody hears of the end of what they never heard of. */
+export async function enqueueResolved(trx: Queryable, episodeId: number): Promise<void> {
+  await sql`
+    insert into alert_notifications (episode_id, transition, channel_id)
+    select n.episode_id, 'resolved', n.channel_id from alert_notifications n join alert_channels c on c.id = n.channel_id
+    where n.episode_id = ${episodeId} and n.transition = 'opened' and c.is_enabled
+    on conflict do nothing`.execute(trx);
+}
+
+export async function enqueueTest(db: Queryable, channelId: number): Promise<boolean> {
+  const { rows } = await sql`
+    insert into alert_notifications (transition, channel_id) select 'test', id from alert_channels where id = ${channelId}
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export interface ClaimedChannel {
+  id: number;
+  term: number;
+  kind: 'email' | 'webhook';
+  name: string;
+  recipients: string[];
+  url: string | null;
+  secret: Buffer | null;
+}
+
+/**
+ * Claims the channel whose notification has been due the longest. One worker serves one channel at a time, so an end is
+ * never told before its beginning, and a receiver that hangs keeps no other channel waiting.
+ */
+export async function claimChannel(db: Queryable, claimSeconds: number): Promise<ClaimedChannel | null> {
+  const { rows } = await sql<ClaimedChannel>`
+    with due as (
+      select c.id from alert_notifications n join alert_channels c on c.id = n.channel_id
+      where n.status = 'pending' and n.next_attempt_at <= svc_now()
+        and (c.claimed_until is null or c.claimed_until <= svc_now())
+        and n.id = (select min(first.id) from alert_notifications first where first.channel_id = c.id and first.status = 'pending')
+      order by n.next_attempt_at, n.id limit 1 for update of c skip locked)
+    update alert_channels c set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
+    from due where c.id = due.id
+    returning c.id, c.term, c.kind, c.name, c.recipients, c.url, c.secret`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function releaseChannel(db: Queryable, id: number, term: number): Promise<void> {
+  await sql`update alert_channels set claimed_until = null where id = ${id} and term = ${term}`.execute(db);
+}
+
+export interface DueNotification {
+  id: number;
+  /** The same with every attempt. */
+  publicId: string;
+  episodeId: number | null;
+  transition: 'opened' | 'resolved' | 'test';
+  attempts: number;
+  createdAtMs: number;
+  nowMs: number;
+}
+
+/** The channel's oldest notification, when it is due; a later one never goes first. */
+export async function nextNotification(db: Queryable, channelId: number): Promise<DueNotification | null> {
+  const { rows } = await sql<DueNotification & { isDue: boolean }>`
+    select id, public_id as "publicId", episode_id as "episodeId", transition, attempts,
+      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+      (extract(epoch from svc_now()) * 1000)::float8 as "nowMs", next_attempt_at <= svc_now() as "isDue"
+    from alert_notifications where channel_id = ${channelId} and status = 'pending' order by id limit 1`.execute(
+    db,
+  );
+  const row = rows[0];
+  if (!row?.isDue) return null;
+  const { isDue: _, ...notification } = row;
+  return notification;
+}
+
+/** What became of an attempt; `retrySeconds` null where there is no further one. False: the claim is another's. */
+export async function recordAttempt(
+  db: Queryable,
+  channel: Pick<ClaimedChannel, 'id' | 'term'>,
+  notificationId: number,
+  outcome: { error: string | null; retrySeconds: number | null },
+): Promise<boolean> {
+  const isDone = outcome.error === null || outcome.retrySeconds === null;
+  const status = outcome.error === null ? 'delivered' : isDone ? 'failed' : 'pending';
+  const { rows } = await sql`
+    with held as (
+      update alert_channels set claimed_until = svc_now() + interval '60 seconds',
+        consecutive_failures = case when ${outcome.error === null} then 0 else consecutive_failures + 1 end
+      where id = ${channel.id} and term = ${channel.term} returning id)
+    update alert_notifications n set attempts = attempts + 1, status = ${status}, last_error = ${outcome.error},
+      next_attempt_at = svc_now() + make_interval(secs => ${outcome.retrySeconds ?? 0}::float8),
+      finished_at = case when ${isDone} then svc_now() end
+    from held where n.id = ${notificationId} and n.channel_id = held.id and n.status = 'pending' returning 1`.execute(
+    db,
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,135 @@
+/**
+ * Delivers what the outbox holds: at least once, each with an id of its own that stays, in the order of each channel.
+ *
+ * Any number of processes may run this. One that dies after sending and before recording sends again, under the same id.
+ */
+import { type Clock, systemClock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { backoffMs } from '#common/retry/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { postDelivery, resolveByDns, signDelivery, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { makeNotification, type Notification } from './notification.ts';
+import * as outbox from './outbox-store.ts';
+import { type MailSettings, sendMail } from './send-mail.ts';
+import { findEpisode } from './store.ts';
+
+export interface SenderDeps {
+  db: () => Queryable;
+  clock?: Clock;
+  reporter: Reporter;
+  rules: TargetRules;
+  /** Null: no mail server is set; mails fail with these words. */
+  mail: MailSettings | null;
+  consoleUrl: string | null;
+}
+
+export interface Sender extends Part {
+  /** Delivers what is due, until nothing is; for tests. */
+  drain(): Promise<void>;
+}
+
+/** Longer than any attempt takes. */
+const claimSeconds = 60;
+const batchMax = 20;
+const pollMs = 1_000;
+const retry = { firstMs: 10_000, maxMs: 1_800_000 };
+/** After this long nobody wants to hear of it any more. */
+const expiryMs = 86_400_000;
+const workers = 2;
+
+export function createSender(deps: SenderDeps): Sender {
+  const clock = deps.clock ?? systemClock;
+  let stopping = new AbortController();
+  let finished: Promise<unknown> = Promise.resolve();
+
+  async function work(): Promise<boolean> {
+    const channel = await outbox.claimChannel(deps.db(), claimSeconds);
+    if (!channel) return false;
+    try {
+      for (let sent = 0; sent < batchMax && !stopping.signal.aborted; sent += 1) {
+        const due = await outbox.nextNotification(deps.db(), channel.id);
+        if (!due || !(await attempt(deps, channel, due, stopping.signal))) break;
+      }
+    } finally {
+      await outbox.releaseChannel(deps.db(), channel.id, channel.term);
+    }
+    return true;
+  }
+
+  async function loop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      let didWork = false;
+      try {
+        didWork = await work();
+      } catch (error) {
+        deps.reporter.error('alerts can not be sent', { error: describeError(error) });
+      }
+      if (!didWork) await clock.wait(pollMs, stopping.signal);
+    }
+  }
+
+  return {
+    name: 'alert notifications',
+    async drain() {
+      while (await work());
+    },
+    async start() {
+      stopping = new AbortController();
+      finished = Promise.all(Array.from({ length: workers }, loop));
+    },
+    async stop() {
+      stopping.abort();
+      await finished;
+    },
+  };
+}
+
+/** One attempt; true when the receiver took it and the next one may follow. */
+async function attempt(
+  deps: SenderDeps,
+  channel: outbox.ClaimedChannel,
+  due: outbox.DueNotification,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const episode = due.episodeId === null ? null : await findEpisode(deps.db(), due.episodeId);
+  const { publicId, transition, createdAtMs } = due;
+  const notification = makeNotification(publicId, transition, episode, createdAtMs, deps.consoleUrl);
+  const error =
+    channel.kind === 'email'
+      ? await mail(deps, channel, notification)
+      : await post(deps, channel, notification, due.nowMs, signal);
+  // An attempt that our own stop cut short says nothing about the receiver; it is made again.
+  if (signal.aborted && error !== null) return false;
+  const pauseMs = backoffMs(retry, due.attempts + 1);
+  const isExpired = due.nowMs + pauseMs > createdAtMs + expiryMs;
+  const retrySeconds = isExpired || transition === 'test' ? null : pauseMs / 1000;
+  if (error) {
+    const fields = { channel: channel.name, notification: publicId, attempt: due.attempts + 1, why: error };
+    deps.reporter.warn('an alert was not delivered', fields);
+  }
+  return (await outbox.recordAttempt(deps.db(), channel, due.id, { error, retrySeconds })) && error === null;
+}
+
+async function mail(
+  deps: SenderDeps,
+  channel: outbox.ClaimedChannel,
+  notification: Notification,
+): Promise<string | null> {
+  if (!deps.mail) return 'no mail server is set: SVC_SMTP_URL is empty';
+  return sendMail(deps.mail, channel.recipients, notification);
+}
+
+async function post(
+  deps: SenderDeps,
+  channel: outbox.ClaimedChannel,
+  notification: Notification,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const body = JSON.stringify(notification.body);
+  const headers = signDelivery([channel.secret!], notification.id, Math.floor(nowMs / 1000), body);
+  const options = { rules: deps.rules, resolve: resolveByDns, signal };
+  return (await postDelivery(channel.url!, headers, body, options)).error;
+}

@@ -1,0 +1,120 @@
+/** Episodes, mutes and the watch. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { AlertKind, OpenEpisode, Subject } from './episode.ts';
+
+/**
+ * Notes that judging goes on, and says for how long it has without a break. A pause of more than a minute begins the
+ * watch anew: what happened in it nobody saw.
+ */
+export async function noteWatch(trx: Queryable): Promise<{ nowMs: number; watchingSeconds: number }> {
+  const { rows } = await sql<{ nowMs: number; watchingSeconds: number }>`
+    insert into alert_watch as held (last_run_at, watching_since) values (svc_now(), svc_now())
+    on conflict (is_only) do update set last_run_at = svc_now(),
+      watching_since = case when held.last_run_at > svc_now() - interval '60 seconds' then held.watching_since else svc_now() end
+    returning (extract(epoch from svc_now()) * 1000)::float8 as "nowMs",
+      extract(epoch from svc_now() - watching_since)::float8 as "watchingSeconds"`.execute(trx);
+  return rows[0]!;
+}
+
+export async function listOpen(trx: Queryable): Promise<OpenEpisode[]> {
+  const { rows } = await sql<OpenEpisode>`
+    select id, kind, subject_key as "subjectKey", (extract(epoch from good_since) * 1000)::float8 as "goodSinceMs"
+    from alert_episodes where resolved_at is null`.execute(trx);
+  return rows;
+}
+
+/** The new episode's id; null when the subject has an open one already. */
+export async function insertEpisode(trx: Queryable, subject: Subject): Promise<number | null> {
+  const { rows } = await sql<{ id: number }>`
+    insert into alert_episodes (site_id, kind, subject_key, subject_name, details)
+    values (${subject.siteId}, ${subject.kind}, ${subject.key}, ${subject.name}, ${JSON.stringify(subject.details)}::jsonb)
+    on conflict (kind, subject_key) where resolved_at is null do nothing returning id`.execute(trx);
+  return rows[0]?.id ?? null;
+}
+
+/** While it is bad the episode shows what is measured now. */
+export async function updateDetails(trx: Queryable, id: number, details: Subject['details']): Promise<void> {
+  const text = JSON.stringify(details);
+  await sql`update alert_episodes set details = ${text}::jsonb
+    where id = ${id} and details is distinct from ${text}::jsonb`.execute(trx);
+}
+
+export async function setGoodSince(trx: Queryable, id: number, isGood: boolean): Promise<void> {
+  await sql`update alert_episodes set good_since = case when ${isGood} then svc_now() end where id = ${id}`.execute(
+    trx,
+  );
+}
+
+export async function resolveEpisode(
+  trx: Queryable,
+  id: number,
+  resolution: 'recovered' | 'removed',
+): Promise<void> {
+  await sql`update alert_episodes set resolved_at = svc_now(), resolution = ${resolution}
+    where id = ${id} and resolved_at is null`.execute(trx);
+}
+
+export interface Episode {
+  id: number;
+  siteId: number;
+  siteName: string;
+  kind: AlertKind;
+  subjectKey: string;
+  subjectName: string;
+  openedAtMs: number;
+  resolvedAtMs: number | null;
+  resolution: 'recovered' | 'removed' | null;
+  /** Looks well since then; resolves when that lasts. */
+  goodSinceMs: number | null;
+  details: Subject['details'];
+  acknowledgedAtMs: number | null;
+  acknowledgedBy: string | null;
+  note: string | null;
+  /** Until when nobody is told of the subject. */
+  mutedUntilMs: number | null;
+}
+
+const episodeColumns = sql`e.id, e.site_id as "siteId", s.name as "siteName", e.kind, e.subject_key as "subjectKey",
+  e.subject_name as "subjectName", (extract(epoch from e.opened_at) * 1000)::float8 as "openedAtMs",
+  (extract(epoch from e.resolved_at) * 1000)::float8 as "resolvedAtMs", e.resolution,
+  (extract(epoch from e.good_since) * 1000)::float8 as "goodSinceMs", e.details,
+  (extract(epoch from e.acknowledged_at) * 1000)::float8 as "acknowledgedAtMs", e.acknowledged_by as "acknowledgedBy", e.note,
+  (extract(epoch from m.until) * 1000)::float8 as "mutedUntilMs"`;
+const episodeTables = sql`alert_episodes e join sites s on s.id = e.site_id
+  left join alert_mutes m on m.kind = e.kind and m.subject_key = e.subject_key and m.until > svc_now()`;
+
+export async function findEpisode(db: Queryable, id: number): Promise<Episode | null> {
+  const { rows } =
+    await sql<Episode>`select ${episodeColumns} from ${episodeTables} where e.id = ${id}`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function listEpisodes(
+  db: Queryable,
+  filter: { siteId: number | null; isOpen: boolean; limit: number },
+): Promise<Episode[]> {
+  const { rows } = await sql<Episode>`
+    select ${episodeColumns} from ${episodeTables}
+    where (${filter.siteId}::bigint is null or e.site_id = ${filter.siteId}::bigint)
+      and (e.resolved_at is null) = ${filter.isOpen}
+    order by coalesce(e.resolved_at, e.opened_at) desc, e.id desc limit ${filter.limit}`.execute(db);
+  return rows;
+}
+
+export async function acknowledge(db: Queryable, id: number, by: string, note: string): Promise<boolean> {
+  const { rows } = await sql`
+    update alert_episodes set acknowledged_at = svc_now(), acknowledged_by = ${by}, note = nullif(${note}, '')
+    where id = ${id} and resolved_at is null returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+/** Mutes the subject of an episode for hours from now; 0 ends it. */
+export async function mute(db: Queryable, id: number, by: string, hours: number): Promise<boolean> {
+  const { rows } = await sql`
+    insert into alert_mutes as held (kind, subject_key, until, muted_by)
+    select kind, subject_key, svc_now() + make_interval(hours => ${hours}), ${by} from alert_episodes where id = ${id}
+    on conflict (kind, subject_key) do update set until = excluded.until, muted_by = excluded.muted_by
+    returning 1`.execute(db);
+  return rows.length === 1;
+}

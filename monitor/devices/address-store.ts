@@ -1,0 +1,54 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** An unbroken time in which a device owned an address. */
+export interface AddressOwner {
+  deviceId: number;
+  mac: string;
+  /** As the operator or the inventory calls it now; null: neither does. */
+  name: string | null;
+  firstSeenMs: number;
+  lastSeenMs: number;
+  /** Null while it lasts. */
+  endedAtMs: number | null;
+}
+
+/** A time in which several MACs claimed an address. */
+export interface AddressConflict {
+  openedAtMs: number;
+  resolvedAtMs: number | null;
+  macs: string[];
+}
+
+/** Who owned an address of a site and when, for three months; the present owner first. */
+export async function listOwners(
+  db: Queryable,
+  siteId: number,
+  address: string,
+  limit: number,
+): Promise<AddressOwner[]> {
+  const { rows } = await sql<AddressOwner>`
+    select b.device_id as "deviceId", b.mac, coalesce(n.name, d.matched_vm_name) as name,
+      (extract(epoch from b.first_seen_at) * 1000)::float8 as "firstSeenMs",
+      (extract(epoch from b.last_seen_at) * 1000)::float8 as "lastSeenMs",
+      (extract(epoch from b.ended_at) * 1000)::float8 as "endedAtMs"
+    from ip_bindings b join devices d on d.id = b.device_id left join device_names n on n.mac = b.mac
+    where b.site_id = ${siteId} and b.address = ${address}::inet
+    order by b.ended_at desc nulls first, b.last_seen_at desc, b.id desc limit ${limit}`.execute(db);
+  return rows;
+}
+
+/** Open ones first. */
+export async function listAddressConflicts(
+  db: Queryable,
+  siteId: number,
+  address: string,
+  limit: number,
+): Promise<AddressConflict[]> {
+  const { rows } = await sql<AddressConflict>`
+    select (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+      (extract(epoch from resolved_at) * 1000)::float8 as "resolvedAtMs", macs
+    from ip_conflicts where site_id = ${siteId} and address = ${address}::inet
+    order by resolved_at desc nulls first, id desc limit ${limit}`.execute(db);
+  return rows;
+}

@@ -1,0 +1,186 @@
+/** Reads of devices for people: one, a page of a site's, their addresses and conflicts. */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { EndedBy } from './binding.ts';
+import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
+
+interface DeviceRow extends Omit<Device, 'match' | 'isRandomized'> {
+  clusterId: number | null;
+  vmId: number | null;
+  vmName: string | null;
+  matchedAtMs: number | null;
+  matchEndedAtMs: number | null;
+}
+
+const ms = (column: string) => sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
+const deviceColumns = sql`
+  d.id, d.site_id as "siteId", d.segment, d.mac, d.manufacturer, n.name as "operatorName",
+  ${ms('d.first_seen_at')} as "firstSeenMs", ${ms('d.last_seen_at')} as "lastSeenMs",
+  ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "vmId",
+  d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
+  f.reason as "foreignReason"`;
+const joined = sql`devices d left join device_names n on n.mac = d.mac
+    left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - interval '1 day'`;
+
+export const deviceFilters = ['all', 'live', 'archived', 'conflict', 'randomized'] as const;
+export type DeviceFilter = (typeof deviceFilters)[number];
+export const deviceSorts = ['label', 'mac', 'segment', 'first', 'seen'] as const;
+export type DeviceSort = (typeof deviceSorts)[number];
+
+/** Which of a site's devices, in which order. */
+export interface DeviceQuery {
+  filter: DeviceFilter;
+  /** Part of a name, a maker, a MAC, a segment or an address; blank for all. */
+  search: string;
+  sort: DeviceSort;
+  direction: 'asc' | 'desc';
+  offset: number;
+  limit: number;
+}
+
+const randomized = sql`(get_byte(decode(left(d.mac, 2), 'hex'), 0) & 2) <> 0`;
+/** As `labelDevice` has it. */
+const label = sql`coalesce(n.name, case when d.match_ended_at is null or d.archived_at is not null then d.matched_vm_name end,
+  case when ${randomized} then 'Randomized device' end, d.manufacturer, d.mac)`;
+const inConflict = sql`exists (select 1 from ip_conflicts p join ip_bindings b
+  on b.site_id = p.site_id and b.address = p.address and b.ended_at is null
+  where p.site_id = d.site_id and p.resolved_at is null and b.device_id = d.id)`;
+const conditions: Readonly<Record<DeviceFilter, RawBuilder<unknown>>> = {
+  all: sql`true`,
+  live: sql`d.archived_at is null`,
+  archived: sql`d.archived_at is not null`,
+  conflict: inConflict,
+  randomized,
+};
+const orders: Readonly<Record<DeviceSort, RawBuilder<unknown>>> = {
+  label: sql`lower(${label})`,
+  mac: sql`d.mac`,
+  segment: sql`d.segment`,
+  first: sql`d.first_seen_at`,
+  seen: sql`d.last_seen_at`,
+};
+
+/** A page of a site's devices that fit, and how many fit in all. */
+export async function pageDevices(
+  db: Queryable,
+  siteId: number,
+  query: DeviceQuery,
+): Promise<{ devices: Device[]; total: number }> {
+  const like = `%${query.search.replace(/[\\%_]/g, (char) => `\\${char}`)}%`;
+  const fits =
+    query.search === ''
+      ? sql`true`
+      : sql`(${label} ilike ${like} or d.matched_vm_name ilike ${like} or d.manufacturer ilike ${like}
+          or d.mac ilike ${like.replaceAll('-', ':')} or d.segment ilike ${like}
+          or exists (select 1 from ip_bindings b where b.device_id = d.id and host(b.address) ilike ${like}))`;
+  const direction = query.direction === 'asc' ? sql`asc` : sql`desc`;
+  const { rows } = await sql<DeviceRow & { total: number }>`
+    select ${deviceColumns}, count(*) over ()::int as total from ${joined}
+    where d.site_id = ${siteId} and ${conditions[query.filter]} and ${fits}
+    order by ${orders[query.sort]} ${direction}, d.id limit ${query.limit} offset ${query.offset}`.execute(
+    db,
+  );
+  return { devices: rows.map(({ total: _, ...row }) => fromRow(row)), total: rows[0]?.total ?? 0 };
+}
+
+/** How many devices each filter has, and the addresses in conflict. */
+export type DeviceCounts = Record<DeviceFilter, number> & { conflictAddresses: number };
+
+export async function countDevices(db: Queryable, siteId: number): Promise<DeviceCounts> {
+  const { rows } = await sql<DeviceCounts>`
+    select count(*)::int as all, count(*) filter (where ${conditions.live})::int as live,
+      count(*) filter (where ${conditions.archived})::int as archived,
+      count(*) filter (where ${randomized})::int as randomized,
+      (select count(distinct b.device_id)::int from ip_conflicts p join ip_bindings b
+        on b.site_id = p.site_id and b.address = p.address and b.ended_at is null
+        where p.site_id = ${siteId} and p.resolved_at is null) as conflict,
+      (select count(*)::int from ip_conflicts where site_id = ${siteId} and resolved_at is null) as "conflictAddresses"
+    from devices d where d.site_id = ${siteId}`.execute(db);
+  return rows[0]!;
+}
+
+/** An address that more than one MAC claimed at the same time. */
+export interface Conflict {
+  address: string;
+  /** Everybody who claimed it meanwhile. */
+  macs: string[];
+  openedAtMs: number;
+  resolvedAtMs: number | null;
+}
+
+/** The conflicts of a site that this MAC has had a part in, newest first. */
+export async function listConflicts(db: Queryable, siteId: number, mac: string): Promise<Conflict[]> {
+  const { rows } = await sql<Conflict>`
+    select host(address) as address, macs, ${ms('opened_at')} as "openedAtMs", ${ms('resolved_at')} as "resolvedAtMs"
+    from ip_conflicts where site_id = ${siteId} and macs @> ${[mac]}::text[]
+    order by resolved_at is not null, opened_at desc limit 100`.execute(db);
+  return rows;
+}
+
+/** Devices of a site by their segment and MAC. */
+export async function findByKeys(
+  db: Queryable,
+  siteId: number,
+  keys: readonly { segment: string; mac: string }[],
+): Promise<Device[]> {
+  const { rows } = await sql<DeviceRow>`
+    select ${deviceColumns} from ${joined}
+    where d.site_id = ${siteId} and (d.segment, d.mac) in (
+      select k.segment, k.mac from unnest(${keys.map((key) => key.segment)}::text[], ${keys.map((key) => key.mac)}::text[])
+        as k(segment, mac))`.execute(db);
+  return rows.map(fromRow);
+}
+
+/** A site's devices, live ones first, newest first. */
+export async function listDevices(db: Queryable, siteId: number, limit: number): Promise<Device[]> {
+  const { rows } = await sql<DeviceRow>`
+    select ${deviceColumns} from ${joined}
+    where d.site_id = ${siteId}
+    order by d.archived_at is not null, d.last_seen_at desc, d.id limit ${limit}`.execute(db);
+  return rows.map(fromRow);
+}
+
+export async function findDevice(db: Queryable, siteId: number, id: number): Promise<Device | null> {
+  const { rows } = await sql<DeviceRow>`
+    select ${deviceColumns} from ${joined}
+    where d.site_id = ${siteId} and d.id = ${id}`.execute(db);
+  return rows[0] ? fromRow(rows[0]) : null;
+}
+
+/** A time in which a device owned an address; the one without an end is its live claim. */
+export interface Claim {
+  deviceId: number;
+  address: string;
+  firstSeenMs: number;
+  /** Start of the newest minute; written every five minutes while nobody else claims the address. */
+  lastSeenMs: number;
+  endedAtMs: number | null;
+  endedBy: EndedBy | null;
+  isInConflict: boolean;
+}
+
+/** Bindings of these devices, live ones first, newest first. */
+export async function listClaims(
+  db: Queryable,
+  deviceIds: readonly number[],
+  isLiveOnly: boolean,
+): Promise<Claim[]> {
+  const { rows } = await sql<Claim>`
+    select b.device_id as "deviceId", host(b.address) as address, ${ms('b.first_seen_at')} as "firstSeenMs",
+           ${ms('b.last_seen_at')} as "lastSeenMs", ${ms('b.ended_at')} as "endedAtMs", b.ended_by as "endedBy",
+           p.id is not null and b.ended_at is null as "isInConflict"
+    from ip_bindings b
+    left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.resolved_at is null
+    where b.device_id = any(${[...deviceIds]}::bigint[]) and (b.ended_at is null or not ${isLiveOnly}::bool)
+    order by b.device_id, b.ended_at is not null, b.last_seen_at desc, b.address`.execute(db);
+  return rows;
+}
+
+function fromRow(row: DeviceRow): Device {
+  const { clusterId, vmId, vmName, matchedAtMs, matchEndedAtMs, ...device } = row;
+  const match: DeviceMatch | null =
+    clusterId !== null && vmId !== null && vmName !== null && matchedAtMs !== null
+      ? { clusterId, vmId, vmName, matchedAtMs, endedAtMs: matchEndedAtMs }
+      : null;
+  return { ...device, isRandomized: isRandomizedMac(device.mac), match };
+}

@@ -1,0 +1,173 @@
+/**
+ * What every engine behind `FactStore` has to do: answer like the rules in plain memory, to the byte, whatever came in
+ * which order, before and after a roll-up and while an hour waits to be rolled up again.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Direction, FactOrigin, FactUpload, SiteRange } from '../facts.ts';
+import type { FactStore } from '../index.ts';
+import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } from './random-uploads.ts';
+
+/** An engine with the sites and sensors that uploads come from. */
+export interface StoreUnderTest {
+  facts: FactStore;
+  origins: readonly FactOrigin[];
+  /** Appends in one transaction, as the inbox does. */
+  append(uploads: readonly FactUpload[]): Promise<void>;
+}
+
+export interface ConformanceOptions {
+  model: FactStore;
+  seed: number;
+  /** Uploads of each of the stages. */
+  uploads: number;
+  /** Ranges asked about after each stage. */
+  questions: number;
+  nowSecond: number;
+}
+
+/** Feeds both the same at random and asks both the same; returns where they differ. */
+export async function checkConformance(
+  store: StoreUnderTest,
+  options: ConformanceOptions,
+): Promise<string[]> {
+  const random = seededRandom(options.seed);
+  const minutes = sampleMinutes(options.nowSecond);
+  const offences: string[] = [];
+  for (const stage of ['from facts alone', 'rolled up', 'with late facts', 'rolled up again']) {
+    if (stage !== 'rolled up') {
+      const uploads = Array.from({ length: options.uploads }, () =>
+        randomUpload(random, { origins: store.origins, minutes }),
+      );
+      await feed(store, options.model, uploads, random);
+    }
+    // Without it sites' own minutes would lag behind; hours stay as they are.
+    await store.facts.rollUp(stage.startsWith('rolled up') ? 'all' : 'settled');
+    for (let i = 0; i < options.questions; i += 1) {
+      const range = randomRange(random, store.origins, minutes);
+      for (const [question, ask] of questionsAbout(random, range)) {
+        const [told, expected] = [
+          await answer(store.facts, range, ask),
+          await answer(options.model, range, ask),
+        ];
+        if (!isDeepStrictEqual(told, expected))
+          offences.push(`${stage}, ${question} of ${JSON.stringify(range)}: ${difference(told, expected)}`);
+      }
+    }
+  }
+  return offences;
+}
+
+/** Some minutes of the hours around now, of yesterday's edge for pairs, and of long ago. */
+function sampleMinutes(nowSecond: number): number[] {
+  const hour = Math.floor(nowSecond / 3600) * 3600;
+  const starts = [hour - 3600, hour - 3540, hour - 7200, hour - 60, hour - 10_800, hour - 5 * 3600];
+  const old = [hour - 23 * 3600, hour - 26 * 3600, hour - 26 * 3600 + 60, hour - 15 * 86_400];
+  return [...starts, ...old].concat(hour - 3600 + 120);
+}
+
+async function feed(
+  store: StoreUnderTest,
+  model: FactStore,
+  uploads: readonly FactUpload[],
+  random: Random,
+): Promise<void> {
+  // The engine gets them in batches of any size and in another order than the model, late and early mixed.
+  const shuffled = uploads
+    .map((upload) => [random(1_000_000), upload] as const)
+    .sort(([a], [b]) => a - b)
+    .map(([, upload]) => upload);
+  while (shuffled.length > 0) {
+    await store.append(shuffled.splice(0, 1 + random(6)));
+    if (random(4) === 0) await store.facts.rollUp(random(2) === 0 ? 'all' : 'settled');
+  }
+  await model.append(undefined as never, uploads);
+}
+
+function randomRange(random: Random, origins: readonly FactOrigin[], minutes: readonly number[]): SiteRange {
+  const { siteId } = origins[random(origins.length)]!;
+  const first = Math.min(...minutes);
+  const last = Math.max(...minutes) + 3600;
+  const isWide = random(3) === 0;
+  const from = isWide ? first - 60 * random(200) : last - 60 * (60 + random(400));
+  const snap = random(2) === 0 ? 3600 : 60;
+  const fromMinute = Math.floor(from / snap) * snap;
+  return { siteId, fromMinute, toMinute: Math.ceil((last - 60 * random(60)) / snap) * snap };
+}
+
+type Ask = (facts: FactStore, siteId: number) => Promise<unknown>;
+
+function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const address = { ...range, address: pick(sampleAddresses) };
+  const direction = pick<Direction | null>(['outbound', 'inbound', 'internal', 'transit', null]);
+  const view = { ...range, direction };
+  const limit = 1 + random(20);
+  const step = pick([60, 300, 3600, 86_400]);
+  const names = [['example.net'], ['example.org', 'SSH'], []][random(3)]!;
+  const deviceKey = pick(sampleKeys);
+  const key = pick([
+    { name: 'example.net', protocol: 6, serverPort: 443 },
+    { name: 'SSH', protocol: 6, serverPort: 22 },
+    { name: 'GRE', protocol: 47, serverPort: null },
+  ]);
+  return [
+    ['readAddress', (facts) => facts.readAddress(address)],
+    ['explainAddress', (facts) => facts.explainAddress(address)],
+    ['sumSite', (facts) => facts.sumSite({ ...range, stepSeconds: step })],
+    ['listTopAddresses', (facts) => facts.listTopAddresses(range, limit)],
+    ['listGaps', (facts) => facts.listGaps(range, limit)],
+    ['listCaptures', (facts) => facts.listCaptures(range.siteId, range.fromMinute)],
+    [
+      'listLosses',
+      async (facts) =>
+        (await facts.listLosses(range.fromMinute, range.toMinute))
+          .map((one) => textOf({ ...one, captureId: 0 }))
+          .sort(),
+    ],
+    ['sumCollection', (facts) => facts.sumCollection(range)],
+    ['newestMinutes', async (facts) => (await facts.newestMinutes()).get(range.siteId)],
+    ['readAddressApplications', (facts) => facts.readAddressApplications(address)],
+    ['rankApplications', (facts) => facts.rankApplications({ ...view, limit })],
+    ['stepApplications', (facts) => facts.stepApplications({ ...view, stepSeconds: step, names })],
+    ['readApplication', (facts) => facts.readApplication({ ...view, ...key })],
+    ['listPairs', (facts) => facts.listPairs(view, limit)],
+    ['sumDevices', (facts) => facts.sumDevices(range, sampleKeys)],
+    ['stepDevice', (facts) => facts.stepDevice({ ...range, deviceKey, stepSeconds: step })],
+    ['sumOwned', (facts) => facts.sumOwned(range)],
+  ];
+}
+
+/** Engines number captures as they please; the answer names them by sensor and interface. */
+async function answer(facts: FactStore, range: SiteRange, ask: Ask): Promise<unknown> {
+  const captures = await facts.listCaptures(range.siteId, 0);
+  const names = new Map(captures.map((one) => [one.captureId, `${one.sensorId} ${one.name}`]));
+  const said = await ask(facts, range.siteId);
+  return sortNamed(
+    JSON.parse(
+      JSON.stringify(said ?? null, (field, value) => {
+        if (field === 'captureId') return names.get(value);
+        if (field === 'knownCaptures') return (value as number[]).map((id) => names.get(id)).sort();
+        return value;
+      }),
+    ),
+  );
+}
+
+/** Lists that are ordered by captures' numbers. */
+function sortNamed(said: unknown): unknown {
+  for (const field of ['seen', 'listening', 'gaps']) {
+    const list = (said as Record<string, unknown> | null)?.[field];
+    if (Array.isArray(list)) list.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+  }
+  return said;
+}
+
+const textOf = (row: object) => JSON.stringify(Object.entries(row).sort());
+
+function difference(told: unknown, expected: unknown): string {
+  const [a, b] = [JSON.stringify(told), JSON.stringify(expected)];
+  let at = 0;
+  while (a[at] === b[at] && at < a.length) at += 1;
+  const from = Math.max(0, at - 60);
+  return `…${a.slice(from, at + 160)} instead of …${b.slice(from, at + 160)}`;
+}

@@ -1,0 +1,166 @@
+/** Uploads as they came, and the rows that they add up to. */
+import type { TelemetryMinute, TelemetryTotals, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import { vantageCode } from '../codes.ts';
+import { localAddressOf, type NameApplication } from '../collect-facts.ts';
+import type * as facts from '../facts.ts';
+
+export interface CaptureRowOfMinute {
+  siteId: number;
+  captureId: number;
+  sensorId: number;
+  name: string;
+  minute: number;
+  vantage: number;
+  observedMs: number;
+  totals: Required<TelemetryTotals>;
+}
+
+export interface HostRow {
+  address: string;
+  minute: number;
+  capture: CaptureRowOfMinute;
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+  deviceKey: string;
+  lanRxBytes: number;
+  lanTxBytes: number;
+}
+
+export interface UsageFact extends TelemetryUsageRow {
+  minute: number;
+  capture: CaptureRowOfMinute;
+  vantage: number;
+  isAttributed: boolean;
+  local: string | null;
+  inboundBytes: number;
+  outboundBytes: number;
+  lastSentMs: number;
+}
+
+interface KnownCapture {
+  captureId: number;
+  siteId: number;
+  sensorId: number;
+  name: string;
+  role: facts.Vantage;
+}
+
+export interface MemoryRows {
+  append(uploads: readonly facts.FactUpload[]): void;
+  sites(): number[];
+  knownCaptures(siteId: number): KnownCapture[];
+  captures(siteId: number): CaptureRowOfMinute[];
+  hosts(siteId: number): HostRow[];
+  usage(siteId: number): UsageFact[];
+  gaps(range: facts.SiteRange): facts.GapFact[];
+  captureGaps(range: facts.SiteRange, captureIds: ReadonlySet<number>): facts.CaptureGap[];
+  isYoung(minute: number): boolean;
+}
+
+export function createMemoryRows(nameApplication: NameApplication, nowSecond: () => number): MemoryRows {
+  const known = new Map<string, KnownCapture>();
+  const captures = new Map<string, CaptureRowOfMinute>();
+  const hosts = new Map<string, HostRow>();
+  const usage: UsageFact[] = [];
+  const gaps: (facts.GapFact & { siteId: number })[] = [];
+  const isYoung = (minute: number) => minute >= nowSecond() - 86_400;
+
+  function captureRow(origin: facts.FactOrigin, minute: TelemetryMinute): CaptureRowOfMinute {
+    const { capture: name, role } = minute;
+    const id = `${origin.sensorId} ${name}`;
+    const capture = known.get(id) ?? { ...origin, name, role, captureId: known.size + 1 };
+    known.set(id, { ...capture, role });
+    const key = `${id} ${minute.minute}`;
+    let row = captures.get(key);
+    if (!row) {
+      const zero = {
+        packets: 0,
+        ipPackets: 0,
+        ipBytes: 0,
+        nonIpPackets: 0,
+        parserDropped: 0,
+        kernelDropped: 0,
+      };
+      const totals = { ...zero, detailTruncated: 0, mergedFrames: 0 };
+      const { captureId } = capture;
+      row = { ...origin, captureId, name, minute: minute.minute, vantage: 2, observedMs: 0, totals };
+      captures.set(key, row);
+    }
+    row.vantage = Math.min(row.vantage, vantageCode(role));
+    row.observedMs = Math.min(row.observedMs + minute.observedMs, 60_000);
+    for (const name of Object.keys(row.totals) as (keyof typeof row.totals)[])
+      row.totals[name] += minute.totals[name] ?? 0;
+    return row;
+  }
+
+  function addHosts(capture: CaptureRowOfMinute, minute: TelemetryMinute): void {
+    const internal = minute.usage.filter((row) => row.direction === 'internal');
+    for (const host of minute.hosts.filter((one) => one.isLocal)) {
+      const { address, deviceKey } = host;
+      const sum = (as: 'client' | 'server', read: 'clientBytes' | 'serverBytes') =>
+        internal.filter((row) => row[as] === address).reduce((total, row) => total + row[read], 0);
+      const key = `${capture.captureId} ${minute.minute} ${address}`;
+      let row = hosts.get(key);
+      if (!row) {
+        row = { address, minute: minute.minute, capture, deviceKey, ...noBytes };
+        hosts.set(key, row);
+      }
+      if (row.deviceKey !== deviceKey) row.deviceKey = '';
+      row.rxBytes += host.rxBytes;
+      row.txBytes += host.txBytes;
+      row.packets += host.packets;
+      row.lanRxBytes += sum('client', 'serverBytes') + sum('server', 'clientBytes');
+      row.lanTxBytes += sum('client', 'clientBytes') + sum('server', 'serverBytes');
+    }
+  }
+
+  return {
+    append(uploads) {
+      for (const { origin, minutes, gaps: told } of uploads) {
+        for (const minute of minutes) {
+          const capture = captureRow(origin, minute);
+          addHosts(capture, minute);
+          for (const row of minute.usage) {
+            const isHost = row.direction === 'inbound';
+            usage.push({
+              ...row,
+              ...nameApplication(row),
+              minute: minute.minute,
+              capture,
+              vantage: vantageCode(minute.role),
+              local: localAddressOf(row),
+              inboundBytes: isHost ? row.clientBytes : row.serverBytes,
+              outboundBytes: isHost ? row.serverBytes : row.clientBytes,
+              lastSentMs: isHost ? row.serverLastSentMs : row.clientLastSentMs,
+            });
+          }
+        }
+        for (const gap of told) gaps.push({ ...origin, ...gap });
+      }
+    },
+    sites: () => [...new Set([...captures.values()].map((one) => one.siteId))],
+    knownCaptures: (siteId) => [...known.values()].filter((one) => one.siteId === siteId),
+    captures: (siteId) => [...captures.values()].filter((one) => one.siteId === siteId),
+    hosts: (siteId) => [...hosts.values()].filter((one) => one.capture.siteId === siteId),
+    usage: (siteId) => usage.filter((one) => one.capture.siteId === siteId),
+    gaps: (range) =>
+      gaps
+        .filter((gap) => gap.siteId === range.siteId)
+        .filter((gap) => gap.toMinute >= range.fromMinute && gap.fromMinute < range.toMinute)
+        .map(({ siteId: _, ...gap }) => gap),
+    captureGaps(range, captureIds) {
+      return this.gaps(range)
+        .flatMap(({ sensorId, capture, fromMinute, toMinute }) =>
+          [...known.values()]
+            .filter((one) => one.sensorId === sensorId && (capture === '' || capture === one.name))
+            .filter((one) => captureIds.has(one.captureId))
+            .map(({ captureId }) => ({ captureId, fromMinute, toMinute })),
+        )
+        .sort((a, b) => a.captureId - b.captureId || a.fromMinute - b.fromMinute || a.toMinute - b.toMinute);
+    },
+    isYoung,
+  };
+}
+
+const noBytes = { rxBytes: 0, txBytes: 0, packets: 0, lanRxBytes: 0, lanTxBytes: 0 };

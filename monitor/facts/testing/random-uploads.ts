@@ -1,0 +1,118 @@
+/**
+ * Uploads at random, and small: few addresses, names and minutes, so that captures overlap, rows of one key meet, owners
+ * disagree and ties happen all the time.
+ */
+import type {
+  TelemetryEvidence,
+  TelemetryMinute,
+  TelemetryUsageRow,
+} from '#contracts/sensor-api/telemetry.ts';
+import type { FactOrigin, FactUpload } from '../facts.ts';
+
+export type Random = (below: number) => number;
+
+/** A number from 0 up to `below`, the same for the same seed. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * below);
+  };
+}
+
+const captures = [
+  ['eth0', 'uplink'],
+  ['br0', 'bridge'],
+  ['br1', 'bridge'],
+] as const;
+const locals = ['192.0.2.10', '192.0.2.11', '192.0.2.12', '2001:db8::10', '10.0.0.9'];
+const remotes = ['198.51.100.7', '198.51.100.8', '203.0.113.5', '2001:db8:ffff::1'];
+const names: readonly (readonly [string, TelemetryEvidence])[] = [
+  ['example.net', 'tls_sni'],
+  ['example.net', 'dns'],
+  ['example.org', 'http_host'],
+  ['203.0.113.5', 'none'],
+  ['GRE', 'ip_protocol'],
+];
+const keys = ['br0|02:00:00:00:00:01', 'br0|02:00:00:00:00:02', ''];
+const directions = ['outbound', 'outbound', 'inbound', 'internal', 'transit'] as const;
+
+export interface RandomUploads {
+  origins: readonly FactOrigin[];
+  /** Minutes are chosen from these. */
+  minutes: readonly number[];
+}
+
+/** One upload of one of these sensors. */
+export function randomUpload(random: Random, { origins, minutes }: RandomUploads): FactUpload {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const origin = pick(origins);
+  const minute = pick(minutes);
+  // Often the very same traffic at several captures, sometimes a part of it, sometimes something else.
+  const seen = randomMinute(random, minute);
+  const told = captures.slice(random(2), 1 + random(3)).map(([capture, role]): TelemetryMinute => {
+    const own = random(3) === 0 ? randomMinute(random, minute) : seen;
+    const usage = random(4) === 0 ? own.usage.slice(1) : own.usage;
+    return { ...own, usage, capture, role };
+  });
+  const gap = { fromMinute: minute, toMinute: minute + 60 * random(3), capture: pick(['', 'eth0']) };
+  const gaps = random(6) === 0 ? [{ ...gap, reason: 'sensor_down' as const }] : [];
+  return { origin, minutes: told, gaps };
+}
+
+function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'capture' | 'role'> {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const addresses = locals.filter(() => random(2) === 0);
+  const ipPackets = random(50);
+  const parserDropped = random(8) === 0 ? random(3) : 0;
+  return {
+    minute,
+    observedMs: pick([60_000, 60_000, 30_000, 15_000]),
+    totals: {
+      packets: ipPackets + parserDropped,
+      ipPackets,
+      ipBytes: random(9000),
+      nonIpPackets: 0,
+      parserDropped,
+      kernelDropped: random(4) === 0 ? random(20) : 0,
+      detailTruncated: random(3),
+      mergedFrames: random(6) === 0 ? 1 : 0,
+    },
+    hosts: addresses.map((address) => ({
+      address,
+      isLocal: true,
+      rxBytes: random(5),
+      txBytes: random(5),
+      packets: random(9),
+      deviceKey: pick(keys),
+    })),
+    usage: Array.from({ length: random(5) }, () => randomUsage(random, minute)),
+  };
+}
+
+function randomUsage(random: Random, minute: number): TelemetryUsageRow {
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
+  const direction = pick(directions);
+  const [name, evidence] = pick(names);
+  const isClientLocal = direction === 'outbound' || direction === 'internal';
+  const isServerLocal = direction === 'inbound' || direction === 'internal';
+  return {
+    client: pick(isClientLocal ? locals : remotes),
+    server: pick(isServerLocal ? locals : remotes),
+    protocol: evidence === 'ip_protocol' ? 47 : 6,
+    serverPort: evidence === 'ip_protocol' ? null : pick([443, 443, 22, 50_000]),
+    direction,
+    name,
+    evidence,
+    clientBytes: random(4),
+    serverBytes: random(4),
+    packets: random(5),
+    clientLastSentMs: random(3) === 0 ? 0 : minute * 1000 + random(60_000),
+    serverLastSentMs: random(3) === 0 ? 0 : minute * 1000 + random(60_000),
+  };
+}
+
+export const sampleAddresses: readonly string[] = locals;
+export const sampleKeys: readonly string[] = [...keys.filter((key) => key !== ''), 'br0|02:00:00:00:00:99'];

@@ -1,0 +1,261 @@
+/** The tables of an address's page. */
+import type { FastifyRequest } from 'fastify';
+import { type AddressApplication, describeService } from '#monitor/applications/index.ts';
+import type { AddressOwner } from '#monitor/devices/index.ts';
+import {
+  age,
+  badge,
+  code,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isoTime,
+  link,
+  moment,
+  type Range,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import type { AddressPoint } from './address-points.ts';
+import { dataTable, wantedFile } from './data-table.ts';
+import { evidenceText } from './evidence.ts';
+import { minuteText } from './origin.ts';
+
+const pointsShown = 60;
+const applicationsShown = 50;
+
+interface Use {
+  direction: AddressApplication['direction'];
+  name: string;
+  service: string;
+  evidence: string;
+  isAttributed: boolean;
+  inBytes: number;
+  outBytes: number;
+  lastSentMs: number | null;
+}
+
+/** Minutes of one name, service and direction as one row, largest first. */
+function sumUse(rows: readonly AddressApplication[]): Use[] {
+  const uses = new Map<string, Use>();
+  for (const row of rows) {
+    const service = describeService(row.protocol, row.serverPort);
+    const key = `${row.direction} ${service} ${row.name}`;
+    const use = uses.get(key) ?? {
+      direction: row.direction,
+      name: row.name,
+      service,
+      evidence: evidenceText(row),
+      isAttributed: row.isAttributed,
+      inBytes: 0,
+      outBytes: 0,
+      lastSentMs: null,
+    };
+    use.inBytes += row.inboundBytes;
+    use.outBytes += row.outboundBytes;
+    use.lastSentMs = Math.max(use.lastSentMs ?? 0, row.lastSentMs ?? 0) || null;
+    uses.set(key, use);
+  }
+  return [...uses.values()].sort((a, b) => b.inBytes + b.outBytes - (a.inBytes + a.outBytes));
+}
+
+export function applicationTable(
+  request: FastifyRequest,
+  rows: readonly AddressApplication[],
+  nowMs: number,
+) {
+  const all = sumUse(rows);
+  const shown = wantedFile(request) ? all : all.slice(0, applicationsShown);
+  return dataTable<Use>(request, {
+    id: 'applications',
+    caption: 'Applications of this address',
+    rows: shown,
+    columns: [
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => (row.isAttributed ? row.name : code(row.name)),
+        value: (row) => row.name,
+      },
+      {
+        key: 'service',
+        header: 'Service',
+        kind: 'code',
+        cell: (row) => row.service,
+        value: (row) => row.service,
+      },
+      {
+        key: 'direction',
+        header: 'Direction',
+        cell: (row) => (row.direction === 'outbound' ? 'used' : 'hosted'),
+        value: (row) => row.direction,
+      },
+      { key: 'evidence', header: 'Evidence', cell: (row) => row.evidence, value: (row) => row.evidence },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.inBytes),
+        field: 'in_bytes',
+        value: (row) => row.inBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.outBytes),
+        field: 'out_bytes',
+        value: (row) => row.outBytes,
+      },
+      {
+        key: 'sent',
+        header: 'Last sent',
+        kind: 'figure',
+        cell: (row) => age(row.lastSentMs, nowMs),
+        field: 'last_sent',
+        value: (row) => isoTime(row.lastSentMs),
+      },
+    ],
+    pages:
+      all.length > shown.length
+        ? { label: `The ${shown.length} largest of ${formatCount(all.length)}` }
+        : undefined,
+    empty: {
+      title: 'No applications',
+      text: 'No capture named an application of this address in this time.',
+    },
+  });
+}
+
+export function ownerTable(
+  request: FastifyRequest,
+  siteId: number,
+  owners: readonly AddressOwner[],
+  nowMs: number,
+) {
+  return dataTable<AddressOwner>(request, {
+    id: 'owners',
+    caption: 'Owners of this address',
+    rows: owners,
+    columns: [
+      {
+        key: 'device',
+        header: 'Device',
+        cell: (row) => link(`/sites/${siteId}/devices/${row.deviceId}`, row.name ?? code(row.mac)),
+        value: (row) => row.name,
+      },
+      { key: 'mac', header: 'MAC', kind: 'code', cell: (row) => row.mac, value: (row) => row.mac },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (row) => (row.endedAtMs === null ? badge('good', 'owner') : badge('neutral', 'former')),
+        field: 'ended',
+        value: (row) => isoTime(row.endedAtMs),
+      },
+      {
+        key: 'first',
+        header: 'From',
+        cell: (row) => moment(row.firstSeenMs, nowMs),
+        field: 'first_seen',
+        value: (row) => isoTime(row.firstSeenMs),
+      },
+      {
+        key: 'last',
+        header: 'Last seen',
+        cell: (row) => moment(row.lastSeenMs, nowMs),
+        field: 'last_seen',
+        value: (row) => isoTime(row.lastSeenMs),
+      },
+    ],
+    empty: {
+      title: 'No owner is known',
+      text: 'No sensor saw on its own segment which device this address belongs to. Per-device values leave its traffic out.',
+    },
+  });
+}
+
+/** Newest first; every point in files. */
+export function pointTable(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+  const newest = points.toReversed();
+  const shown = wantedFile(request) ? newest : newest.slice(0, pointsShown);
+  const isMinute = range.stepSeconds === 60;
+  const inside = (point: AddressPoint) =>
+    isMinute
+      ? `${withQuery(request.url, { at: minuteText(point.timeMs / 1000) })}#origin`
+      : withQuery(request.url, {
+          range: 'custom',
+          from: minuteText(point.timeMs / 1000),
+          to: minuteText(point.timeMs / 1000 + range.stepSeconds),
+          at: undefined,
+        });
+  return dataTable<AddressPoint>(request, {
+    id: 'points',
+    caption: isMinute ? 'Minutes of this address' : 'Steps of this address',
+    rows: shown,
+    columns: [
+      {
+        key: 'time',
+        header: 'From',
+        cell: (row) =>
+          link(inside(row), formatTime(row.timeMs), {
+            label: `${formatTime(row.timeMs)}, where it comes from`,
+          }),
+        value: (row) => isoTime(row.timeMs),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => rate(row.inBps),
+        field: 'in_bps',
+        value: (row) => row.inBps,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => rate(row.outBps),
+        field: 'out_bps',
+        value: (row) => row.outBps,
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) => (row.observed === 0 || row.packets === null ? null : formatCount(row.packets)),
+        value: (row) => (row.observed === 0 ? null : row.packets),
+      },
+      {
+        key: 'coverage',
+        header: 'Coverage',
+        kind: 'figure',
+        cell: (row) =>
+          row.observed === 0
+            ? badge('warn', 'not observed')
+            : row.gaps > 0
+              ? badge('warn', `${formatCount(row.gaps)} min missing`)
+              : row.coverage === null
+                ? null
+                : formatPercent(row.coverage, 0),
+        value: (row) => (row.observed === 0 ? 0 : row.coverage),
+      },
+    ],
+    fields: [
+      { field: 'in_bytes', value: (row) => (row.observed === 0 ? null : row.inBytes) },
+      { field: 'out_bytes', value: (row) => (row.observed === 0 ? null : row.outBytes) },
+      { field: 'minutes_observed', value: (row) => row.observed },
+      { field: 'minutes_missing', value: (row) => row.gaps },
+    ],
+    pages:
+      points.length > shown.length
+        ? { label: `The newest ${shown.length} of ${formatCount(points.length)}; files have all` }
+        : undefined,
+    empty: { title: 'Nothing yet', text: 'This range lies ahead.' },
+  });
+}
+
+function rate(bps: number | null) {
+  return bps === null ? html`<span class="unknown">unknown</span>` : formatBitRate(bps);
+}

@@ -1,0 +1,284 @@
+/**
+ * `/sites/{id}/addresses/{address}`: what one address exchanged, with whom as its owner, and where each number of it
+ * comes from.
+ */
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { canonicalAddress } from '#common/ip/index.ts';
+import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressConflict, AddressOwner } from '#monitor/devices/index.ts';
+import type { Site } from '#monitor/sites/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  type ChartData,
+  type Content,
+  chart,
+  chartJson,
+  code,
+  formatAge,
+  formatBitRate,
+  formatBytes,
+  formatCount,
+  formatTime,
+  html,
+  link,
+  moment,
+  notice,
+  pageHeader,
+  type Range,
+  rangePicker,
+  readRange,
+  section,
+  stat,
+  stats,
+  type Tone,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { type AddressPoint, pointsOf } from './address-points.ts';
+import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
+import { fileHref } from './data-table.ts';
+import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
+import type { ConsoleDeps } from './index.ts';
+import { minuteText, originTable, readMinute } from './origin.ts';
+
+const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
+const Query = Type.Object({
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+  at: Type.Optional(Type.String()),
+  /** Seconds of the step that is asked about; default a minute. */
+  step: Type.Optional(Type.Integer({ minimum: 60, maximum: 3600 })),
+});
+type Query = Static<typeof Query>;
+
+const dayMs = 86_400_000;
+/** Minutes are read one by one, so a page reads no more of them than this. */
+const readMaxMs = 32 * dayMs;
+const ownersMax = 100;
+
+export function registerAddressPage(app: App, deps: ConsoleDeps): void {
+  app.get(
+    '/sites/:siteId/addresses/:address',
+    { schema: { params: Params, querystring: Query } },
+    async (request, reply) => {
+      const nowMs = Date.now();
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const address = canonicalOf(request.params.address);
+      const range = rangeOf(request.query, nowMs);
+      const at = readMinute(request.query.at);
+      const step = Math.floor((request.query.step ?? 60) / 60) * 60;
+      const [points, used, owners, conflicts, origin] = await Promise.all([
+        readPoints(deps, site, address, range, nowMs),
+        readUse(deps, site, address, range),
+        deps.devices.listOwners(site.id, address, ownersMax),
+        deps.devices.listAddressConflicts(site.id, address, ownersMax),
+        at === null ? null : deps.traffic.explainAddress(site.id, address, at, at + step),
+      ]);
+      const content = [
+        pageHeader({
+          title: code(address, true),
+          state: stateOf(points, owners, conflicts, nowMs),
+          actions: rangePicker({
+            url: withQuery(request.url, { at: undefined, step: undefined }),
+            range,
+            nowMs,
+          }),
+        }),
+        conflictNotice(conflicts, nowMs),
+        origin &&
+          section(
+            {
+              id: 'origin',
+              title: `Where ${formatTime(at! * 1000)}${step > 60 ? ` to ${formatTime((at! + step) * 1000).slice(11)}` : ''} comes from`,
+              description:
+                'Captures overlap: of an address and minute the one that saw the most counts, and nothing is added to it.',
+              actions: link(withQuery(request.url, { at: undefined, step: undefined }), 'Close', {
+                kind: 'button',
+              }),
+            },
+            originTable(request, site.id, origin),
+          ),
+        addressStats(request, points, range),
+        addressChart(request, points, range),
+        section(
+          { title: 'Applications', description: useDescription(range) },
+          applicationTable(request, used, nowMs),
+        ),
+        section(
+          {
+            title: 'Owners',
+            description:
+              'Which device the address belonged to, and when. Traffic counts for a device only while it owned the address alone.',
+          },
+          ownerTable(request, site.id, owners, nowMs),
+        ),
+        section(
+          {
+            title: range.stepSeconds === 60 ? 'Minutes' : 'Steps',
+            description: 'Newest first. A minute leads to the captures that counted it.',
+          },
+          pointTable(request, points, range),
+        ),
+      ];
+      return sendConsolePage(request, reply, { title: address, site: { site, page: 'traffic' } }, content);
+    },
+  );
+
+  app.get(
+    '/sites/:siteId/addresses/:address/chart.json',
+    { schema: { params: Params, querystring: Query } },
+    async (request) => {
+      const nowMs = Date.now();
+      const site = await siteOf(deps.sites, request.params.siteId);
+      const range = rangeOf(request.query, nowMs);
+      const points = await readPoints(deps, site, canonicalOf(request.params.address), range, nowMs);
+      return chartJson('bit/s', chartData(points, range));
+    },
+  );
+}
+
+function canonicalOf(text: string): string {
+  const address = canonicalAddress(text);
+  if (address) return address;
+  throw new HttpError(404, {
+    code: 'not_found',
+    message: 'This is not an address. Search for what you mean.',
+  });
+}
+
+function rangeOf(query: Query, nowMs: number): Range {
+  const range = readRange(query, nowMs, '24h');
+  if (range.toMs - range.fromMs <= readMaxMs) return range;
+  return {
+    ...readRange({ range: '30d' }, nowMs),
+    error: 'An address is shown for at most 32 days at a time.',
+  };
+}
+
+async function readPoints(deps: ConsoleDeps, site: Site, address: string, range: Range, nowMs: number) {
+  // The running minute has not been uploaded yet, and neither has what lies ahead.
+  const until = Math.min(range.toMs / 1000, Math.floor(nowMs / 60_000) * 60);
+  const from = range.fromMs / 1000;
+  const minutes = from < until ? await deps.traffic.readAddressMinutes(site.id, address, from, until) : [];
+  return pointsOf(minutes, range, nowMs);
+}
+
+async function readUse(
+  deps: ConsoleDeps,
+  site: Site,
+  address: string,
+  range: Range,
+): Promise<AddressApplication[]> {
+  const to = range.toMs / 1000;
+  return deps.applications.readAddressApplications(
+    site.id,
+    address,
+    Math.max(range.fromMs / 1000, to - 86_400),
+    to,
+  );
+}
+
+function useDescription(range: Range): string {
+  const span = range.toMs - range.fromMs > dayMs ? 'over the last 24 hours of the range' : 'in this range';
+  return `What the address used and hosted over the Internet ${span}.`;
+}
+
+function stateOf(
+  points: readonly AddressPoint[],
+  owners: readonly AddressOwner[],
+  conflicts: readonly AddressConflict[],
+  nowMs: number,
+): { tone: Tone; text: Content } {
+  const live = owners.filter((owner) => owner.endedAtMs === null);
+  const owner =
+    live.length === 1
+      ? html`owned by ${live[0]!.name ?? live[0]!.mac}`
+      : live.length > 1
+        ? `claimed by ${live.length} devices`
+        : 'no owner is known';
+  const last = points.findLast((point) => point.inBytes + point.outBytes > 0);
+  const gaps = points.reduce((sum, point) => sum + point.gaps, 0);
+  const traffic = last ? html`Traffic ${formatAge(last.timeMs, nowMs)}` : 'No traffic in this range';
+  const missing = gaps > 0 ? `; ${formatCount(gaps)} min not observed` : '';
+  const isDisputed = conflicts.some((conflict) => conflict.resolvedAtMs === null);
+  return {
+    tone: isDisputed || gaps > 0 ? 'warn' : last ? 'good' : 'neutral',
+    text: html`${traffic}; ${owner}${missing}.`,
+  };
+}
+
+function conflictNotice(conflicts: readonly AddressConflict[], nowMs: number): Content {
+  const open = conflicts.find((conflict) => conflict.resolvedAtMs === null);
+  const last = open ?? conflicts[0];
+  if (!last) return false;
+  return notice({
+    tone: open ? 'warn' : 'info',
+    title: open ? 'Several devices claim this address' : 'Several devices claimed this address',
+    text: html`${last.macs.map((mac) => html`${code(mac)} `)}since ${moment(last.openedAtMs, nowMs)}${
+      last.resolvedAtMs === null ? '' : html`, resolved ${moment(last.resolvedAtMs, nowMs)}`
+    }. Its traffic counts for none of them in that time.`,
+  });
+}
+
+function addressStats(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+  const sum = (of: (point: AddressPoint) => number) => points.reduce((total, point) => total + of(point), 0);
+  const observed = sum((point) => point.observed);
+  const gaps = sum((point) => point.gaps);
+  const last = points.findLast((point) => point.inBps !== null);
+  const source = last
+    ? html`${formatTime(last.timeMs).slice(11)}, ${link(originHref(request, last.timeMs, range.stepSeconds), 'where from?')}`
+    : 'nothing in this range';
+  const total = (bytes: number) => (observed === 0 ? undefined : formatBytes(bytes));
+  return stats(
+    stat({ label: 'In', value: last && formatBitRate(last.inBps), source }),
+    stat({ label: 'Out', value: last && formatBitRate(last.outBps), source }),
+    stat({ label: 'In, all', value: total(sum((point) => point.inBytes)), source: 'observed minutes' }),
+    stat({ label: 'Out, all', value: total(sum((point) => point.outBytes)), source: 'observed minutes' }),
+    stat({
+      label: 'Minutes observed',
+      value: formatCount(observed),
+      source: gaps > 0 ? `${formatCount(gaps)} not observed` : 'no gaps',
+      tone: gaps > 0 ? 'warn' : undefined,
+    }),
+  );
+}
+
+/** The captures behind a step; of a long one its minutes. */
+function originHref(request: FastifyRequest, timeMs: number, stepSeconds: number): string {
+  const start = minuteText(timeMs / 1000);
+  if (stepSeconds > 3600) {
+    const end = minuteText(timeMs / 1000 + stepSeconds);
+    return withQuery(request.url, { range: 'custom', from: start, to: end, at: undefined, step: undefined });
+  }
+  const step = stepSeconds > 60 ? stepSeconds : undefined;
+  return `${withQuery(request.url, { at: start, step })}#origin`;
+}
+
+function chartData(points: readonly AddressPoint[], range: Range): ChartData {
+  return {
+    timesMs: points.map((point) => point.timeMs),
+    stepMs: range.stepSeconds * 1000,
+    range,
+    series: [
+      { label: 'In', role: 'in', values: points.map((point) => point.inBps) },
+      { label: 'Out', role: 'out', values: points.map((point) => point.outBps) },
+    ],
+  };
+}
+
+function addressChart(request: FastifyRequest, points: readonly AddressPoint[], range: Range) {
+  const [path, query] = request.url.split('?');
+  return chart({
+    id: 'address-traffic',
+    title: 'Traffic of this address',
+    unit: 'bit/s',
+    data: chartData(points, range),
+    dataUrl: `${path}/chart.json${query ? `?${query}` : ''}`,
+    refreshSeconds: 60,
+    canZoom: true,
+    source: 'each minute at its one strongest capture; gaps are not filled',
+    csvHref: fileHref(request, 'points', 'csv'),
+    emptyText: 'No minute of this range has been collected for this address.',
+  });
+}

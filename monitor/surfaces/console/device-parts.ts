@@ -1,0 +1,290 @@
+/** The parts of a device's page. */
+import type { FastifyRequest } from 'fastify';
+import {
+  type Claim,
+  type Conflict,
+  type Device,
+  type DeviceLabel,
+  labelDevice,
+} from '#monitor/devices/index.ts';
+import type { MonitorEvent } from '#monitor/events/index.ts';
+import {
+  badge,
+  type Content,
+  code,
+  definitionList,
+  formatAge,
+  html,
+  isoTime,
+  link,
+  moment,
+  type Tone,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
+
+export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {
+  operator: 'named here',
+  vm: 'server',
+  manufacturer: 'maker',
+  mac: 'MAC',
+  randomized: 'randomized MAC',
+};
+
+const foreignWords: Readonly<
+  Record<NonNullable<Device['foreignReason']>, { badge: string; sentence: string }>
+> = {
+  sensor: {
+    badge: 'sensor host',
+    sentence:
+      'It belongs to a host that runs a sensor: what it forwards is its guests’, so no traffic is attached to it.',
+  },
+  router: {
+    badge: 'router',
+    sentence: 'It is a router: what it forwards belongs to others, so no traffic is attached to it.',
+  },
+  many_addresses: {
+    badge: 'forwards',
+    sentence:
+      'It speaks for more addresses than a host has, so none is held for its own and no traffic is attached to it.',
+  },
+};
+
+/** Words for a device's state, never colour alone. */
+export function stateBadge(device: Device, claims: readonly Claim[]): Content {
+  return [
+    device.archivedAtMs === null ? badge('good', 'live') : badge('neutral', 'archived'),
+    device.foreignReason !== null && html` ${badge('info', foreignWords[device.foreignReason].badge)}`,
+    claims.some((claim) => claim.isInConflict) && html` ${badge('warn', 'conflict')}`,
+  ];
+}
+
+/** One sentence of truth about a device. */
+export function deviceState(
+  device: Device,
+  claims: readonly Claim[],
+  nowMs: number,
+): { tone: Tone; text: string } {
+  const seen = `Last seen in the minute from ${formatAge(device.lastSeenMs, nowMs)}.`;
+  if (device.archivedAtMs !== null) {
+    const since = formatAge(device.archivedAtMs, nowMs);
+    return { tone: 'neutral', text: `Archived ${since}: its server is gone. ${seen}` };
+  }
+  const contested = claims.filter((claim) => claim.isInConflict).map((claim) => claim.address);
+  if (contested.length > 0)
+    return { tone: 'warn', text: `Another MAC claims ${contested.join(', ')} as well. ${seen}` };
+  if (device.foreignReason !== null)
+    return { tone: 'info', text: `${foreignWords[device.foreignReason].sentence} ${seen}` };
+  return { tone: 'good', text: seen };
+}
+
+/** What it is, and what each source would call it; the one that counts is marked. */
+export function identity(device: Device, nowMs: number): Content {
+  const { match } = device;
+  const { source } = labelDevice(device);
+  const used = (of: DeviceLabel['source']) => source === of && html` ${badge('info', 'shown')}`;
+  const server = match
+    ? html`${match.vmName} (server ${match.vmId}, cluster ${match.clusterId}), confirmed ${moment(match.matchedAtMs, nowMs)}${
+        match.endedAtMs === null ? '' : html`, gone ${moment(match.endedAtMs, nowMs)}`
+      }${used('vm')}`
+    : html`<span class="hint">no server of the inventory has this MAC</span>`;
+  const none = (text: string) => html`<span class="hint">${text}</span>`;
+  return definitionList([
+    {
+      term: 'Name given here',
+      value: device.operatorName ? html`${device.operatorName}${used('operator')}` : none('none'),
+    },
+    { term: 'Server', value: server },
+    {
+      term: 'Maker',
+      value: device.isRandomized
+        ? none('none: the MAC is randomized, and never looked up')
+        : device.manufacturer
+          ? html`${device.manufacturer}${used('manufacturer')}`
+          : none('not in the table; resolve_mac_vendors asks a registry'),
+    },
+    {
+      term: 'MAC',
+      value: html`${code(device.mac, true)}${device.isRandomized ? html` ${badge('neutral', 'randomized')}` : ''}${used('mac')}${used('randomized')}`,
+    },
+    { term: 'Segment', value: code(device.segment) },
+    { term: 'First seen', value: moment(device.firstSeenMs, nowMs) },
+    { term: 'Last seen', value: moment(device.lastSeenMs, nowMs) },
+    ...(device.archivedAtMs === null
+      ? []
+      : [{ term: 'Archived', value: moment(device.archivedAtMs, nowMs) }]),
+  ]);
+}
+
+const endings = { silence: 'silence', owner: 'another owner', archive: 'its server was destroyed' } as const;
+
+/** Who owned what when: the binding history (three months). */
+export function bindingTable(request: FastifyRequest, siteId: number, rows: readonly Claim[], nowMs: number) {
+  return dataTable<Claim>(request, {
+    id: 'addresses',
+    caption: 'Addresses',
+    rows,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) =>
+          link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
+        value: (row) => row.address,
+      },
+      {
+        key: 'state',
+        header: 'State',
+        cell: (row) =>
+          row.endedAtMs !== null
+            ? badge('neutral', 'past')
+            : row.isInConflict
+              ? badge('warn', 'conflict')
+              : badge('good', 'owned'),
+        value: (row) => (row.endedAtMs !== null ? 'past' : row.isInConflict ? 'conflict' : 'owned'),
+      },
+      {
+        key: 'first',
+        field: 'first_seen',
+        header: 'From',
+        cell: (row) => moment(row.firstSeenMs, nowMs),
+        value: (row) => isoTime(row.firstSeenMs),
+      },
+      {
+        key: 'last',
+        field: 'last_seen',
+        header: 'Last seen',
+        cell: (row) => moment(row.lastSeenMs, nowMs),
+        value: (row) => isoTime(row.lastSeenMs),
+      },
+      {
+        key: 'ended',
+        header: 'Ended by',
+        cell: (row) => (row.endedBy === null ? html`<span class="hint">–</span>` : endings[row.endedBy]),
+        value: (row) => row.endedBy,
+      },
+    ],
+    empty: { title: 'No addresses', text: 'No address of this device has been seen within three months.' },
+  });
+}
+
+export function conflictTable(
+  request: FastifyRequest,
+  rows: readonly Conflict[],
+  mac: string,
+  nowMs: number,
+) {
+  return dataTable<Conflict>(request, {
+    id: 'conflicts',
+    caption: 'Conflicts',
+    rows,
+    rowTone: (row) => (row.resolvedAtMs === null ? 'warn' : undefined),
+    columns: [
+      { key: 'address', header: 'Address', cell: (row) => code(row.address), value: (row) => row.address },
+      {
+        key: 'others',
+        header: 'Also claimed by',
+        cell: (row) => row.macs.filter((one) => one !== mac).map((one) => html`${code(one)} `),
+        value: (row) => row.macs.filter((one) => one !== mac).join(' '),
+      },
+      {
+        key: 'opened',
+        header: 'Opened',
+        cell: (row) => moment(row.openedAtMs, nowMs),
+        value: (row) => isoTime(row.openedAtMs),
+      },
+      {
+        key: 'resolved',
+        header: 'Resolved',
+        cell: (row) => (row.resolvedAtMs === null ? badge('warn', 'open') : moment(row.resolvedAtMs, nowMs)),
+        value: (row) => isoTime(row.resolvedAtMs),
+      },
+    ],
+    empty: {
+      title: 'No conflicts',
+      text: 'No other MAC claimed an address of this device at the same time.',
+    },
+  });
+}
+
+/** An application of a device's addresses, summed. */
+export interface DeviceApplication {
+  name: string;
+  direction: 'outbound' | 'inbound';
+  inboundBytes: number;
+  outboundBytes: number;
+}
+
+export function applicationTable(
+  request: FastifyRequest,
+  rows: readonly DeviceApplication[],
+  bytes: (count: number) => string,
+) {
+  return dataTable<DeviceApplication>(request, {
+    id: 'applications',
+    caption: 'Applications',
+    rows,
+    columns: [
+      { key: 'name', header: 'Application', cell: (row) => row.name, value: (row) => row.name },
+      {
+        key: 'use',
+        header: 'Use',
+        cell: (row) => (row.direction === 'outbound' ? 'uses it' : 'hosts it'),
+        value: (row) => row.direction,
+      },
+      {
+        key: 'in',
+        field: 'inbound_bytes',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => bytes(row.inboundBytes),
+        value: (row) => row.inboundBytes,
+      },
+      {
+        key: 'out',
+        field: 'outbound_bytes',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => bytes(row.outboundBytes),
+        value: (row) => row.outboundBytes,
+      },
+    ],
+    empty: {
+      title: 'No application seen',
+      text: 'What its addresses use over the Internet appears here within a minute or two.',
+    },
+  });
+}
+
+const eventWords: Readonly<Record<string, string>> = {
+  ip_conflict_opened: 'address in conflict',
+  ip_conflict_resolved: 'conflict resolved',
+};
+
+export function deviceEventTable(request: FastifyRequest, rows: readonly MonitorEvent[], nowMs: number) {
+  return dataTable<MonitorEvent>(request, {
+    id: 'events',
+    caption: 'Events',
+    rows,
+    columns: [
+      {
+        key: 'at',
+        header: 'When',
+        cell: (row) => moment(row.occurredAtMs, nowMs),
+        value: (row) => isoTime(row.occurredAtMs),
+      },
+      {
+        key: 'kind',
+        header: 'Kind',
+        cell: (row) => eventWords[row.kind] ?? row.kind.replaceAll('_', ' '),
+        value: (row) => row.kind,
+      },
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) => code(String(row.details.address ?? '')),
+        value: (row) => String(row.details.address ?? ''),
+      },
+    ],
+    empty: { title: 'No events', text: 'Conflicts over its addresses are noted here, for three months.' },
+  });
+}

@@ -1,0 +1,126 @@
+/** Where a number comes from: every capture's count of an address in a minute, which one counts, and why. */
+import type { FastifyRequest } from 'fastify';
+import type { Provenance } from '#monitor/traffic/index.ts';
+import {
+  badge,
+  formatBytes,
+  formatCount,
+  formatPercent,
+  formatTime,
+  html,
+  isoTime,
+  link,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
+
+const reasonWords: Readonly<Record<NonNullable<Provenance['reason']>, string>> = {
+  only: 'the only capture that saw it',
+  most_bytes: 'it saw the most bytes',
+  longest: 'as much as another, and it listened longer',
+  uplink: 'as much as another, and it is the uplink',
+  first: 'as much as another, and it comes first by name',
+};
+
+/** The name of a minute in addresses of pages. */
+export function minuteText(minute: number): string {
+  return `${new Date(minute * 1000).toISOString().slice(0, 16)}Z`;
+}
+
+/** A minute out of an address; null for anything else. */
+export function readMinute(text: string | undefined): number | null {
+  if (!text || !/^\d{4}-\d\d-\d\dT\d\d:\d\dZ?$/.test(text)) return null;
+  const ms = Date.parse(`${text.replace(/Z$/, '')}Z`);
+  return Number.isNaN(ms) ? null : ms / 1000;
+}
+
+/** The captures of one or a few minutes, the chosen one of each first. */
+export function originTable(request: FastifyRequest, siteId: number, rows: readonly Provenance[]) {
+  return dataTable<Provenance>(request, {
+    id: 'origin',
+    caption: 'Captures that counted it',
+    rows,
+    rowTone: (row) => (row.isChosen ? 'good' : undefined),
+    columns: [
+      {
+        key: 'sensor',
+        header: 'Sensor',
+        cell: (row) => link(`/sites/${siteId}/sensors`, row.hostName),
+        value: (row) => row.hostName,
+      },
+      {
+        key: 'capture',
+        header: 'Capture',
+        kind: 'code',
+        cell: (row) => row.capture,
+        value: (row) => row.capture,
+      },
+      { key: 'role', header: 'At', cell: (row) => row.role, value: (row) => row.role },
+      {
+        key: 'chosen',
+        header: 'Counts',
+        cell: (row) =>
+          row.isChosen
+            ? html`${badge('good', 'chosen')} ${row.reason ? reasonWords[row.reason] : ''}`
+            : html`<span class="hint">the same packets, not added</span>`,
+        field: 'is_chosen',
+        value: (row) => row.isChosen,
+      },
+      {
+        key: 'window',
+        header: 'Window',
+        cell: (row) =>
+          row.observedMs >= 60_000
+            ? html`${formatTime(row.minute * 1000).slice(11)}, the whole minute`
+            : html`${formatTime(row.minute * 1000).slice(11)}, ${formatPercent(row.observedMs / 60_000, 0)} of the minute`,
+        field: 'minute',
+        value: (row) => isoTime(row.minute * 1000),
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.rxBytes),
+        field: 'in_bytes',
+        value: (row) => row.rxBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.txBytes),
+        field: 'out_bytes',
+        value: (row) => row.txBytes,
+      },
+      {
+        key: 'packets',
+        header: 'Packets',
+        kind: 'figure',
+        cell: (row) =>
+          row.mergedFrames > 0
+            ? html`<span class="unknown">merged by offload</span>`
+            : formatCount(row.packets),
+        value: (row) => (row.mergedFrames > 0 ? null : row.packets),
+      },
+      {
+        key: 'lost',
+        header: 'Lost at the capture',
+        kind: 'figure',
+        cell: (row) => {
+          const lost = row.kernelDropped + row.parserDropped;
+          return lost === 0 ? 'none' : badge('warn', formatCount(lost));
+        },
+        field: 'lost_packets',
+        value: (row) => row.kernelDropped + row.parserDropped,
+      },
+    ],
+    fields: [
+      { field: 'reason', value: (row) => row.reason },
+      { field: 'observed_ms', value: (row) => row.observedMs },
+      { field: 'device_key', value: (row) => row.deviceKey },
+    ],
+    empty: {
+      title: 'No capture counted it',
+      text: 'In this minute no capture saw a packet of the address. Either it was silent, or nobody listened.',
+    },
+  });
+}

@@ -1,0 +1,11 @@
+import type { ServerStatus } from '#operations/servers/index.ts';
+
+/** Those of a server that is on its way to another one. */
+export const changingStatuses: readonly ServerStatus[] = [
+  'queued',
+  'provisioning',
+  'starting',
+  'stopping',
+  'rebooting',
+  'deleting',
+];

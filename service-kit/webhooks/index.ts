@@ -1,0 +1,7 @@
+/**
+ * Outgoing webhooks, for whichever program sends them: Standard Webhooks signatures, and one attempt that can't be used
+ * to look into our network. What is sent, when, and how often again is the program's own.
+ */
+export { type Address, type Outcome, postDelivery, type Resolve, resolveByDns } from './post-delivery.ts';
+export { formatSecret, mintSecret, signDelivery } from './sign-delivery.ts';
+export { invalidWebhook, parseEndpointUrl, type TargetRules } from './target.ts';

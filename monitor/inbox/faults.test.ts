@@ -9,12 +9,12 @@ const report = () => {};
 
 test('B1: workers killed while sensors send: nothing is lost, nothing doubled', async () => {
   const { offences } = await killWorkers({
-    n: 2,
+    n: 1,
     seed: 3,
     report,
     sensors: 8,
-    workers: 2,
-    uploads: 40,
+    workers: 1,
+    uploads: 60,
     pauseMs: [50, 200],
   });
   assert.deepEqual(offences, []);

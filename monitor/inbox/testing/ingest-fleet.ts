@@ -159,7 +159,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
       return false;
     },
     async judge() {
-      await monitor.facts.rollUp();
+      await monitor.facts.rollUp('none');
       return [...(await judgeStates(pool, sensors)), ...(await judgeFacts(monitor, sensors, firstMinute))];
     },
     async [Symbol.asyncDispose]() {

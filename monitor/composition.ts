@@ -10,16 +10,21 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
-import { type Applications, createApplications, nameApplication } from './applications/index.ts';
+import {
+  type Applications,
+  createApplications,
+  createRankingLoop,
+  nameApplication,
+} from './applications/index.ts';
 import type { MonitorConfig } from './config.ts';
 import { type Connection, createConnection } from './connection/index.ts';
 import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
-import { createFactStore, type FactStore } from './facts/index.ts';
-import { createInbox, type Inbox } from './inbox/index.ts';
+import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
+import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
-import { createLive, type Live } from './live/index.ts';
+import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
@@ -60,11 +65,17 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Another place for log lines than standard error. */
+  reporter?: Reporter;
+  /** Times of the inbox's workers, shorter where tests wait for them. */
+  inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
 
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
-  const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
+  const reporter =
+    options.reporter ??
+    createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
   const database =
     options.database ??
     createDatabase({
@@ -83,7 +94,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
-  const applications = createApplications({ facts });
+  const applications = createApplications({
+    db,
+    facts,
+    clock: systemClock,
+    rankingHoldSeconds: config.rankingHoldSeconds,
+  });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
   const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
@@ -114,6 +130,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const inbox = createInbox({
     ...base,
+    ...options.inbox,
     sensors,
     facts,
     probes,
@@ -123,11 +140,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       await devices.recordSightings(trx, uploads);
     },
   });
+  const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
-    db,
+    store: config.liveStoreUrl
+      ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
+      : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
-    historySeconds: config.liveHistorySeconds,
-    historyMax: config.liveHistoryMax,
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
   const alerts = createAlerts({
@@ -144,8 +162,10 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     cookieName: 'svc_monitor',
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
   });
-  const loops: Part[] = [];
+  const loops: Part[] = [live.part];
   if (config.hasInboxWorker) loops.push(inbox.worker);
+  loops.push(createRollUpLoop({ ...base, facts }));
+  if (config.hasRanking) loops.push(createRankingLoop({ ...base, facts }));
   if (config.hasInventorySync) loops.push(inventory.loop);
   if (config.hasTrafficSync) loops.push(delivery.loop);
   if (config.hasAlerts) loops.push(...alerts.parts);

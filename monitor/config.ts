@@ -29,6 +29,22 @@ function smtpUrlSetting(name: string, sentence: string): Setting<string | null> 
   };
 }
 
+/** The live store's URL; its password is in no message. */
+function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset',
+    parse(text) {
+      if (text === undefined || text === '') return null;
+      const url = URL.parse(text);
+      if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:') || url.hostname === '')
+        throw new Error('must be a URL such as redis://:password@host:6379/0');
+      return text;
+    },
+  };
+}
+
 export const monitorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
   host: textSetting('SVC_MONITOR_HOST', '127.0.0.1', 'The address the monitor listens on.'),
@@ -78,6 +94,17 @@ export const monitorSettings = {
     { min: 5, max: 3600, unit: 's' },
     'Pause between two imports of the inventory.',
   ),
+  hasRanking: booleanSetting(
+    'SVC_APPLICATION_RANKING',
+    true,
+    'Whether serve also recomputes the application rankings of 24 hours, every five minutes; one process of many is enough.',
+  ),
+  rankingHoldSeconds: integerSetting(
+    'SVC_APPLICATION_RANKING_HOLD_SECONDS',
+    90,
+    { min: 0, max: 3600, unit: 's' },
+    'Telemetry processing: how long a web process holds an application ranking before it reads the stored one again.',
+  ),
   hasMaintenance: booleanSetting(
     'SVC_MONITOR_MAINTENANCE',
     true,
@@ -101,6 +128,10 @@ export const monitorSettings = {
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,
     'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
+  ),
+  liveStoreUrl: redisUrlSetting(
+    'SVC_LIVE_STORE_URL',
+    'Redis or Valkey for live windows, such as redis://:password@host:6379/0, for several machines; its maxmemory-policy must be noeviction. Unset: the database. Identical on every service.',
   ),
   liveHistorySeconds: integerSetting(
     'SVC_LIVE_HISTORY_SECONDS',

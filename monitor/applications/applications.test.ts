@@ -4,6 +4,7 @@ import {
   captureMinute,
   createMonitorWorld,
   createSpool,
+  host,
   type MonitorWorld,
   testMinute,
   usageRow,
@@ -221,4 +222,102 @@ test('NET-2.2.4: the label of an IP protocol comes before domain rules', () => {
     [describeService(47, null), describeService(6, 443), describeService(17, 53)],
     ['IP 47', 'tcp/443', 'udp/53'],
   );
+});
+
+test('NET-2.2.2: a row expands to ten destinations, ten devices and five pairs, counted before they are cut', async () => {
+  await using world = await createMonitorWorld();
+  const locals = Array.from({ length: 12 }, (_, i) => `192.0.2.${20 + i}`);
+  const usage = locals.map((client, i) =>
+    usageRow({ client, server: `198.51.100.${20 + i}`, clientBytes: 100 * (i + 1), serverBytes: 0 }),
+  );
+  // Two addresses of one device count as one; the owner of a third is unknown.
+  const keyOf = (i: number) =>
+    i < 2 ? 'br0|02:00:00:00:00:01' : i === 2 ? '' : `br0|02:00:00:00:01:${10 + i}`;
+  const hosts = locals.map((address, i) => host(address, 1, 1, keyOf(i)));
+  await world.apply(createSpool().upload([captureMinute({ usage, hosts }), bridge(usage)]));
+  const key = { name: 'example.net', protocol: 6, serverPort: 443 };
+  const detail = await world.applications.detail(world.siteId, 'outbound', ...range, key);
+  assert.deepEqual(
+    [detail.destinationCount, detail.deviceCount, detail.pairCount, detail.isFallback],
+    [12, 11, 12, false],
+  );
+  assert.deepEqual([detail.destinations.length, detail.devices.length, detail.pairs.length], [10, 10, 5]);
+  assert.deepEqual(detail.pairs[0], { client: '192.0.2.31', server: '198.51.100.31', bytes: 1200 });
+  assert.deepEqual(detail.devices.slice(-2), [
+    { deviceKey: 'br0|02:00:00:00:01:13', address: null, bytes: 400 },
+    { deviceKey: 'br0|02:00:00:00:00:01', address: null, bytes: 300 },
+  ]);
+});
+
+test('NET-2.2.2: without a kept pair the devices are fallback attribution', async () => {
+  await using world = await createMonitorWorld();
+  const old = testMinute - 30 * 3600;
+  const hosts = [host('192.0.2.10', 1, 1, 'br0|02:00:00:00:00:01')];
+  await world.apply(createSpool().upload([captureMinute({ minute: old, usage: [usageRow()], hosts })]));
+  const span = [old * 1000, (old + 3600) * 1000] as const;
+  const key = { name: 'example.net', protocol: 6, serverPort: 443 };
+  assert.deepEqual(await world.applications.detail(world.siteId, 'outbound', ...span, key), {
+    destinations: [],
+    destinationCount: 0,
+    devices: [{ deviceKey: 'br0|02:00:00:00:00:01', address: null, bytes: 1100 }],
+    deviceCount: 1,
+    pairs: [],
+    pairCount: 0,
+    isFallback: true,
+  });
+});
+
+test('NET-2.2.6: notices tell what named the bytes, whose they were, and that parser loss makes the window partial', async () => {
+  await using world = await createMonitorWorld();
+  const usage = [
+    usageRow({ clientBytes: 0, serverBytes: 600 }),
+    usageRow({ evidence: 'none', name: '198.51.100.7', clientBytes: 0, serverBytes: 300 }),
+    usageRow({ evidence: 'none', name: '198.51.100.7', serverPort: 9, clientBytes: 0, serverBytes: 100 }),
+  ];
+  const hosts = [host('192.0.2.10', 30, 0, 'br0|02:00:00:00:00:01'), host('192.0.2.11', 10, 0)];
+  const totals = { ipPackets: 90, kernelDropped: 10, detailTruncated: 3 };
+  const read = async () => {
+    const use = await list(world, 'outbound');
+    return world.applications.notices(world.siteId, 'outbound', ...range, use);
+  };
+  const spool = createSpool();
+  await world.apply(spool.upload([captureMinute({ usage, hosts, totals })]));
+  const first = await read();
+  const { isPartial, packetCoverage, domainRatio, portRatio, deviceRatio, detailTruncated } = first;
+  assert.deepEqual(
+    { isPartial, packetCoverage, domainRatio, portRatio, deviceRatio, detailTruncated },
+    {
+      isPartial: false,
+      packetCoverage: 0.9,
+      domainRatio: 0.6,
+      portRatio: 0.3,
+      deviceRatio: 0.75,
+      detailTruncated: 3,
+    },
+  );
+  await world.apply(spool.upload([captureMinute({ minute: testMinute + 60, totals: { parserDropped: 1 } })]));
+  assert.equal((await read()).isPartial, true);
+  assert.equal((await read()).parserDropped, 1);
+});
+
+test('NET-2.2.7: a pair keeps its name, its evidence and the counts behind it, once for all captures', async () => {
+  await using world = await createMonitorWorld();
+  await world.apply(createSpool().upload([uplink([usageRow()]), bridge([usageRow({ clientBytes: 90 })])]));
+  const pairs = await world.applications.listPairs(world.siteId, 'outbound', ...range, 10);
+  assert.deepEqual(pairs, [
+    {
+      minute: testMinute,
+      direction: 'outbound',
+      client: '192.0.2.10',
+      server: '198.51.100.7',
+      name: 'example.net',
+      protocol: 6,
+      serverPort: 443,
+      evidence: 'tls_sni',
+      captures: 2,
+      clientBytes: 100,
+      serverBytes: 1000,
+      packets: 10,
+    },
+  ]);
 });

@@ -4,6 +4,8 @@
  * Uplink and bridge see the same traffic: one vantage owns each site-minute and direction (NET-2.2.5), and the facts
  * never add two. Here are the names, the views of the console, and what must be said beside the numbers (NET-2.2.6).
  */
+
+import type { Clock } from '#common/clock/index.ts';
 import type {
   AddressApplication,
   ApplicationDetail,
@@ -13,7 +15,10 @@ import type {
   FactStore,
   PairClassification,
 } from '#monitor/facts/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createRankingReader } from './rank-day.ts';
 import { type CollectionNotices, readNotices } from './read-notices.ts';
+import type { StoredRanking } from './store.ts';
 import { type ApplicationView, viewRange } from './views.ts';
 
 export type {
@@ -26,7 +31,9 @@ export type {
   PairClassification,
 } from '#monitor/facts/index.ts';
 export { describeService, nameApplication } from './catalog.ts';
+export { createRankingLoop } from './rank-day.ts';
 export type { CollectionNotices } from './read-notices.ts';
+export type { StoredRanking } from './store.ts';
 export { type ApplicationView, applicationViews } from './views.ts';
 
 export interface Applications {
@@ -48,6 +55,11 @@ export interface Applications {
     toMs: number,
     limit: number,
   ): Promise<ApplicationUse>;
+  /**
+   * The stored ranking of the last 24 hours, recomputed every five minutes and held here for a while (NET-8.8); null: not
+   * computed yet.
+   */
+  ranking(siteId: number, view: ApplicationView): Promise<StoredRanking | null>;
   /**
    * What one row expands to (NET-2.2.2): at most ten destinations, ten devices and five pairs, with counts of everything.
    * Devices are `segment|MAC` as they were in those minutes; labels are the devices' own.
@@ -86,13 +98,21 @@ export interface Applications {
   }): Promise<ApplicationStep[]>;
 }
 
-export function createApplications(deps: { facts: FactStore }): Applications {
+export function createApplications(deps: {
+  db: () => Queryable;
+  facts: FactStore;
+  clock: Clock;
+  /** How long a ranking is held. */
+  rankingHoldSeconds: number;
+}): Applications {
   const { facts } = deps;
+  const ranking = createRankingReader({ ...deps, holdSeconds: deps.rankingHoldSeconds });
   return {
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
     list: (siteId, view, fromMs, toMs, limit) =>
       facts.rankApplications({ ...viewRange(siteId, view, fromMs, toMs), limit }),
+    ranking,
     detail: (siteId, view, fromMs, toMs, key) =>
       facts.readApplication({ ...viewRange(siteId, view, fromMs, toMs), ...key }),
     notices: (siteId, view, fromMs, toMs, use) =>

@@ -23,6 +23,7 @@ import type * as facts from './facts.ts';
 
 export * from './facts.ts';
 export { createFactStore, type NameApplication } from './postgres-facts.ts';
+export { createRollUpLoop } from './roll-up-loop.ts';
 
 export interface FactStore {
   /** Makes room for these minutes; outside the transaction that appends, because it takes locks of its own. */
@@ -33,10 +34,10 @@ export interface FactStore {
    */
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
   /**
-   * Brings the roll-ups up to date. Any number of processes may do so at once; one that is killed leaves its marks to the
-   * next. Hours are rolled up when they have ended and settled, or `all` at once.
+   * Brings sites' minutes up to date, and hours that have ended and settled, or `all` of them. Any number of processes may
+   * do so at once; one that is killed leaves its marks to the next.
    */
-  rollUp(hours?: 'settled' | 'all'): Promise<void>;
+  rollUp(hours: 'none' | 'settled' | 'all'): Promise<void>;
 
   /** All that is known of an exact address in a range. */
   readAddress(range: facts.AddressRange): Promise<facts.AddressFacts>;

@@ -14,9 +14,10 @@ const marksMax = 500;
 export async function rollUp(
   db: Queryable,
   partitions: PartitionMaker,
-  hours: 'settled' | 'all',
+  hours: 'none' | 'settled' | 'all',
 ): Promise<void> {
   await rollUpMinutes(db);
+  if (hours === 'none') return;
   const dirty = await store.findDirtyHours(db, hours);
   if (dirty.length === 0) return;
   const pairsFrom = (await store.readNow(db)) - pairsKeptMs / 1000;

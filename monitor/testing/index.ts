@@ -62,7 +62,7 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
   });
   const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
-  const applications = createApplications({ facts });
+  const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
   const events = createEvents({ db });
   const deps: InboxDeps = {
     db,

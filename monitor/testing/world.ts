@@ -29,7 +29,7 @@ export async function createWorld() {
   const sites = createSites(base);
   const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
-  const applications = createApplications({ facts });
+  const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
   const connection = createConnection(base);
   const vendors = createVendors({ ...base, registryUrl: null });
   const devices = createDevices({ db, events, vendors });

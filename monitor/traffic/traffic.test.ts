@@ -174,7 +174,7 @@ test("a site's minutes follow facts that arrive later, also when two roll up at 
     world.siteId,
     testMinute,
   ]);
-  await Promise.all([world.facts.rollUp(), world.facts.rollUp(), world.facts.rollUp()]);
+  await Promise.all([world.facts.rollUp('none'), world.facts.rollUp('none'), world.facts.rollUp('none')]);
   const [row] = await world.rows<object>('select rx_bytes, tx_bytes, addresses from site_minutes');
   assert.deepEqual(row, { rx_bytes: 900, tx_bytes: 6, addresses: 1 });
   assert.deepEqual(await world.rows('select 1 from site_minute_marks'), []);

@@ -1,0 +1,78 @@
+/**
+ * The ranking of 24 hours (NET-8.8): computed for every site and view every five minutes by whoever holds the lease, stored,
+ * and held by the web process for a while, so that no page ever waits for a day's facts.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
+import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { findRanking, readNowSecond, type StoredRanking, saveRanking } from './store.ts';
+import { type ApplicationView, applicationViews, viewRange } from './views.ts';
+
+const intervalMs = 300_000;
+const leaseSeconds = 120;
+const dayMs = 86_400_000;
+/** Rows of a stored ranking; totals are of all. */
+const rowsMax = 200;
+/** Rankings held; far more than there are sites and views on one screen. */
+const heldMax = 4096;
+
+export interface RankingDeps {
+  db: () => Queryable;
+  facts: Pick<FactStore, 'rankApplications' | 'newestMinutes'>;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+/** Recomputes every site's rankings. */
+export function createRankingLoop(deps: RankingDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'rank_applications',
+    intervalMs,
+    ttlSeconds: leaseSeconds,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run(lease, renew, signal) {
+      const sites = [...(await deps.facts.newestMinutes()).keys()];
+      const toMs = Math.floor((await readNowSecond(deps.db())) / 60) * 60_000;
+      for (const siteId of sites) {
+        for (const view of Object.keys(applicationViews) as ApplicationView[]) {
+          if (signal.aborted || !(await renew())) return;
+          const range = viewRange(siteId, view, toMs - dayMs, toMs);
+          const use = await deps.facts.rankApplications({ ...range, limit: rowsMax });
+          await deps
+            .db()
+            .transaction()
+            .execute(async (trx) => {
+              if (await holdsTerm(trx, lease.name, lease.term))
+                await saveRanking(trx, { ...range, view, use });
+            });
+        }
+      }
+    },
+  });
+}
+
+/** Reads stored rankings and holds each for `holdSeconds`. */
+export function createRankingReader(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  holdSeconds: number;
+}): (siteId: number, view: ApplicationView) => Promise<StoredRanking | null> {
+  const held = new Map<string, { untilMs: number; ranking: Promise<StoredRanking | null> }>();
+  return (siteId, view) => {
+    const key = `${siteId} ${view}`;
+    const nowMs = deps.clock.monotonicMs();
+    const known = held.get(key);
+    if (known && known.untilMs > nowMs) return known.ranking;
+    if (held.size >= heldMax) held.clear();
+    const ranking = findRanking(deps.db(), siteId, view);
+    held.set(key, { untilMs: nowMs + deps.holdSeconds * 1000, ranking });
+    const forget = () => held.delete(key);
+    // What is not there yet, or could not be read, is asked for again at once.
+    ranking.then((found) => found ?? forget(), forget);
+    return ranking;
+  };
+}

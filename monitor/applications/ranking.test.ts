@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestClock, systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { captureMinute, createMonitorWorld, createSpool, usageRow } from '#monitor/testing/index.ts';
+import { createApplications, createRankingLoop } from './index.ts';
+
+test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as the setting says', async () => {
+  await using world = await createMonitorWorld();
+  const clock = createTestClock(0);
+  const { facts, siteId } = world;
+  const db = () => world.database.db;
+  const loop = createRankingLoop({ db, facts, clock: systemClock, reporter: silentReporter });
+  const applications = createApplications({ db, facts, clock, rankingHoldSeconds: 90 });
+  const bytes = async () => (await applications.ranking(siteId, 'outbound'))?.use.bytes;
+  const spool = createSpool();
+  assert.equal(await bytes(), undefined, 'not computed yet, and that is not held');
+
+  await world.apply(spool.upload([captureMinute({ usage: [usageRow()] })]));
+  assert.equal(await loop.runOnce(), true);
+  assert.equal(await bytes(), 1100);
+  const ranking = (await applications.ranking(siteId, 'outbound'))!;
+  assert.equal(ranking.toMs - ranking.fromMs, 86_400_000);
+  assert.deepEqual(
+    ranking.use,
+    await applications.list(siteId, 'outbound', ranking.fromMs, ranking.toMs, 200),
+    'what is stored is what the facts say',
+  );
+
+  await world.apply(spool.upload([captureMinute({ usage: [usageRow({ serverBytes: 5000 })] })]));
+  await loop.runOnce();
+  await clock.advance(89_000);
+  assert.equal(await bytes(), 1100, 'held');
+  await clock.advance(2_000);
+  assert.equal(await bytes(), 6200, 'read again');
+  await loop.stop();
+});

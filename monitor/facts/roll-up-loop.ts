@@ -1,0 +1,30 @@
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { FactStore } from './index.ts';
+
+const intervalMs = 20_000;
+const leaseSeconds = 120;
+
+/**
+ * Rolls up hours that have settled, beside the inbox and not within it: an hour of a large site takes seconds. The lease
+ * only saves work; two that roll up at once are kept apart by the site's lock.
+ */
+export function createRollUpLoop(deps: {
+  db: () => Queryable;
+  facts: Pick<FactStore, 'rollUp'>;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  const { db, clock, reporter, facts } = deps;
+  return createLeasedLoop({
+    name: 'roll_up_hours',
+    intervalMs,
+    ttlSeconds: leaseSeconds,
+    db,
+    clock,
+    reporter,
+    run: () => facts.rollUp('settled'),
+  });
+}

@@ -23,7 +23,7 @@ import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
 
 export type { Channel } from './channels-store.ts';
-export { failureNames, kindNames, measuredOf, titleOf } from './describe-episode.ts';
+export { failureNames, measuredOf, titleOf } from './describe-episode.ts';
 export {
   diskShare,
   downMinutes,

@@ -22,7 +22,7 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
-import { createInbox, type Inbox } from './inbox/index.ts';
+import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -65,11 +65,17 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Another place for log lines than standard error. */
+  reporter?: Reporter;
+  /** Times of the inbox's workers, shorter where tests wait for them. */
+  inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
 
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
-  const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
+  const reporter =
+    options.reporter ??
+    createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
   const database =
     options.database ??
     createDatabase({
@@ -124,6 +130,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const inbox = createInbox({
     ...base,
+    ...options.inbox,
     sensors,
     facts,
     probes,

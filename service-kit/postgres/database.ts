@@ -52,19 +52,19 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
 });
 
 /** Longer than any statement of ours takes: what is silent for so long hangs on a connection that is only half there. */
-const answerMs = 120_000;
+const usualAnswerMs = 120_000;
 const readerConnections = 4;
 
 /**
- * A connection that is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for a peer
- * that vanished, and whoever waits on it holds its leases and its place in the pool.
+ * A client whose connection is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for
+ * a peer that vanished, and whoever waits on it holds its place in the pool and the work that it began.
  */
-class ImpatientClient extends pg.Client {
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
-  override query(...args: any[]): any {
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    const result = (super.query as any)(...args);
-    if (result instanceof Promise) {
+function impatientClient(answerMs: number): typeof pg.Client {
+  return class ImpatientClient extends pg.Client {
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
+    override query(...args: any[]): any {
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      const result = (super.query as any)(...args);
       const timer = setTimeout(() => {
         const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
           .connection;
@@ -72,24 +72,27 @@ class ImpatientClient extends pg.Client {
       }, answerMs);
       timer.unref();
       const done = () => clearTimeout(timer);
-      result.then(done, done);
+      if (result instanceof Promise) result.then(done, done);
+      // A COPY is a stream that ends when the server has taken it.
+      else if (typeof result?.once === 'function') result.once('close', done);
+      else done();
+      return result;
     }
-    return result;
-  }
+  };
 }
 
 /** A pool that does not bring the process down when the server restarts, with kysely over it. */
 export function createPool(
   connectionString: string,
   max: number,
-  options: { isReadOnly?: boolean } = {},
+  options: { isReadOnly?: boolean; answerMs?: number } = {},
 ): { pool: pg.Pool; db: Queryable } {
   const pool = new pg.Pool({
     connectionString,
     max,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
-    Client: ImpatientClient,
+    Client: impatientClient(options.answerMs ?? usualAnswerMs),
     ...(options.isReadOnly ? { options: '-c default_transaction_read_only=on' } : {}),
   });
   pool.on('error', () => {});

@@ -59,6 +59,8 @@ export interface ConsoleDeps {
   alerts: Alerts;
   delivery: Delivery;
   search: Search;
+  /** How telemetry is kept at hand, as the environment sets it. */
+  processing: { rankingHoldSeconds: number; liveHistorySeconds: number; liveHistoryMax: number };
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }

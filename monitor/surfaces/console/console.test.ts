@@ -177,7 +177,11 @@ async function listRoutes(
     const path = url.replace(':siteId', String(server.siteId)).replace(/:[A-Za-z]+/g, '1');
     for (const one of [method].flat()) found.push({ method: one, path, isOwn: config?.isOwn ?? false });
   });
-  await registerConsole(app as unknown as App, { ...server.monitor, monitorUrl: () => null });
+  await registerConsole(app as unknown as App, {
+    ...server.monitor,
+    processing: { rankingHoldSeconds: 90, liveHistorySeconds: 3600, liveHistoryMax: 20_000 },
+    monitorUrl: () => null,
+  });
   return found.filter(({ path }) => !['/sign-in', '/sign-out'].includes(path));
 }
 

@@ -37,6 +37,7 @@ import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
 import { registerPeoplePage } from './people.page.ts';
 import { registerSearchPage } from './search.page.ts';
+import { registerSensorPage } from './sensor.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
@@ -82,6 +83,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerDevicePage(scope, deps);
     registerAvailabilityPages(scope, deps);
     registerSensorsPage(scope, deps);
+    registerSensorPage(scope, deps);
     registerAlertsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);

@@ -184,6 +184,8 @@ async function startMonitor(
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      // A recording has no network that could be probed.
+      ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
       SVC_OPS_INVENTORY_SYNC_SECONDS: process.env.SVC_OPS_INVENTORY_SYNC_SECONDS ?? '5',
     },

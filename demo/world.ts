@@ -17,6 +17,8 @@ export interface LabFacts {
   node: string;
   networks: { prefix: string }[];
   host_address: string;
+  gateway_address: string;
+  resolver_address: string;
 }
 
 export const recording = { capture: join(here, 'recording.pcap'), guests: join(here, 'recording.json') };

@@ -13,6 +13,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type ControlServer, callControl, createControlServer } from './control/index.ts';
 import { writeFileDurably } from './guests/guest-file.ts';
 import { createGuests, type Guests } from './guests/index.ts';
+import { resolver } from './traffic/internet-plan.ts';
 import type { HostedGuest, InternetProcessInput } from './traffic/internet-process.ts';
 import { makeCertificate } from './traffic/make-certificate.ts';
 import type { CertificateFiles } from './traffic/web-service.ts';
@@ -20,7 +21,7 @@ import type { TruthProcessInput } from './truth/truth-process.ts';
 import { buildWorld } from './world/build-world.ts';
 import { type Forwarder, forwardPorts } from './world/forward-ports.ts';
 import { nameWorld, type WorldNames } from './world/name-world.ts';
-import { lanNetworks, links } from './world/networks.ts';
+import { lanNetworks, links, wan } from './world/networks.ts';
 import { removeWorld } from './world/remove-world.ts';
 import { runTool } from './world/run-tool.ts';
 import { type SupervisedProcess, superviseProcess } from './world/supervise-process.ts';
@@ -56,6 +57,9 @@ export interface WorldFacts {
   networks: { prefix: string; gateway: string; first_guest: string; last_guest: string }[];
   host_address: string;
   hypervisor_address: string;
+  /** What answers out in the lab's internet: the provider's gateway and a resolver. */
+  gateway_address: string;
+  resolver_address: string;
   forwards: number[];
   truth_ledger: string;
 }
@@ -247,6 +251,8 @@ function describeWorld(names: WorldNames, forwards: readonly number[]): WorldFac
     })),
     host_address: names.hostAddress,
     hypervisor_address: names.hypervisorAddress,
+    gateway_address: wan.internetGateways[0],
+    resolver_address: resolver.ipv4,
     forwards: [...forwards],
     truth_ledger: names.truthLedger,
   };

@@ -11,6 +11,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { MonitorConfig } from '../config.ts';
 import type { Connection } from '../connection/index.ts';
 import { type Operators, systemActor } from '../operators/index.ts';
+import type { Probes } from '../probes/index.ts';
 import type { Sensors } from '../sensors/index.ts';
 import type { Site, Sites } from '../sites/index.ts';
 
@@ -30,6 +31,7 @@ export interface DemoWorldDeps {
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
+  probes: Pick<Probes, 'list' | 'add'>;
   connection: Pick<Connection, 'save' | 'setNoticeSecret'>;
 }
 
@@ -47,6 +49,7 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
       await deps.operators.add({ ...viewer, name: 'Victor Viewer', role: 'viewer' });
       const site = await seedSite(config, deps.sites);
       await seedConnection(config, deps.connection);
+      await seedProbes(config, deps.probes, site.id);
       const { token } = await deps.sensors.createToken(systemActor, site.id);
       await writeWhole(path, {
         monitor_operator: operator,
@@ -78,6 +81,26 @@ async function seedConnection(config: MonitorConfig, connection: DemoWorldDeps['
     await connection.save(systemActor, input);
   }
   if (demoNoticeSecret) await connection.setNoticeSecret(systemActor, demoNoticeSecret);
+}
+
+/** Once; what the operator makes of them afterwards stays. */
+async function seedProbes(
+  config: MonitorConfig,
+  probes: DemoWorldDeps['probes'],
+  siteId: number,
+): Promise<void> {
+  if (!config.demoProbes || (await probes.list(siteId)).length > 0) return;
+  const names: Record<string, string> = { icmp: 'Provider gateway', dns: 'Resolver' };
+  for (const text of config.demoProbes.split(',')) {
+    const [kind = '', target = ''] = text.split(':');
+    const input = {
+      name: names[kind] ?? text,
+      kind,
+      target,
+      question: kind === 'dns' ? 'example.net' : null,
+    };
+    await probes.add(systemActor, siteId, { ...input, intervalSeconds: 10, timeoutMs: 1_000 });
+  }
 }
 
 function newLogin(email: string): Login {

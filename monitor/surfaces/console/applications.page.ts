@@ -454,6 +454,7 @@ function topConnection(request: FastifyRequest, siteId: number, row: Application
   return html`<span${attributes({
     class: 'has-tip',
     tabindex: 0,
+    'aria-label': `${top.client} to ${top.server}${top.pairs > 1 ? ` and ${formatCount(top.pairs - 1)} more` : ''}`,
     'hx-get': url,
     'hx-trigger': 'mouseenter once, focus once',
     'hx-target': 'find .tip',

@@ -64,6 +64,7 @@ async function countFailures(
   const failed = await countAttempts(trx, ids, error, deps.retrySeconds ?? 1);
   for (const upload of failed) {
     const { sensorId: sensor, spoolId: spool, sequence, attempts: attempt } = upload;
+    deps.tally?.(attempt < attemptsMax ? 'failed' : 'rejected', 1);
     const fields = { sensor, spool, sequence, attempt, error };
     if (attempt < attemptsMax) {
       deps.reporter.warn('upload failed', fields);

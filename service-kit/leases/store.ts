@@ -73,3 +73,22 @@ export async function holdsTerm(db: Queryable, name: string, term: number): Prom
     where name = ${name} and term = ${term} and expires_at > svc_now() for share`.execute(db);
   return rows.length === 1;
 }
+
+/** A lease as it stands, for people. */
+export interface LeaseState {
+  name: string;
+  holder: string;
+  term: number;
+  isHeld: boolean;
+  acquiredAtMs: number;
+  expiresAtMs: number;
+}
+
+export async function listLeases(db: Queryable): Promise<LeaseState[]> {
+  const { rows } = await sql<LeaseState>`
+    select name, holder, term, expires_at > svc_now() as "isHeld",
+      (extract(epoch from acquired_at) * 1000)::float8 as "acquiredAtMs",
+      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
+    from leases order by name`.execute(db);
+  return rows;
+}

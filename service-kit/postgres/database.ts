@@ -1,13 +1,13 @@
 /** A program's database: its server (embedded or by URL), its migrations, its pool, and kysely over that pool. */
 import { fileURLToPath } from 'node:url';
-import { Kysely, PostgresDialect } from 'kysely';
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { speakCopy } from './copy.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
-import { applyMigrations } from './migrations.ts';
+import { applyMigrations, findMissingMigrations } from './migrations.ts';
 
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
 
@@ -42,6 +42,17 @@ export interface Database extends Part {
    * that writers hold.
    */
   readonly reader: Queryable;
+}
+
+/** Names of the migrations that this program brings and its database has not had yet. */
+export async function listMissingMigrations(
+  database: Pick<Database, 'reader'>,
+  migrations: string,
+): Promise<string[]> {
+  const { rows } = await database.reader.executeQuery<{ name: string }>(
+    CompiledQuery.raw('select name from schema_migrations'),
+  );
+  return findMissingMigrations(rows, [kitMigrations, migrations]);
 }
 
 // Counters and ids fit a double; anything beyond 2^53 is a defect that must not be rounded silently.

@@ -3,7 +3,14 @@ import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './index.ts';
-import { countAttempts, endAttempt, type FailedUpload, finishUploads, takeAbandoned } from './store.ts';
+import {
+  countAttempts,
+  endAttempt,
+  type FailedUpload,
+  finishUploads,
+  nameTerm,
+  takeAbandoned,
+} from './store.ts';
 
 /** Unexpected failures before an upload is skipped (NET-6.2). */
 export const attemptsMax = 5;
@@ -50,6 +57,7 @@ async function underLease(
     .db()
     .transaction()
     .execute(async (trx) => {
+      await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
       await work(trx);
     });

@@ -69,7 +69,8 @@ export async function releaseTerm(
  */
 export async function holdsTerm(db: Queryable, name: string, term: number): Promise<boolean> {
   const { rows } = await sql`
-    select set_config('idle_in_transaction_session_timeout', '60s', true) from leases
+    select case when current_setting('idle_in_transaction_session_timeout') = '0'
+      then set_config('idle_in_transaction_session_timeout', '60s', true) end from leases
     where name = ${name} and term = ${term} and expires_at > svc_now() for share`.execute(db);
   return rows.length === 1;
 }

@@ -74,8 +74,6 @@ function impatientClient(answerMs: number): typeof pg.Client {
   return class ImpatientClient extends pg.Client {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
     override query(...args: any[]): any {
-      // biome-ignore lint/suspicious/noExplicitAny: as above.
-      const result = (super.query as any)(...args);
       const timer = setTimeout(() => {
         const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
           .connection;
@@ -83,10 +81,20 @@ function impatientClient(answerMs: number): typeof pg.Client {
       }, answerMs);
       timer.unref();
       const done = () => clearTimeout(timer);
+      const last = args.at(-1);
+      // The pool's own `query` gives a callback.
+      if (typeof last === 'function') {
+        args[args.length - 1] = (...outcome: unknown[]) => {
+          done();
+          last(...outcome);
+        };
+      }
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      const result = (super.query as any)(...args);
       if (result instanceof Promise) result.then(done, done);
       // A COPY is a stream that ends when the server has taken it.
       else if (typeof result?.once === 'function') result.once('close', done);
-      else done();
+      else if (typeof last !== 'function') done();
       return result;
     }
   };

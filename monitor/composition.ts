@@ -29,7 +29,7 @@ import { createLive, createPostgresStore, createRedisStore, type Live } from './
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
-import { createSearch, type Search } from './search/index.ts';
+import { createNamesLoop, createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
@@ -184,6 +184,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   if (config.hasInboxWorker) loops.push(inbox.worker);
   loops.push(createRollUpLoop({ ...base, facts }));
   if (config.hasRanking) loops.push(createRankingLoop({ ...base, facts }));
+  loops.push(createNamesLoop({ ...base, facts }));
   if (config.hasInventorySync) loops.push(inventory.loop);
   if (config.hasTrafficSync) loops.push(delivery.loop);
   if (config.hasAlerts) loops.push(...alerts.parts);

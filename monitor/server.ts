@@ -24,7 +24,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
       registerAssets(app);
       // The gallery is for whoever builds pages; production does not have it.
       if (config.isDemoWorld) registerGallery(app);
-      await registerConsole(app, { ...monitor, monitorUrl: () => config.publicUrl });
+      await registerConsole(app, { ...monitor, processing: config, monitorUrl: () => config.publicUrl });
     },
   });
 }

@@ -23,6 +23,15 @@ import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
 
 export type { Channel } from './channels-store.ts';
+export { failureNames, measuredOf, titleOf } from './describe-episode.ts';
+export {
+  diskShare,
+  downMinutes,
+  lossMinutes,
+  lossShare,
+  silentSeconds,
+  spoolShare,
+} from './find-subjects.ts';
 export type { ChannelInput } from './manage-channels.ts';
 export type { MailSettings } from './send-mail.ts';
 export type { Episode } from './store.ts';

@@ -34,8 +34,8 @@ export interface Live {
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
   /** A site's windows that began at or after this, newest first, with their hosts; bounded (NET-2.5.3). */
   listWindows(siteId: number, sinceMs: number, limit: number): Promise<WindowList>;
-  /** A site's traffic after selection: each address and window at its one strongest capture. */
-  readSite(siteId: number, sinceMs: number, nowMs: number): Promise<SiteLive>;
+  /** A site's traffic after selection: each address and window at its one strongest capture; of one address alone with it. */
+  readSite(siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive>;
   /** The newest window of each capture of the site. */
   listRates(siteId: number): Promise<LiveRate[]>;
   /** Forgets what is over age at every site; returns how many windows. */

@@ -13,15 +13,21 @@ export function createSiteReader(
   listWindows: (siteId: number, sinceMs: number, limit: number) => Promise<WindowList>,
 ) {
   const reads = new Map<string, { atMs: number; result: Promise<SiteLive> }>();
-  return (siteId: number, sinceMs: number, nowMs: number): Promise<SiteLive> => {
+  return (siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive> => {
     for (const [key, read] of reads) if (Math.abs(nowMs - read.atMs) >= freshMs) reads.delete(key);
-    const key = `${siteId} ${sinceMs}`;
+    const key = `${siteId} ${sinceMs} ${address ?? ''}`;
     const known = reads.get(key);
     if (known) return known.result;
     const settledMs = nowMs - liveWindowMs - settleMs;
     const result = listWindows(siteId, sinceMs, windowsMax).then(({ windows, isLimited }) =>
       sumWindows(
-        windows.filter((window) => window.startedAtMs <= settledMs),
+        windows
+          .filter((window) => window.startedAtMs <= settledMs)
+          .map((window) =>
+            address === undefined
+              ? window
+              : { ...window, hosts: window.hosts.filter((host) => host.address === address) },
+          ),
         isLimited,
       ),
     );

@@ -108,7 +108,9 @@ test('NET-2.2.2: a row unfolds to ten destinations and ten devices with counts o
 
 test('NET-2.2.2: pointing at a row or reaching it by keyboard shows at most five pairs', async () => {
   const { text } = await visitor.get(path(''));
-  const tip = /class="has-tip" tabindex="0" hx-get="([^"]*)" hx-trigger="([^"]*)"/.exec(text)!;
+  const tip = /class="has-tip" tabindex="0" aria-label="[^"]*" hx-get="([^"]*)" hx-trigger="([^"]*)"/.exec(
+    text,
+  )!;
   assert.match(tip[2]!, /mouseenter.*focus/);
   const answer = await visitor.get(tip[1]!.replaceAll('&amp;', '&'));
   assert.equal(answer.status, 200);

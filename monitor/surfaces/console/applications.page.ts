@@ -26,6 +26,7 @@ import {
   code,
   field,
   form,
+  formatAge,
   formatBytes,
   formatCount,
   formatPercent,
@@ -46,7 +47,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { applicationDetail, keyText, pairsTip, readKey } from './application-detail.ts';
-import { dataTable, rowsLimit } from './data-table.ts';
+import { dataTable, rowsLimit, wantedFile } from './data-table.ts';
 import { evidenceText } from './evidence.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -79,9 +80,8 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, nowMs, '24h');
       const view = readView(request.query.view);
-      const limit = request.query.name ? rowsSearched : rowsLimit(request, rowsShown);
-      const [use, gaps] = await Promise.all([
-        deps.applications.list(site.id, view, range.fromMs, range.toMs, limit),
+      const [{ use, rankedAtMs }, gaps] = await Promise.all([
+        readUse(deps, request, site, view, range),
         deps.traffic.listGaps(site.id, range.fromMs, range.toMs, gapsMax),
       ]);
       const found = narrow(use, request.query.name, rowsLimit(request, rowsShown));
@@ -108,7 +108,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
           collectionNotices(notices),
           attributionStats(use, notices),
           applicationChart(request.url, site.id, data, use),
-          applicationTable(request, site.id, found, { nowMs, view, unfolded }),
+          applicationTable(request, site.id, found, { nowMs, rankedAtMs, unfolded }),
         ]),
       ];
       return sendConsolePage(
@@ -127,7 +127,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = readRange(request.query, Date.now(), '24h');
       const view = readView(request.query.view);
-      const use = await deps.applications.list(site.id, view, range.fromMs, range.toMs, rowsShown);
+      const { use } = await readUse(deps, request, site, view, range);
       const names = chartNames(narrow(use, request.query.name, rowsShown));
       return chartJson('bit/s', await readChart(deps, site.id, view, range, names));
     },
@@ -150,6 +150,37 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
 
 function readView(text: string | undefined): ApplicationView {
   return text !== undefined && Object.hasOwn(applicationViews, text) ? (text as ApplicationView) : 'outbound';
+}
+
+/** The default range reads the stored ranking, which costs nothing (NET-8.8); others, names and files read the facts. */
+async function readUse(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  site: Site,
+  view: ApplicationView,
+  range: Range,
+): Promise<{ use: ApplicationUse; rankedAtMs: number | null }> {
+  const { name } = request.query as Query;
+  if (range.name === '24h' && !name && !wantedFile(request)) {
+    const ranking = await deps.applications.ranking(site.id, view);
+    if (ranking) {
+      const use = { ...ranking.use, rows: ranking.use.rows.slice(0, rowsShown) };
+      return { use, rankedAtMs: ranking.computedAtMs };
+    }
+  }
+  const limit = name ? rowsSearched : rowsLimit(request, rowsShown);
+  const use = await deps.applications.list(site.id, view, range.fromMs, range.toMs, limit);
+  return { use, rankedAtMs: null };
+}
+
+function tableLabel(use: ApplicationUse, rankedAtMs: number | null, nowMs: number): string {
+  const count =
+    use.total > use.rows.length
+      ? `The ${formatCount(use.rows.length)} largest of ${formatCount(use.total)}`
+      : `${formatCount(use.total)} in all`;
+  return rankedAtMs === null
+    ? count
+    : `${count}, ranked ${formatAge(rankedAtMs, nowMs)}; done again every 5 min`;
 }
 
 /** The rows whose name holds the text; totals stay those of the view. */
@@ -288,9 +319,9 @@ function applicationTable(
   request: FastifyRequest,
   siteId: number,
   use: ApplicationUse,
-  shown: { nowMs: number; view: ApplicationView; unfolded: { key: string; content: Content } | null },
+  shown: { nowMs: number; rankedAtMs: number | null; unfolded: { key: string; content: Content } | null },
 ) {
-  const { nowMs, unfolded } = shown;
+  const { nowMs, rankedAtMs, unfolded } = shown;
   const isUnfolded = (row: ApplicationRow) => unfolded?.key === keyText(row);
   return dataTable<ApplicationRow>(request, {
     id: 'applications',
@@ -358,10 +389,7 @@ function applicationTable(
       { field: 'vantage', value: (row) => row.vantage },
       { field: 'is_attributed', value: (row) => row.isAttributed },
     ],
-    pages:
-      use.total > use.rows.length
-        ? { label: `The ${formatCount(use.rows.length)} largest of ${formatCount(use.total)}` }
-        : undefined,
+    pages: { label: tableLabel(use, rankedAtMs, nowMs) },
     empty: {
       title: (request.query as Query).name ? 'No application of this name' : 'No applications in this view',
       text: (request.query as Query).name
@@ -426,6 +454,7 @@ function topConnection(request: FastifyRequest, siteId: number, row: Application
   return html`<span${attributes({
     class: 'has-tip',
     tabindex: 0,
+    'aria-label': `${top.client} to ${top.server}${top.pairs > 1 ? ` and ${formatCount(top.pairs - 1)} more` : ''}`,
     'hx-get': url,
     'hx-trigger': 'mouseenter once, focus once',
     'hx-target': 'find .tip',

@@ -281,6 +281,8 @@ test('NET-2.1.3: an operator names a MAC everywhere, and an empty name restores 
   const texts = async () => (await devices()).map((device) => labelDevice(device).text);
   await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: ' Mail relay ' });
   assert.deepEqual(await texts(), ['Mail relay', 'Mail relay']);
+  await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: 'Relay' });
+  assert.deepEqual(await texts(), ['Relay', 'Relay']);
   await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: '' });
   assert.deepEqual(await texts(), ['web-1', 'web-1']);
   const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
-import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
+import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
 import {
@@ -22,13 +22,14 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
-import { createInbox, type Inbox } from './inbox/index.ts';
+import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
+import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
-import { createLive, type Live } from './live/index.ts';
+import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
-import { createSearch, type Search } from './search/index.ts';
+import { createNamesLoop, createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
@@ -56,6 +57,8 @@ export interface Monitor {
   delivery: Delivery;
   search: Search;
   retention: Retention;
+  health: Health;
+  meters: Meters;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
 }
@@ -65,19 +68,28 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Another place for log lines than standard error. */
+  reporter?: Reporter;
+  /** Times of the inbox's workers, shorter where tests wait for them. */
+  inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
+
+const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
-  const reporter = createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
+  const reporter =
+    options.reporter ??
+    createReporter({ program: 'monitor', format: config.logFormat, level: config.logLevel });
   const database =
     options.database ??
     createDatabase({
       program: 'monitor',
       urlSetting: 'SVC_MONITOR_DATABASE_URL',
       url: config.databaseUrl,
+      readerUrl: config.readerDatabaseUrl,
       programDir: config.programDir,
-      migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+      migrations,
       mayJoin: options.mayJoin ?? false,
       reporter,
     });
@@ -122,8 +134,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
   });
+  const meters = createMeters();
   const inbox = createInbox({
     ...base,
+    ...options.inbox,
+    reader,
+    tally: meters.tally,
     sensors,
     facts,
     probes,
@@ -133,13 +149,23 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       await devices.recordSightings(trx, uploads);
     },
   });
+  const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
-    db,
+    store: config.liveStoreUrl
+      ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
+      : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
-    historySeconds: config.liveHistorySeconds,
-    historyMax: config.liveHistoryMax,
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
+  const health = createHealth({
+    reader,
+    inbox,
+    delivery,
+    inventory,
+    retention,
+    sensors,
+    missingMigrations: () => listMissingMigrations(database, migrations),
+  });
   const alerts = createAlerts({
     ...base,
     sensors,
@@ -154,10 +180,11 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     cookieName: 'svc_monitor',
     isHttps: config.publicUrl?.startsWith('https:') ?? false,
   });
-  const loops: Part[] = [];
+  const loops: Part[] = [live.part];
   if (config.hasInboxWorker) loops.push(inbox.worker);
   loops.push(createRollUpLoop({ ...base, facts }));
   if (config.hasRanking) loops.push(createRankingLoop({ ...base, facts }));
+  loops.push(createNamesLoop({ ...base, facts }));
   if (config.hasInventorySync) loops.push(inventory.loop);
   if (config.hasTrafficSync) loops.push(delivery.loop);
   if (config.hasAlerts) loops.push(...alerts.parts);
@@ -184,6 +211,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     delivery,
     search: createSearch({ db, sites }),
     retention,
+    health,
+    meters,
     loops,
   };
 }

@@ -29,6 +29,22 @@ function smtpUrlSetting(name: string, sentence: string): Setting<string | null> 
   };
 }
 
+/** The live store's URL; its password is in no message. */
+function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset',
+    parse(text) {
+      if (text === undefined || text === '') return null;
+      const url = URL.parse(text);
+      if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:') || url.hostname === '')
+        throw new Error('must be a URL such as redis://:password@host:6379/0');
+      return text;
+    },
+  };
+}
+
 export const monitorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
   host: textSetting('SVC_MONITOR_HOST', '127.0.0.1', 'The address the monitor listens on.'),
@@ -50,6 +66,15 @@ export const monitorSettings = {
   databaseUrl: databaseUrlSetting(
     'SVC_MONITOR_DATABASE_URL',
     "The monitor's PostgreSQL database, 15 or newer.",
+  ),
+  readerDatabaseUrl: databaseUrlSetting(
+    'SVC_MONITOR_READER_DATABASE_URL',
+    'The same database as a role that may only read: for plans, health and metrics.',
+    'unset: read-only sessions of the other role',
+  ),
+  metricsToken: optionalTextSetting(
+    'SVC_MONITOR_METRICS_TOKEN',
+    'The bearer token under which Prometheus may read /metrics; without it there are no metrics.',
   ),
   hasInboxWorker: booleanSetting(
     'SVC_MONITOR_INBOX_WORKER',
@@ -112,6 +137,10 @@ export const monitorSettings = {
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,
     'Webhooks may go over plain http and to addresses that are not on the internet; for lab and demo worlds.',
+  ),
+  liveStoreUrl: redisUrlSetting(
+    'SVC_LIVE_STORE_URL',
+    'Redis or Valkey for live windows, such as redis://:password@host:6379/0, for several machines; its maxmemory-policy must be noeviction. Unset: the database. Identical on every service.',
   ),
   liveHistorySeconds: integerSetting(
     'SVC_LIVE_HISTORY_SECONDS',

@@ -47,6 +47,8 @@ export interface Devices {
   recordSightings(trx: Queryable, batch: readonly SightingUpload[]): Promise<void>;
   /** Stores matches that an import confirmed; returns how many devices changed. */
   match(trx: Queryable, matches: readonly store.MatchInput[]): Promise<number>;
+  /** MACs of the devices whose last match is this machine. */
+  listMatchedMacs(trx: Queryable, clusterId: number, vmId: number): Promise<string[]>;
   /** Archives the devices of a machine that is gone; returns how many. */
   archiveMachine(trx: Queryable, gone: ArchiveMachineInput): Promise<number>;
   /** Names a MAC, or with an empty name takes the name away; false when the site has no such device. */
@@ -84,6 +86,7 @@ export function createDevices(deps: DevicesDeps): Devices {
   return {
     recordSightings: (trx, batch) => recordSightings(deps, trx, batch),
     match: matchDevices,
+    listMatchedMacs: store.listMatchedMacs,
     archiveMachine: (trx, gone) => archiveMachine(deps, trx, gone),
     name: (actor, input) => nameDevice(db(), actor, input),
     list: (siteId, limit) => reads.listDevices(db(), siteId, limit),

@@ -1,5 +1,6 @@
 /** Reads of devices for people: one, a page of a site's, their addresses and conflicts. */
 import { type RawBuilder, sql } from 'kysely';
+import { canonicalAddress } from '#common/ip/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { EndedBy } from './binding.ts';
 import { type Device, type DeviceMatch, isRandomizedMac } from './device.ts';
@@ -19,8 +20,10 @@ const deviceColumns = sql`
   ${ms('d.archived_at')} as "archivedAtMs", d.matched_cluster_id as "clusterId", d.matched_vm_id as "vmId",
   d.matched_vm_name as "vmName", ${ms('d.matched_at')} as "matchedAtMs", ${ms('d.match_ended_at')} as "matchEndedAtMs",
   f.reason as "foreignReason"`;
-const joined = sql`devices d left join device_names n on n.mac = d.mac
+const joins = sql`left join device_names n on n.mac = d.mac
     left join foreign_macs f on f.site_id = d.site_id and f.mac = d.mac and f.seen_at > svc_now() - interval '1 day'`;
+
+const joined = sql`devices d ${joins}`;
 
 export const deviceFilters = ['all', 'live', 'archived', 'conflict', 'randomized'] as const;
 export type DeviceFilter = (typeof deviceFilters)[number];
@@ -60,27 +63,41 @@ const orders: Readonly<Record<DeviceSort, RawBuilder<unknown>>> = {
   seen: sql`d.last_seen_at`,
 };
 
-/** A page of a site's devices that fit, and how many fit in all. */
+/** A page of a site's devices that fit, and how many fit in all. Only the page's rows are read whole. */
 export async function pageDevices(
   db: Queryable,
   siteId: number,
   query: DeviceQuery,
 ): Promise<{ devices: Device[]; total: number }> {
-  const like = `%${query.search.replace(/[\\%_]/g, (char) => `\\${char}`)}%`;
-  const fits =
-    query.search === ''
-      ? sql`true`
-      : sql`(${label} ilike ${like} or d.matched_vm_name ilike ${like} or d.manufacturer ilike ${like}
-          or d.mac ilike ${like.replaceAll('-', ':')} or d.segment ilike ${like}
-          or exists (select 1 from ip_bindings b where b.device_id = d.id and host(b.address) ilike ${like}))`;
+  const fits = sql`d.site_id = ${siteId} and ${conditions[query.filter]} and ${searched(siteId, query.search)}`;
   const direction = query.direction === 'asc' ? sql`asc` : sql`desc`;
-  const { rows } = await sql<DeviceRow & { total: number }>`
-    select ${deviceColumns}, count(*) over ()::int as total from ${joined}
-    where d.site_id = ${siteId} and ${conditions[query.filter]} and ${fits}
-    order by ${orders[query.sort]} ${direction}, d.id limit ${query.limit} offset ${query.offset}`.execute(
-    db,
-  );
-  return { devices: rows.map(({ total: _, ...row }) => fromRow(row)), total: rows[0]?.total ?? 0 };
+  const found = sql<DeviceRow & { place: number }>`
+    with fitting as (
+      select d.id, row_number() over (order by ${orders[query.sort]} ${direction}, d.id) as place
+      from devices d left join device_names n on n.mac = d.mac where ${fits}
+      order by ${orders[query.sort]} ${direction}, d.id limit ${query.limit} offset ${query.offset})
+    select ${deviceColumns}, fitting.place from fitting join devices d on d.id = fitting.id ${joins} order by fitting.place`;
+  const counted = sql<{ total: number }>`
+    select count(*)::int as total from devices d left join device_names n on n.mac = d.mac where ${fits}`;
+  const [{ rows }, { rows: counts }] = await Promise.all([found.execute(db), counted.execute(db)]);
+  return { devices: rows.map(({ place: _, ...row }) => fromRow(row)), total: counts[0]!.total };
+}
+
+/** Devices of which a name, the maker, the MAC, the segment or an address holds the text. */
+function searched(siteId: number, text: string): RawBuilder<unknown> {
+  if (text === '') return sql`true`;
+  const pattern = (part: string) => `%${part.toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`)}%`;
+  const like = pattern(text);
+  const address = canonicalAddress(text);
+  const ofAddress =
+    address !== null
+      ? sql`b.address = ${address}::inet`
+      : /^[0-9a-f.:]+$/i.test(text)
+        ? sql`host(b.address) like ${like}`
+        : null;
+  return sql`(lower(n.name) like ${like} or lower(d.matched_vm_name) like ${like} or lower(d.manufacturer) like ${like}
+    or d.mac like ${pattern(text.replaceAll('-', ':'))} or lower(d.segment) like ${like}
+    ${ofAddress === null ? sql`` : sql`or d.id in (select b.device_id from ip_bindings b where b.site_id = ${siteId} and ${ofAddress})`})`;
 }
 
 /** How many devices each filter has, and the addresses in conflict. */

@@ -95,16 +95,26 @@ test('NET-6: one MAC on two segments is one owner', async () => {
 });
 
 test('NET-6: two workers that each bring one owner at the same moment open the conflict all the same', async () => {
-  await record(upload(9, host(macA)));
   const first = Promise.withResolvers<void>();
   const wrote = Promise.withResolvers<void>();
   const slow = world.database.db.transaction().execute(async (trx) => {
-    await world.devices.recordSightings(trx, [upload(5, host(macA)), upload(2, host(macB))]);
+    await world.devices.recordSightings(trx, [upload(5, host(macA)), upload(2, host(macA))]);
     wrote.resolve();
     await first.promise;
   });
   await wrote.promise;
-  const second = record(upload(8, host(macB)), upload(2, host(macA)));
+  let isDone = false;
+  const second = record(upload(4, host(macB)), upload(1, host(macB))).finally(() => {
+    isDone = true;
+  });
+  // Until it waits for the first, or has gone by without.
+  for (let waiting = 0; !isDone && waiting === 0; ) {
+    const { rows } = await world.database.pool.query(
+      `select count(*)::int as waiting from pg_locks
+       where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`,
+    );
+    waiting = rows[0].waiting;
+  }
   first.resolve();
   await Promise.all([slow, second]);
   assert.deepEqual(await events(), [`ip_conflict_opened ${address}`]);

@@ -61,6 +61,14 @@ export async function archiveDevices(
   return { archived: rows.filter((row) => row.isNew).length, released: released.rows };
 }
 
+export async function listMatchedMacs(db: Queryable, clusterId: number, vmId: number): Promise<string[]> {
+  const { rows } = await sql<{ mac: string }>`
+    select distinct mac from devices where matched_cluster_id = ${clusterId} and matched_vm_id = ${vmId}`.execute(
+    db,
+  );
+  return rows.map((row) => row.mac);
+}
+
 /** Ends the match of a machine's devices that stay, because another machine carries their MAC now. */
 export async function endMatches(db: Queryable, clusterId: number, vmId: number): Promise<void> {
   await sql`update devices set match_ended_at = svc_now()

@@ -22,7 +22,9 @@ export async function findMarkedSites(db: Queryable): Promise<number[]> {
 
 /** Lets one process at a time roll up a site, until the transaction ends: an older sum must not follow a newer one. */
 export async function lockSite(trx: Queryable, siteId: number): Promise<void> {
-  await sql`select pg_advisory_xact_lock(7318102, ${siteId}::int)`.execute(trx);
+  // Who freezes while it holds the lock is cut off by the server, or nobody would ever roll the site up again.
+  await sql`select set_config('idle_in_transaction_session_timeout', '15s', true),
+    pg_advisory_xact_lock(7318102, ${siteId}::int)`.execute(trx);
 }
 
 /** Takes up to `limit` of a site's committed marks away and notes their hours as dirty. */

@@ -9,7 +9,7 @@ import {
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './index.ts';
-import { endAttempt, finishUploads, limitIdling, lockUploads, type PendingUpload } from './store.ts';
+import { endAttempt, finishUploads, lockUploads, nameTerm, type PendingUpload } from './store.ts';
 
 /** Thrown where another worker has taken over; nothing was written. */
 export class LeaseLost extends Error {}
@@ -46,7 +46,7 @@ export async function applyBatch(
     .transaction()
     .execute(async (trx) => {
       // A worker that freezes in here must not keep its row locks longer than its lease.
-      await limitIdling(trx, deps.leaseSeconds ?? 15);
+      await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
       const ids = batch.map(({ id }) => id);
       const isPending = await lockUploads(trx, ids);

@@ -3,7 +3,7 @@ import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import { applyBatch, LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './index.ts';
 import { noteAbandoned, noteFailure } from './note-failure.ts';
-import { beginBatch, type PendingUpload, type Pick } from './store.ts';
+import { beginBatch, cutPastHolder, type PendingUpload, type Pick } from './store.ts';
 
 /** Sensors are divided into so many shares. */
 export const shares = 4;
@@ -43,7 +43,10 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
     const before = lease;
     lease = null;
     const taken = await takeLease(holding, name, holder);
-    if (!taken) return null;
+    if (!taken) {
+      await cutPastHolder(deps.db(), name, holding.ttlSeconds);
+      return null;
+    }
     // The same term as before: nobody else had it in between, and what it left is begun again below.
     if (taken.term !== before?.term) {
       const isExcused = excusedTerm !== null && taken.term === excusedTerm + 1;
@@ -64,6 +67,7 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
     if (batch.length === 0) return 0;
     try {
       await applyBatch(deps, share, batch, held);
+      deps.tally?.('applied', batch.length);
     } catch (error) {
       await settle(error, batch, held);
     }

@@ -163,9 +163,31 @@ export async function endAttempt(trx: Queryable, share: number, term: number): P
   );
 }
 
-/** Makes the server end this transaction when its client says nothing for so long. */
-export async function limitIdling(trx: Queryable, seconds: number): Promise<void> {
-  await sql`select set_config('idle_in_transaction_session_timeout', ${`${seconds}s`}, true)`.execute(trx);
+/**
+ * Says under which term of which lease this transaction writes, for whoever watches it at the tables or has to cut it off,
+ * and makes the server end it when its client says nothing for so long.
+ */
+export async function nameTerm(
+  trx: Queryable,
+  lease: { name: string; term: number },
+  idleSeconds: number,
+): Promise<void> {
+  await sql`select set_config('application_name', ${`${lease.name} term ${lease.term}`}, true),
+    set_config('svc.lease', ${lease.name}, true), set_config('svc.lease_term', ${String(lease.term)}, true),
+    set_config('idle_in_transaction_session_timeout', ${`${idleSeconds}s`}, true)`.execute(trx);
+}
+
+/**
+ * Ends the session that still holds a lease whose time has been over for as long again. The server does that by itself
+ * where a client falls silent between two statements, but not in the middle of a COPY: there it waits without end.
+ */
+export async function cutPastHolder(db: Queryable, leaseName: string, ttlSeconds: number): Promise<void> {
+  await sql`select pg_terminate_backend(session.pid) from leases l
+    join pg_stat_activity session on session.application_name = l.name || ' term ' || l.term
+      and session.datname = current_database()
+    where l.name = ${leaseName} and l.expires_at < svc_now() - make_interval(secs => ${ttlSeconds})`.execute(
+    db,
+  );
 }
 
 /** Locks uploads for this transaction; returns those that have not been finished meanwhile. */
@@ -245,4 +267,28 @@ export async function pruneUploads(db: Queryable): Promise<number> {
       select count(*)::int as pruned from gone`.execute(trx);
     return rows[0]!.pruned;
   });
+}
+
+/** How the inbox stands. */
+export interface InboxState {
+  /** Uploads that wait for being applied, and how long the oldest has. */
+  pending: number;
+  oldestSeconds: number | null;
+  /** Those that have failed before and are tried again. */
+  failing: number;
+  /** Of those that were finished in the last hour. */
+  appliedLastHour: number;
+  rejectedLastHour: number;
+}
+
+export async function readInboxState(db: Queryable): Promise<InboxState> {
+  const { rows } = await sql<InboxState>`
+    select count(*)::int as pending, count(*) filter (where attempts > 0)::int as failing,
+      extract(epoch from svc_now() - min(received_at))::float8 as "oldestSeconds",
+      (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'applied'
+        and finished_at > svc_now() - interval '1 hour') as "appliedLastHour",
+      (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'rejected'
+        and finished_at > svc_now() - interval '1 hour') as "rejectedLastHour"
+    from inbox_uploads where state = 'pending'`.execute(db);
+  return rows[0]!;
 }

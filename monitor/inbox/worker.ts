@@ -25,15 +25,28 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
   let nap = new AbortController();
   let finished: Promise<void> = Promise.resolve();
   let lastError = '';
+  let rollingUp: Promise<void> | null = null;
 
   async function tick(): Promise<number> {
     const due = await findDueShares(deps.db(), shares);
     const counts = await Promise.allSettled(due.map((share) => workers[share]!.work(stopping.signal)));
-    // Marks may be left from a worker that died between its facts and its roll-up, so this does not ask for work of ours.
-    await deps.facts.rollUp('none');
     const failed = counts.find((outcome) => outcome.status === 'rejected');
     if (failed) throw failed.reason;
     return counts.reduce((sum, outcome) => sum + (outcome.status === 'fulfilled' ? outcome.value : 0), 0);
+  }
+
+  /**
+   * Beside the uploads, never in their way: one process at a time rolls a site up, and it may be another one that hangs.
+   * Marks may be left from a worker that died between its facts and its roll-up, so this does not ask for work of ours.
+   */
+  function rollUp(): Promise<void> {
+    rollingUp ??= deps.facts
+      .rollUp('none')
+      .catch((error: unknown) => deps.reporter.warn('roll-up failed', { error: describeError(error) }))
+      .finally(() => {
+        rollingUp = null;
+      });
+    return rollingUp;
   }
 
   async function loop(): Promise<void> {
@@ -43,6 +56,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       let applied = 0;
       try {
         applied = await tick();
+        void rollUp();
         if (deps.clock.monotonicMs() - prunedAtMs > pruneMs) {
           await pruneUploads(deps.db());
           prunedAtMs = deps.clock.monotonicMs();
@@ -56,6 +70,7 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
       }
       if (applied === 0) await deps.clock.wait(pollMs, AbortSignal.any([nap.signal, stopping.signal]));
     }
+    await rollingUp;
     await Promise.all(workers.map((worker) => worker.resign()));
   }
 
@@ -64,6 +79,8 @@ export function createInboxWorker(deps: InboxDeps): InboxWorker {
     wake: () => nap.abort(),
     async drain() {
       while ((await tick()) > 0);
+      await rollingUp;
+      await deps.facts.rollUp('none');
     },
     async start() {
       stopping = new AbortController();

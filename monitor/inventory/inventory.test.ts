@@ -213,6 +213,17 @@ test('NET-4.7: a MAC that another live server carries now keeps its device', asy
   assert.equal((await deviceOf(macA)).archivedAtMs, null);
 });
 
+test('NET-4.7: a MAC that a server gave up before it went keeps the device of who carries it now', async () => {
+  await see(macA, 2);
+  for (const vms of [[vm(1, [macA])], [vm(1, [])]]) {
+    world.operations.vms = vms;
+    await importNow();
+  }
+  world.operations.vms = [vm(2, [macA], 'successor')];
+  assert.equal((await importNow()).devices_archived, 0);
+  assert.equal(labelDevice(await deviceOf(macA)).text, 'successor');
+});
+
 test('NET-3.3: what a host whose clock is ahead showed after the archive counts, though it came before', async () => {
   await see(macA, 2);
   await seeAt(macA, minutesAgo(-3));
@@ -270,6 +281,8 @@ test('NET-2.1.3: an operator names a MAC everywhere, and an empty name restores 
   const texts = async () => (await devices()).map((device) => labelDevice(device).text);
   await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: ' Mail relay ' });
   assert.deepEqual(await texts(), ['Mail relay', 'Mail relay']);
+  await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: 'Relay' });
+  assert.deepEqual(await texts(), ['Relay', 'Relay']);
   await world.devices.name(systemActor, { siteId: world.siteId, deviceId: id, name: '' });
   assert.deepEqual(await texts(), ['web-1', 'web-1']);
   const viewer = { kind: 'person', id: 1, role: 'viewer' } as const;

@@ -30,8 +30,10 @@ export async function retireMachines(
     const siteId = siteOf.get(clusterId) ?? null;
     const macs = [...new Set([...known, ...told])];
     const siteClusters = [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster);
-    // A MAC that moved on to another live machine must not take that machine's device away.
-    const keptMacs = await listCarriedMacs(trx, siteClusters, macs);
+    // A MAC that moved on to another live machine must not take that machine's device away, also one that this machine
+    // gave up before it went.
+    const matched = await deps.devices.listMatchedMacs(trx, clusterId, vmId);
+    const keptMacs = await listCarriedMacs(trx, siteClusters, [...macs, ...matched]);
     const archived = await deps.devices.archiveMachine(trx, { clusterId, vmId, siteId, macs, keptMacs });
     result.devices_archived += archived;
     if (wasLive || archived > 0) result.destroyed_applied += 1;

@@ -2,46 +2,69 @@
  * Live windows: what sensors saw in the last ten seconds, kept for a short while.
  *
  * Promises: a window counts once, however often it arrives; a site holds no window older than `historySeconds` and no
- * more than `historyMax`, the newest, at any moment that somebody can look; what a crash loses is lost. Nothing here
- * touches minutes.
+ * more than `historyMax`, the newest, at any moment that somebody can look; nothing is evicted besides: a store without
+ * room refuses by name, and the sensor comes again. What a crash loses is lost. Nothing here touches minutes.
  */
+import type { Part } from '#common/lifecycle/index.ts';
 import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
+import { decodeLive, liveBytesMax } from '#contracts/sensor-api/live-codec.ts';
+import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
-import { receiveWindows } from './receive-windows.ts';
-import * as store from './store.ts';
+import type { LiveRate, LiveStore, WindowList } from './live-store.ts';
+import { createSiteReader } from './read-site.ts';
+import type { SiteLive } from './sum-windows.ts';
 
-export type { LiveRate, StoredWindow } from './store.ts';
+export type { LiveBounds, LiveRate, LiveStore, StoredWindow } from './live-store.ts';
+export { createPostgresStore } from './postgres-store.ts';
+export { createRedisStore } from './redis-store.ts';
+export type { LiveAddress, LiveCapture, LivePoint, SiteLive } from './sum-windows.ts';
 
 export interface LiveDeps {
-  db: () => Queryable;
-  /** Age limit, also of sites that sensors left (NET-8, `SVC_LIVE_HISTORY_SECONDS`). */
-  historySeconds: number;
-  /** Windows of one site (NET-8, `SVC_LIVE_HISTORY_MAXLEN`). */
-  historyMax: number;
+  store: LiveStore;
   /** Keeps what a sensor told of itself along with its windows. */
   noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
 }
 
 export interface Live {
-  /** Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload. */
+  /**
+   * Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload, and `live.store_…`
+   * where the store takes nothing at the moment.
+   */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
-  /** A site's windows that began at or after this, newest first, with their hosts. */
-  listWindows(siteId: number, sinceMs: number, limit: number): Promise<store.StoredWindow[]>;
+  /** A site's windows that began at or after this, newest first, with their hosts; bounded (NET-2.5.3). */
+  listWindows(siteId: number, sinceMs: number, limit: number): Promise<WindowList>;
+  /** A site's traffic after selection: each address and window at its one strongest capture; of one address alone with it. */
+  readSite(siteId: number, sinceMs: number, nowMs: number, address?: string): Promise<SiteLive>;
   /** The newest window of each capture of the site. */
-  listRates(siteId: number): Promise<store.LiveRate[]>;
+  listRates(siteId: number): Promise<LiveRate[]>;
   /** Forgets what is over age at every site; returns how many windows. */
   prune(): Promise<number>;
+  /** What keeps the store from its work, as a sentence; null when all is well. */
+  findProblem(): Promise<string | null>;
+  /** The connection to the store. */
+  readonly part: Part;
 }
 
+/** Host rows of one read (NET-8: live source limit). */
+const hostRowsMax = 100_000;
+
 export function createLive(deps: LiveDeps): Live {
-  const { db, historySeconds, historyMax } = deps;
+  const { store } = deps;
+  const listWindows = (siteId: number, sinceMs: number, limit: number) =>
+    store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax });
   return {
-    receive: (sensor, body, encoding) => receiveWindows(deps, sensor, body, encoding),
-    listWindows: (siteId, sinceMs, limit) =>
-      store.listWindows(db(), { siteId, sinceMs, historySeconds, limit: Math.min(limit, historyMax) }),
-    listRates: (siteId) => store.listRates(db(), siteId, historySeconds),
-    prune: () => store.deleteAged(db(), null, historySeconds),
+    async receive(sensor, body, encoding) {
+      const upload = decodeLive(decompressUpload(body, encoding, liveBytesMax));
+      // First: a store that is full must not keep a sensor from saying that it is full itself.
+      if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
+      return store.add(sensor, upload.runId, upload.windows);
+    },
+    listWindows,
+    readSite: createSiteReader(listWindows),
+    listRates: (siteId) => store.listRates(siteId),
+    prune: () => store.prune(),
+    findProblem: () => store.findProblem(),
+    part: { name: 'live store', start: () => store.start(), stop: () => store.stop() },
   };
 }

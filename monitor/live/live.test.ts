@@ -6,7 +6,7 @@ import { encodeLive, type LiveWindow } from '#contracts/sensor-api/live-codec.ts
 import { compressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { addSensor } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
-import { createLive, type Live } from './index.ts';
+import { createLive, createPostgresStore, type Live } from './index.ts';
 
 let world: World;
 let sensor: { id: number; siteId: number; hostName: string; node: string };
@@ -15,6 +15,9 @@ before(async () => {
   sensor = { id: await addSensor(world), siteId: world.siteId, hostName: 'node-1', node: 'node-1' };
 });
 after(() => world[Symbol.asyncDispose]());
+
+const liveOf = (historySeconds: number, historyMax: number) =>
+  createLive({ store: createPostgresStore(() => world.database.db, { historySeconds, historyMax }) });
 
 const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
 
@@ -45,7 +48,7 @@ async function emptied(): Promise<void> {
 
 test('NET-2.5: a live window is stored once, however often it comes, and read back as it was sent', async () => {
   await emptied();
-  const live = createLive({ db: () => world.database.db, historySeconds: 3600, historyMax: 100 });
+  const live = liveOf(3600, 100);
   const runId = randomUUID();
   const window = liveWindow(20);
   assert.deepEqual(await post(live, [window, liveWindow(10)], runId), {
@@ -58,7 +61,7 @@ test('NET-2.5: a live window is stored once, however often it comes, and read ba
     post(live, [{ ...window, observedMs: 1 }], runId),
   ]);
   assert.deepEqual(again, Array(2).fill({ stored: 0, duplicates: 1, too_old: 0 }));
-  const [, read] = await live.listWindows(sensor.siteId, nowMs - 60_000, 10);
+  const [, read] = (await live.listWindows(sensor.siteId, nowMs - 60_000, 10)).windows;
   const { totals, ...rest } = window;
   const { packets, ipBytes, parserDropped, kernelDropped } = totals;
   assert.deepEqual(read, { sensorId: sensor.id, ...rest, packets, ipBytes, parserDropped, kernelDropped });
@@ -72,22 +75,28 @@ test('NET-2.5: a live window is stored once, however often it comes, and read ba
 
 test('NET-8: the live history holds no window over its age and no more than its length, the newest', async () => {
   await emptied();
-  const live = createLive({ db: () => world.database.db, historySeconds: 600, historyMax: 5 });
+  const live = liveOf(600, 5);
   const receipt = await post(live, [liveWindow(700), liveWindow(-3600), liveWindow(500), liveWindow(30)]);
   assert.deepEqual(receipt, { stored: 2, duplicates: 0, too_old: 2 });
   for (const age of [20, 40, 50, 60, 70, 80]) await post(live, [liveWindow(age)]);
-  const ages = (await live.listWindows(sensor.siteId, 0, 100)).map((one) => (nowMs - one.startedAtMs) / 1000);
+  const ages = (await live.listWindows(sensor.siteId, 0, 100)).windows.map(
+    (one) => (nowMs - one.startedAtMs) / 1000,
+  );
   assert.deepEqual(ages, [20, 30, 40, 50, 60]);
   const { rows } = await world.database.pool.query('select count(*)::int as n from live_windows');
   assert.equal(rows[0].n, 5);
-  const shorter = createLive({ db: () => world.database.db, historySeconds: 60, historyMax: 5 });
-  assert.equal((await shorter.listWindows(sensor.siteId, 0, 100)).length <= 4, true, 'reads filter by age');
+  const shorter = liveOf(60, 5);
+  assert.equal(
+    (await shorter.listWindows(sensor.siteId, 0, 100)).windows.length <= 4,
+    true,
+    'reads filter by age',
+  );
   await world.database.pool.query("update live_windows set started_at = started_at - interval '1 hour'");
   assert.equal(await live.prune(), 5, 'a site whose sensors fell silent');
 });
 
 test('a live upload that no sensor of this contract sends is refused in words', async () => {
-  const live = createLive({ db: () => world.database.db, historySeconds: 3600, historyMax: 100 });
+  const live = liveOf(3600, 100);
   const bad: [Partial<LiveWindow>, RegExp][] = [
     [{ startedAtMs: nowMs + 1 }, /ten-second boundary/],
     [{ observedMs: 10_001 }, /observed_ms/],

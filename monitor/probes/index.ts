@@ -18,7 +18,14 @@ import * as store from './store.ts';
 
 export type { Availability, HistoryStep, SensorView } from './availability-store.ts';
 export type { ProbeMinutes } from './newest-store.ts';
-export { type Probe, type ProbeInput, type ProbeKind, probesMax } from './probe.ts';
+export {
+  describeTarget,
+  type Probe,
+  type ProbeInput,
+  type ProbeKind,
+  probeKinds,
+  probesMax,
+} from './probe.ts';
 export type { ProbeState } from './store.ts';
 
 export interface Probes {

@@ -103,3 +103,16 @@ function parseUrl(text: string): string {
 function invalid(message: string): CodedError {
   return new CodedError('probes.invalid', message);
 }
+
+/** A probe's target for people: `tcp 192.0.2.1:443`. */
+export function describeTarget(probe: Pick<Probe, 'kind' | 'target' | 'port' | 'question'>): string {
+  const host = probe.target.includes(':') && probe.kind !== 'http' ? `[${probe.target}]` : probe.target;
+  switch (probe.kind) {
+    case 'tcp':
+      return `${host}:${probe.port}`;
+    case 'dns':
+      return `${probe.question} at ${probe.port === 53 ? probe.target : `${host}:${probe.port}`}`;
+    default:
+      return probe.target;
+  }
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createLive } from '#monitor/live/index.ts';
+import { createLive, createPostgresStore } from '#monitor/live/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { createRetention } from './index.ts';
@@ -19,7 +19,9 @@ async function retain() {
     db: () => world.database.db,
     delivery: world.createFeed(),
     inbox: { prune: async () => 0 },
-    live: createLive({ db: () => world.database.db, historySeconds: 3600, historyMax: 100 }),
+    live: createLive({
+      store: createPostgresStore(() => world.database.db, { historySeconds: 3600, historyMax: 100 }),
+    }),
     clock: systemClock,
     reporter: silentReporter,
   });

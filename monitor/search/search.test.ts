@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import type { ApplicationUse } from '#monitor/facts/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
-import { createSearch, type Found, type Search } from './index.ts';
+import { createNamesLoop, createSearch, type Found, type Search } from './index.ts';
 import { parseQuestion } from './question.ts';
 
 let database: TestDatabase;
@@ -30,12 +33,18 @@ before(async () => {
       (1, 1, '52:54:00:aa:bb:01', '192.0.2.10', now(), now(), null, null),
       (1, 1, '52:54:00:aa:bb:01', '2001:db8:1::10', now(), now(), null, null),
       (2, 3, '00:1b:21:00:00:02', '192.0.2.200', now(), now(), null, null)`);
-  await search.noteApplications(
-    1,
-    ['example.com', 'shop.example.com', 'DNS', 'ümlaut.de', '198.51.100.7'],
-    Date.now(),
-  );
-  await search.noteApplications(2, ['example.com'], Date.now());
+  const used: Record<number, string[]> = {
+    1: ['example.com', 'shop.example.com', 'DNS', 'DNS', 'ümlaut.de', '198.51.100.7'],
+    2: ['example.com'],
+  };
+  const facts = {
+    newestMinutes: async () => new Map(Object.keys(used).map((id) => [Number(id), 1_795_000_000])),
+    rankApplications: async ({ siteId }: { siteId: number }) =>
+      ({ rows: used[siteId]!.map((name) => ({ name })) }) as unknown as ApplicationUse,
+  };
+  const loop = createNamesLoop({ db, facts, clock: systemClock, reporter: silentReporter });
+  assert.equal(await loop.runOnce(), true);
+  assert.equal(await loop.runOnce(), true, 'names are noted once, however often they come');
 });
 after(() => database.drop());
 

@@ -2,10 +2,11 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /**
- * Takes or renews a lease; returns its term, or null while somebody else holds it.
+ * Takes a lease, or takes up the own one again; returns its term, or null while somebody else holds it.
  *
- * One statement decides: a renewal keeps the term, a take-over of an expired lease raises it, so two processes can
- * never hold the same term.
+ * One statement decides: who comes back in time keeps the term, a take-over of an expired lease raises it, so two
+ * processes can never hold the same term. It never waits: a row that a fenced transaction locks is held by definition,
+ * and the one who asks has better things to do than to hang behind a holder that froze in the middle of it.
  */
 export async function takeLease(
   db: Queryable,
@@ -14,15 +15,24 @@ export async function takeLease(
   ttlSeconds: number,
 ): Promise<number | null> {
   const { rows } = await sql<{ term: number }>`
-    insert into leases as held (name, holder, term, acquired_at, expires_at)
-    values (${name}, ${holder}, 1, svc_now(), svc_now() + make_interval(secs => ${ttlSeconds}))
-    on conflict (name) do update set
-      term = case when held.holder = ${holder} and held.expires_at > svc_now() then held.term else held.term + 1 end,
-      acquired_at = case when held.holder = ${holder} and held.expires_at > svc_now() then held.acquired_at else svc_now() end,
-      holder = ${holder},
-      expires_at = excluded.expires_at
-    where held.holder = ${holder} or held.expires_at <= svc_now()
-    returning term`.execute(db);
+    with made as (
+      insert into leases (name, holder, term, acquired_at, expires_at)
+      select ${name}, ${holder}, 1, svc_now(), svc_now() + make_interval(secs => ${ttlSeconds})
+      where not exists (select 1 from leases where name = ${name})
+      on conflict (name) do nothing returning term),
+    free as (
+      select name, holder = ${holder} and expires_at > svc_now() as is_own from leases
+      where name = ${name} and (holder = ${holder} or expires_at <= svc_now())
+      for no key update skip locked),
+    taken as (
+      update leases held set
+        term = case when is_own then term else term + 1 end,
+        acquired_at = case when is_own then acquired_at else svc_now() end,
+        holder = ${holder},
+        expires_at = svc_now() + make_interval(secs => ${ttlSeconds})
+      from free where held.name = free.name
+      returning term)
+    select term from made union all select term from taken`.execute(db);
   return rows[0]?.term ?? null;
 }
 
@@ -54,12 +64,32 @@ export async function releaseTerm(
 
 /**
  * True when this term is still the lease's. Inside a transaction the row stays locked until its end, so nobody can
- * take over between this check and the commit.
+ * take over between this check and the commit; a process that freezes there is cut off when it has been silent for a
+ * minute, or its follower would wait for it without end.
  */
 export async function holdsTerm(db: Queryable, name: string, term: number): Promise<boolean> {
   const { rows } = await sql`
-    select 1 from leases where name = ${name} and term = ${term} and expires_at > svc_now() for share`.execute(
-    db,
-  );
+    select case when current_setting('idle_in_transaction_session_timeout') = '0'
+      then set_config('idle_in_transaction_session_timeout', '60s', true) end from leases
+    where name = ${name} and term = ${term} and expires_at > svc_now() for share`.execute(db);
   return rows.length === 1;
+}
+
+/** A lease as it stands, for people. */
+export interface LeaseState {
+  name: string;
+  holder: string;
+  term: number;
+  isHeld: boolean;
+  acquiredAtMs: number;
+  expiresAtMs: number;
+}
+
+export async function listLeases(db: Queryable): Promise<LeaseState[]> {
+  const { rows } = await sql<LeaseState>`
+    select name, holder, term, expires_at > svc_now() as "isHeld",
+      (extract(epoch from acquired_at) * 1000)::float8 as "acquiredAtMs",
+      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
+    from leases order by name`.execute(db);
+  return rows;
 }

@@ -58,6 +58,8 @@ export interface TableOptions<Row> {
   filter?: Content;
   /** A row's state; the row must also say it in words. */
   rowTone?: (row: Row) => Tone | undefined;
+  /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
+  rowDetail?: (row: Row) => Content;
   /** What is shown in place of no rows: it teaches what will appear here. */
   empty: EmptyStateOptions;
 }
@@ -112,7 +114,11 @@ function bodyRow<Row>(row: Row, options: TableOptions<Row>): Html {
       ? html`<th scope="row" class="${kind}">${content}</th>`
       : html`<td class="${kind}">${content}</td>`;
   });
-  return html`<tr${attributes({ class: tone ? `tone-${tone}` : undefined })}>${cells}</tr>`;
+  const detail = options.rowDetail?.(row);
+  return html`<tr${attributes({ class: tone ? `tone-${tone}` : undefined })}>${cells}</tr>${
+    detail &&
+    html`<tr class="row-detail"><td${attributes({ colspan: options.columns.length })}>${detail}</td></tr>`
+  }`;
 }
 
 function footer<Row>(options: TableOptions<Row>): Content {

@@ -6,14 +6,17 @@
  * operation behind it asks for the role. Pages work without JavaScript.
  */
 import type { FastifyRequest } from 'fastify';
+import type { Alerts } from '#monitor/alerts/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Connection } from '#monitor/connection/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { Health } from '#monitor/health/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
+import type { Probes } from '#monitor/probes/index.ts';
 import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
@@ -22,19 +25,25 @@ import type { App } from '#service-kit/http/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerAddressPage } from './address.page.ts';
+import { registerAlertsPage } from './alerts.page.ts';
 import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
+import { registerAvailabilityPages } from './availability.page.ts';
 import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
 import { guardConsole } from './guard.ts';
+import { registerHealth } from './health.routes.ts';
+import { registerLivePage } from './live.page.ts';
 import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
 import { registerPeoplePage } from './people.page.ts';
 import { registerSearchPage } from './search.page.ts';
+import { registerSensorPage } from './sensor.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
+import { registerSystemPage } from './system.page.ts';
 import { registerTrafficPage } from './traffic.page.ts';
 import { registerTrafficOriginPage } from './traffic-origin.page.ts';
 
@@ -50,8 +59,13 @@ export interface ConsoleDeps {
   devices: Devices;
   inventory: Inventory;
   live: Live;
+  probes: Probes;
+  alerts: Alerts;
   delivery: Delivery;
   search: Search;
+  health: Health;
+  /** How telemetry is kept at hand, as the environment sets it. */
+  processing: { rankingHoldSeconds: number; liveHistorySeconds: number; liveHistoryMax: number };
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }
@@ -63,6 +77,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     const scope = plugin as unknown as App;
     scope.addHook('preValidation', guardConsole(deps));
     registerOverviewPage(scope, deps);
+    registerLivePage(scope, deps);
     registerTrafficPage(scope, deps);
     registerAddressPage(scope, deps);
     registerTrafficOriginPage(scope, deps);
@@ -70,12 +85,17 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerApplicationSettings(scope, deps);
     registerDevicesPage(scope, deps);
     registerDevicePage(scope, deps);
+    registerAvailabilityPages(scope, deps);
     registerSensorsPage(scope, deps);
+    registerSensorPage(scope, deps);
+    registerAlertsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
     registerSearchPage(scope, deps);
+    registerSystemPage(scope, deps);
+    registerHealth(scope, deps);
   });
 }
 

@@ -8,11 +8,14 @@ import {
   actionButton,
   badge,
   type Content,
+  code,
   codeBlock,
+  definitionList,
   drawer,
   field,
   form,
   formatCount,
+  formatDuration,
   type Html,
   html,
   isoTime,
@@ -154,7 +157,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
   const able = people.filter((person) => person.disabledAtMs === null);
   const operators = able.filter((person) => person.role === 'operator').length;
   const invite = inviteForm(viewer.csrfToken, shown.invite);
-  const content = [
+  const content: Content[] = [
     pageHeader({
       title: 'Settings',
       state: {
@@ -185,6 +188,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       passwordForm(viewer.csrfToken, viewer.operator.email, shown.passwordFault),
     ),
   ];
+  content.push(processingSection(deps.processing));
   const isRefused = shown.invite ?? shown.passwordFault ?? shown.fault;
   return sendConsolePage(
     request,
@@ -195,6 +199,37 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
     content,
+  );
+}
+
+/** What the environment sets, with the name of each setting; every process of the monitor has to have the same. */
+function processingSection({
+  rankingHoldSeconds,
+  liveHistorySeconds,
+  liveHistoryMax,
+}: ConsoleDeps['processing']) {
+  const item = (term: string, text: string, ...settings: string[]) => ({
+    term,
+    value: html`${text} <span class="hint">${settings.map((name) => html`${code(name)} `)}</span>`,
+  });
+  return section(
+    {
+      title: 'Telemetry processing',
+      description: 'Set in the environment of the monitor; docs/settings.md has all settings.',
+    },
+    definitionList([
+      item(
+        'Application ranking',
+        `Of 24 hours, done again every 5 minutes; a web process holds it for ${formatCount(rankingHoldSeconds)} s.`,
+        'SVC_APPLICATION_RANKING_HOLD_SECONDS',
+      ),
+      item(
+        'Live history',
+        `${formatDuration(liveHistorySeconds)}, at most ${formatCount(liveHistoryMax)} windows of a site.`,
+        'SVC_LIVE_HISTORY_SECONDS',
+        'SVC_LIVE_HISTORY_MAXLEN',
+      ),
+    ]),
   );
 }
 

@@ -44,9 +44,35 @@ test('the sensors page shows what each capture sees right now and what its host 
   const windows = [{ ...seen, totals, hosts: [] }];
   const body = encodeLive({ runId: randomUUID(), sensorVersion: '0.1.0', windows });
   await monitor.live.receive(sensor, compressUpload(body), 'zstd');
-  const { text } = await (await server.signIn('viewer')).get(`/sites/${siteId}/sensors`);
-  for (const part of ['Right now', '10.0 Mbit/s', 'Interfaces of node-1', '192.0.2.1/24', 'br0, VLAN 77']) {
-    assert.ok(text.includes(part) || text.includes(part.replace('10.0', '10')), `${part} is not on the page`);
-  }
+  const condition = {
+    observedAtMs: Date.now(),
+    spoolPendingBytes: 75,
+    spoolBytesMax: 100,
+    spoolPendingUploads: 9,
+    diskFreeBytes: 50,
+    diskBytes: 100,
+    isPaused: true,
+  };
+  const visitor = await server.signIn('viewer');
+  const list = await visitor.get(`/sites/${siteId}/sensors`);
+  for (const part of ['Right now', '10.0 Mbit/s', 'not told', `/sites/${siteId}/sensors/${sensor.id}`])
+    assert.ok(list.text.includes(part), `${part} is not on the list`);
+  await monitor.sensors.noteCondition(sensor.id, condition);
+  assert.match((await visitor.get(`/sites/${siteId}/sensors`)).text, /75\.0 %/);
+  const { text, status } = await visitor.get(`/sites/${siteId}/sensors/${sensor.id}`);
+  assert.equal(status, 200);
+  for (const part of [
+    'Reporting',
+    '75.0 %',
+    'Collection pauses',
+    '192.0.2.1/24',
+    'br0, VLAN 77',
+    '10.0 Mbit/s',
+  ])
+    assert.ok(text.includes(part), `${part} is not on the sensor’s page`);
   assert.ok(!text.includes(unkind));
+  assert.ok(!text.includes('Remove'), 'who may only look is offered nothing');
+  assert.equal((await visitor.get(`/sites/${siteId}/sensors/999`)).status, 404);
+  const csv = await visitor.get(`/sites/${siteId}/sensors?format=csv&table=sensors`);
+  assert.match(csv.text, /node-1,node-1,reporting,/);
 });

@@ -60,7 +60,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
         deps.traffic.listTopAddresses(site.id, topFromMs, range.toMs, rowsLimit(request, 50)),
         deps.sensors.list(site.id),
         deps.traffic.newestMinutes(),
-        deps.applications.list(site.id, 'all', topFromMs, range.toMs, applicationsShown),
+        readUse(deps, site.id, range, topFromMs),
       ]);
       offerPoints(request, traffic);
       const content = [
@@ -88,7 +88,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
               description: 'The largest of all directions, over the same time.',
               actions: link(applicationsHref(request, site.id), 'All applications', { kind: 'button' }),
             },
-            topApplications(request, site.id, use.rows),
+            topApplications(request, site.id, use),
           ),
           section(
             {
@@ -113,6 +113,20 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       return chartJson('bit/s', data);
     },
   );
+}
+
+/** A day and more that ends now is ranked already (NET-8.8). */
+async function readUse(
+  deps: ConsoleDeps,
+  siteId: number,
+  range: Range,
+  fromMs: number,
+): Promise<ApplicationRow[]> {
+  const isDay = range.name !== 'custom' && range.toMs - fromMs >= dayMs;
+  const ranking = isDay ? await deps.applications.ranking(siteId, 'all') : null;
+  const use =
+    ranking?.use ?? (await deps.applications.list(siteId, 'all', fromMs, range.toMs, applicationsShown));
+  return use.rows.slice(0, applicationsShown);
 }
 
 async function readChart(

@@ -9,6 +9,10 @@ const statuses: Readonly<Record<string, number>> = {
   'telemetry.encoding_unsupported': 400,
   'telemetry.too_large': 413,
   'telemetry.refused': 422,
+  // The sensor comes again, or lets the windows go when they are a minute old.
+  'live.store_full': 503,
+  'live.store_unavailable': 503,
+  'live.store_evicts': 503,
 };
 
 /** A scope of its own, because there alone bodies are bytes, of up to `bytesMax`. */

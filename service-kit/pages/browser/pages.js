@@ -120,7 +120,7 @@ function moveInSuggestions(event) {
 
 function moveInTable(event) {
   const box = event.target instanceof Element ? event.target.closest('.table-scroll') : null;
-  const rows = [...(box?.querySelectorAll('table[data-rows] tbody tr') ?? [])];
+  const rows = [...(box?.querySelectorAll('table[data-rows] tbody tr:not(.row-detail)') ?? [])];
   if (rows.length === 0) return;
   const at = rows.indexOf(event.target.closest('tbody tr'));
   const wanted = {
@@ -136,6 +136,20 @@ function moveInTable(event) {
   (focusable ?? row).focus({ preventScroll: true });
   row.scrollIntoView({ block: 'nearest' });
 }
+
+/** A tip stands beside what it is about, also where a table would cut it off. */
+function placeTip(event) {
+  const about = event.target instanceof Element ? event.target.closest('.has-tip') : null;
+  const tip = about?.querySelector('.tip');
+  if (!tip) return;
+  const { left, bottom, top } = about.getBoundingClientRect();
+  const isLow = bottom > innerHeight * 0.7;
+  tip.style.left = `${Math.max(8, Math.min(left, innerWidth - 440))}px`;
+  tip.style.top = isLow ? 'auto' : `${bottom + 4}px`;
+  tip.style.bottom = isLow ? `${innerHeight - top + 4}px` : 'auto';
+}
+document.addEventListener('mouseover', placeTip);
+document.addEventListener('focusin', placeTip);
 
 /** Ages grow while the page stands: the server's clock at rendering plus the time passed since. */
 const seenAges = new WeakMap();

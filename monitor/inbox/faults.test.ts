@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { breakNetwork } from './network-faults.prove.ts';
+import { fetchPlans } from './plans-under-load.prove.ts';
+import { forceTakeovers } from './takeovers.prove.ts';
+import { killWorkers } from './worker-kills.prove.ts';
+
+const report = () => {};
+
+test('B1: workers killed while sensors send: nothing is lost, nothing doubled', async () => {
+  const { offences } = await killWorkers({
+    n: 1,
+    seed: 3,
+    report,
+    sensors: 8,
+    workers: 1,
+    uploads: 60,
+    pauseMs: [50, 200],
+  });
+  assert.deepEqual(offences, []);
+});
+
+test('B2: a holder frozen past its lease is followed, and writes no row when it goes on', async () => {
+  const { offences, latenciesMs } = await forceTakeovers({ n: 1, seed: 3, report, sensors: 8, workers: 2 });
+  assert.deepEqual(offences, []);
+  assert.equal(latenciesMs.length, 1);
+});
+
+test('B4: a commit whose answer is lost is read again, not repeated', async () => {
+  const { offences } = await breakNetwork({ n: 2, seed: 5, report, sensors: 4, workers: 1 });
+  assert.deepEqual(offences, []);
+});
+
+test('B7, NET-5.3: plans are answered while telemetry holds every lock and every connection', async () => {
+  assert.equal((await fetchPlans({ n: 20, seed: 1, report, limitMs: 5_000 })).late, 0);
+});

@@ -1,0 +1,46 @@
+/** Keeps the names of applications findable: what was used of late is noted, once for each site and name. */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { FactStore } from '#monitor/facts/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { upsertApplicationNames } from './store.ts';
+
+const intervalMs = 300_000;
+/** Longer than the interval, for minutes that arrive late and rounds that are left out. */
+const lookBackSeconds = 900;
+const leaseSeconds = 120;
+const namesMax = 10_000;
+
+export interface NamesLoopDeps {
+  db: () => Queryable;
+  facts: Pick<FactStore, 'rankApplications' | 'newestMinutes'>;
+  clock: Clock;
+  reporter: Reporter;
+}
+
+/** Reads up to each site's newest minute, so that a site that was cut off is caught up from where it is. */
+export function createNamesLoop(deps: NamesLoopDeps): LeasedLoop {
+  return createLeasedLoop({
+    name: 'note_application_names',
+    intervalMs,
+    ttlSeconds: leaseSeconds,
+    db: deps.db,
+    clock: deps.clock,
+    reporter: deps.reporter,
+    async run(_lease, renew, signal) {
+      for (const [siteId, newest] of await deps.facts.newestMinutes()) {
+        if (signal.aborted || !(await renew())) return;
+        const range = {
+          siteId,
+          fromMinute: newest + 60 - lookBackSeconds,
+          toMinute: newest + 60,
+          direction: null,
+        };
+        const { rows } = await deps.facts.rankApplications({ ...range, limit: namesMax });
+        const names = [...new Set(rows.map((row) => row.name))];
+        if (names.length > 0) await upsertApplicationNames(deps.db(), siteId, names, newest * 1000);
+      }
+    },
+  });
+}

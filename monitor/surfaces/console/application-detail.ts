@@ -1,0 +1,141 @@
+/** What an application's row unfolds to: destinations, devices, pairs (NET-2.2.2). */
+import type { FastifyRequest } from 'fastify';
+import type { ApplicationDetail, ApplicationKey } from '#monitor/applications/index.ts';
+import { type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
+import {
+  type Content,
+  code,
+  type DataField,
+  formatBytes,
+  formatCount,
+  html,
+  link,
+} from '#service-kit/pages/index.ts';
+import { fileHref, offerData } from './data-table.ts';
+
+/** Which row is unfolded, as the address of the page names it: protocol, port and name. */
+export function keyText({ protocol, serverPort, name }: ApplicationKey): string {
+  return `${protocol}.${serverPort ?? ''}.${name}`;
+}
+
+/** Null for a text that names no row. */
+export function readKey(text: string | undefined): ApplicationKey | null {
+  const parts = /^(\d{1,3})\.(\d{0,5})\.(.{1,300})$/s.exec(text ?? '');
+  if (!parts) return null;
+  const [, protocol, port, name] = parts;
+  return { protocol: Number(protocol), serverPort: port === '' ? null : Number(port), name: name! };
+}
+
+type Destination = ApplicationDetail['destinations'][number];
+type Pair = ApplicationDetail['pairs'][number];
+interface Owner {
+  label: string;
+  href: string | null;
+  address: string | null;
+  bytes: number | null;
+}
+
+/** Lists are cut, counts are of everything; each list is also a file. */
+export function applicationDetail(
+  request: FastifyRequest,
+  siteId: number,
+  detail: ApplicationDetail,
+  devices: readonly Device[],
+): Content {
+  const owners = ownersOf(siteId, detail, devices);
+  return html`<div class="facets">${facet<Destination>(request, {
+    id: 'destinations',
+    title: 'Destinations',
+    rows: detail.destinations,
+    count: detail.destinationCount,
+    line: (row) => code(row.address),
+    fields: [{ field: 'destination', value: (row) => row.address }],
+  })}${facet<Owner>(request, {
+    id: 'devices',
+    title: detail.isFallback ? 'Devices, fallback attribution' : 'Devices',
+    note: detail.isFallback
+      ? 'No connection is kept any more; these are the devices that the application’s bytes were counted for.'
+      : undefined,
+    rows: owners,
+    count: detail.deviceCount,
+    line: (row) => (row.href ? link(row.href, row.label) : row.label),
+    fields: [
+      { field: 'device', value: (row) => row.label },
+      { field: 'address', value: (row) => row.address },
+    ],
+  })}${
+    detail.pairCount > 0 &&
+    facet<Pair>(request, {
+      id: 'connections',
+      title: 'Connections',
+      rows: detail.pairs,
+      count: detail.pairCount,
+      line: pairText,
+      fields: [
+        { field: 'client', value: (row) => row.client },
+        { field: 'server', value: (row) => row.server },
+      ],
+    })
+  }</div>`;
+}
+
+function ownersOf(siteId: number, detail: ApplicationDetail, devices: readonly Device[]): Owner[] {
+  const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
+  return detail.devices.map(({ deviceKey, address, bytes }) => {
+    const device = deviceKey === null ? undefined : byKey.get(deviceKey);
+    // A router's or a sensor host's MAC owns no usage, whatever it forwarded (NET-2.2.9).
+    if (device && device.foreignReason === null) {
+      const href = `/sites/${siteId}/devices/${device.id}`;
+      return { label: labelDevice(device).text, href, address, bytes };
+    }
+    const href = address ? `/sites/${siteId}/addresses/${encodeURIComponent(address)}` : null;
+    return { label: address ?? 'unknown owner', href, address, bytes };
+  });
+}
+
+interface Facet<Row extends { bytes: number | null }> {
+  id: string;
+  title: string;
+  note?: string | undefined;
+  rows: readonly Row[];
+  /** Before the list was cut. */
+  count: number;
+  line: (row: Row) => Content;
+  fields: DataField<Row>[];
+}
+
+function facet<Row extends { bytes: number | null }>(request: FastifyRequest, part: Facet<Row>): Content {
+  const { id, title, note, rows, count, line, fields } = part;
+  offerData<Row>(request, {
+    id,
+    rows,
+    fields: [...fields, { field: 'bytes', value: (row) => row.bytes }],
+    isComplete: count <= rows.length,
+  });
+  const shown =
+    count > rows.length ? `${formatCount(rows.length)} of ${formatCount(count)}` : formatCount(count);
+  const files = html`<span class="exports">${link(fileHref(request, id, 'csv'), 'CSV', { label: `${title} as CSV` })} ${link(fileHref(request, id, 'json'), 'JSON', { label: `${title} as JSON` })}</span>`;
+  return html`<section><header><h3>${title}</h3><span class="hint">${shown}</span>${rows.length > 0 && files}</header>${
+    note && html`<p class="hint">${note}</p>`
+  }<ul>${rows.map((row) => html`<li><span>${line(row)}</span>${bytesText(row.bytes)}</li>`)}</ul></section>`;
+}
+
+/** At most five pairs, for the tip of a row. */
+export function pairsTip(detail: ApplicationDetail): Content {
+  if (detail.pairs.length === 0) return html`<p>No connection of this row is kept.</p>`;
+  const more = detail.pairCount - detail.pairs.length;
+  return html`<ul>${detail.pairs.map((pair) => html`<li><span>${pairText(pair)}</span>${bytesText(pair.bytes)}</li>`)}</ul>${
+    more > 0 && html`<p class="hint">and ${formatCount(more)} more</p>`
+  }`;
+}
+
+function pairText(pair: Pair): Content {
+  return html`${code(pair.client)} → ${code(pair.server)}`;
+}
+
+/** Names that only a capture without a say saw have no bytes of their own. */
+function bytesText(bytes: number | null): Content {
+  return bytes === null
+    ? html`<span class="hint">name only</span>`
+    : html`<span class="figure">${formatBytes(bytes)}</span>`;
+}

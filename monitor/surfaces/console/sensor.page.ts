@@ -1,0 +1,242 @@
+/** `/sites/{id}/sensors/{sensor}`: one sensor, what it hears, what it lost, and what its host consists of. */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  badge,
+  code,
+  confirm,
+  definitionList,
+  drawer,
+  formatAge,
+  formatBytes,
+  formatCount,
+  formatPercent,
+  html,
+  isConfirmed,
+  moment,
+  notice,
+  pageHeader,
+  refreshing,
+  section,
+  stat,
+  stats,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
+import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
+import { type Viewer, viewerOf } from './guard.ts';
+import type { ConsoleDeps } from './index.ts';
+import {
+  captureTable,
+  diskShareOf,
+  freshCondition,
+  gapTable,
+  ratesOf,
+  spoolShareOf,
+} from './sensor-parts.ts';
+import { isLate } from './site-state.ts';
+
+/** Interfaces on the page; files have them all. */
+const interfacesShown = 100;
+const dayMs = 86_400_000;
+const gapsMax = 500;
+const Params = Type.Object({ ...SiteParams.properties, sensorId: Type.Integer({ minimum: 1 }) });
+
+export function registerSensorPage(app: App, deps: ConsoleDeps): void {
+  app.get('/sites/:siteId/sensors/:sensorId', { schema: { params: Params } }, async (request, reply) => {
+    const nowMs = Date.now();
+    const { siteId, sensorId } = request.params;
+    const site = await siteOf(deps.sites, siteId);
+    const [sensor, conditions, captures, rates, hosts, gaps] = await Promise.all([
+      findSensor(deps, siteId, sensorId),
+      deps.sensors.listConditions(siteId),
+      deps.traffic.listCaptures(siteId),
+      ratesOf(deps.live, siteId),
+      deps.sensors.listInterfaces(siteId),
+      deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
+    ]);
+    const viewer = viewerOf(request);
+    const condition = freshCondition(conditions, sensorId, nowMs);
+    const host = hosts.find((one) => one.sensorId === sensorId);
+    const own = gaps.filter((gap) => gap.sensorId === sensorId);
+    const content = [
+      pageHeader({
+        title: sensor.hostName,
+        state: stateOf(sensor, nowMs),
+        actions: viewer.canChange && removal(siteId, sensor, viewer),
+      }),
+      refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
+        condition?.isPaused &&
+          notice({
+            tone: 'bad',
+            title: 'Collection pauses for want of room',
+            text: 'What is pending is kept. Free the disk of the host, or let it reach the monitor.',
+          }),
+        conditionStats(condition, nowMs),
+        definitionList([
+          { term: 'Node', value: sensor.node },
+          { term: 'Version', value: sensor.sensorVersion },
+          { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
+          { term: 'Last contact', value: moment(sensor.lastContactAtMs, nowMs) },
+          {
+            term: 'Spool, upload',
+            value: sensor.spoolId && html`${code(sensor.spoolId)} #${formatCount(sensor.sequence)}`,
+          },
+        ]),
+        section(
+          { title: 'Captures', description: 'Interfaces that it listens on; figures are of the last hour.' },
+          captureTable(
+            request,
+            captures.filter((one) => one.sensorId === sensorId),
+            rates,
+            nowMs,
+          ),
+        ),
+        section(
+          { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
+          gapTable(request, own),
+        ),
+        interfaceSection(request, host, nowMs),
+      ]),
+    ];
+    const options = { title: sensor.hostName, site: { site, page: 'sensors' as const } };
+    return sendConsolePage(request, reply, options, content);
+  });
+
+  app.post(
+    '/sites/:siteId/sensors/:sensorId/revoke',
+    { schema: { params: Params } },
+    async (request, reply) => {
+      const { siteId, sensorId } = request.params;
+      const sensor = await findSensor(deps, siteId, sensorId);
+      if (!isConfirmed(request.body, sensor.hostName)) {
+        const message = `Nothing was changed: type ${sensor.hostName} to confirm.`;
+        throw new HttpError(422, { code: 'not_confirmed', message });
+      }
+      try {
+        await deps.sensors.revoke(viewerOf(request).actor, siteId, sensorId);
+      } catch (error) {
+        faultText(error);
+      }
+      return reply.redirect(`/sites/${siteId}/sensors`, 303);
+    },
+  );
+}
+
+async function findSensor(deps: ConsoleDeps, siteId: number, sensorId: number): Promise<SensorState> {
+  const sensor = (await deps.sensors.list(siteId)).find((known) => known.id === sensorId);
+  if (!sensor) throw new HttpError(404, { code: 'not_found', message: 'There is no such sensor.' });
+  return sensor;
+}
+
+function stateOf(sensor: SensorState, nowMs: number) {
+  if (sensor.lastContactAtMs === null)
+    return { tone: 'neutral', text: 'Enrolled, and never heard since.' } as const;
+  const heard = formatAge(sensor.lastContactAtMs, nowMs);
+  return isLate(sensor, nowMs)
+    ? ({ tone: 'bad', text: `Silent: its last upload came ${heard}.` } as const)
+    : ({ tone: 'good', text: `Reporting: its last upload came ${heard}.` } as const);
+}
+
+function conditionStats(condition: KnownCondition | null, nowMs: number) {
+  const source = condition ? `told ${formatAge(condition.receivedAtMs, nowMs)}` : 'not told of late';
+  const spool = condition && spoolShareOf(condition);
+  const disk = condition && diskShareOf(condition);
+  return stats(
+    stat({
+      label: 'Spool filled',
+      value: spool === null ? undefined : formatPercent(spool),
+      source,
+      tone: spool !== null && spool >= 0.8 ? 'bad' : 'neutral',
+    }),
+    stat({
+      label: 'Uploads waiting',
+      value: condition ? formatCount(condition.spoolPendingUploads) : undefined,
+      source: condition
+        ? `${formatBytes(condition.spoolPendingBytes)} of ${formatBytes(condition.spoolBytesMax)}`
+        : source,
+    }),
+    stat({
+      label: 'Disk in use',
+      value: disk === null ? undefined : formatPercent(disk),
+      source: condition ? `${formatBytes(condition.diskFreeBytes)} free` : source,
+      tone: disk !== null && disk >= 0.95 ? 'bad' : 'neutral',
+    }),
+    stat({
+      label: 'Collection',
+      value: condition ? (condition.isPaused ? 'paused' : 'runs') : undefined,
+      source,
+      tone: condition?.isPaused ? 'bad' : 'neutral',
+    }),
+  );
+}
+
+/** What the host's network consists of, by what its kernel says. */
+function interfaceSection(request: FastifyRequest, host: HostInterfaces | undefined, nowMs: number) {
+  const all = (host?.interfaces ?? []).filter((one) => one.name !== 'lo');
+  const left = Math.max(0, all.length - interfacesShown) + (host?.interfacesLeftOut ?? 0);
+  const place = (row: HostInterfaces['interfaces'][number]) =>
+    row.master || (row.parent ? `${row.parent}, VLAN ${row.vlan}` : null);
+  return section(
+    {
+      title: 'Interfaces',
+      ...(host && {
+        description: `As of ${formatAge(host.observedAtMs, nowMs)}; ${formatCount(host.neighbours)} neighbours known.`,
+      }),
+    },
+    [
+      dataTable<HostInterfaces['interfaces'][number]>(request, {
+        id: 'interfaces',
+        caption: 'Interfaces',
+        rows: all.slice(0, interfacesShown),
+        isComplete: left === 0,
+        columns: [
+          {
+            key: 'name',
+            header: 'Interface',
+            kind: 'code',
+            cell: (row) => row.name,
+            value: (row) => row.name,
+          },
+          {
+            key: 'kind',
+            header: 'Kind',
+            cell: (row) => row.kind || 'device',
+            value: (row) => row.kind || 'device',
+          },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (row) => (row.isUp ? badge('good', 'up') : badge('neutral', 'down')),
+            value: (row) => (row.isUp ? 'up' : 'down'),
+          },
+          { key: 'mac', header: 'MAC', kind: 'code', cell: (row) => row.mac, value: (row) => row.mac },
+          { key: 'place', header: 'Member of', cell: (row) => place(row) ?? 'none', value: place },
+          {
+            key: 'addresses',
+            header: 'Addresses',
+            cell: (row) => row.addresses.join(', ') || 'none',
+            value: (row) => row.addresses.join(' '),
+          },
+        ],
+        empty: { title: 'No interfaces yet', text: 'The sensor tells of them with its first minutes.' },
+      }),
+      left > 0 ? html`<p class="hint">${formatCount(left)} more are not shown.</p>` : null,
+    ],
+  );
+}
+
+function removal(siteId: number, sensor: SensorState, viewer: Viewer) {
+  return drawer(
+    { id: 'revoke', open: 'Remove', title: `Remove ${sensor.hostName}`, openKind: 'danger' },
+    confirm({
+      action: `/sites/${siteId}/sensors/${sensor.id}/revoke`,
+      csrfToken: viewer.csrfToken,
+      name: sensor.hostName,
+      consequence:
+        'Its credential is refused from then on: this host can send nothing more until it is enrolled again with a new token. What it sent stays.',
+      submit: 'Remove sensor',
+    }),
+  );
+}

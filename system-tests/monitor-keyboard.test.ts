@@ -1,0 +1,110 @@
+/**
+ * An operator's question without a mouse, in a real browser on the real monitor: whose MAC is this, what does its site
+ * exchange, with whom, and all of it as a file. At the end the one thing that asks for a pointer: dragging over a chart.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
+import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+import { type KeyboardUser, startKeyboardUser } from './testing/keyboard.ts';
+
+describe('an operator’s question without a mouse', () => {
+  let server: MonitorServer;
+  let user: KeyboardUser;
+  let site: string;
+
+  before(async () => {
+    server = await startMonitorServer();
+    const { monitor, siteId } = server;
+    site = `${server.url}/sites/${siteId}`;
+    const { token } = await monitor.sensors.createToken(systemActor, siteId);
+    const made = await monitor.sensors.enrol({
+      token,
+      host_name: 'hv-1',
+      node: 'n1',
+      sensor_version: '0.1.0',
+    });
+    const sensor = (await monitor.sensors.authenticate(made!.credential))!;
+    const newest = Math.floor(Date.now() / 60_000) * 60 - 120;
+    const minutes = Array.from({ length: 40 }, (_, ago) =>
+      captureMinute({
+        minute: newest - ago * 60,
+        hosts: [host('192.0.2.10', 9_000_000 + ago * 1e5, 900_000, 'br0|52:54:00:00:00:0a')],
+        usage: [usageRow(), usageRow({ server: '198.51.100.8', serverBytes: 500 })],
+      }),
+    );
+    const upload = createSpool().upload(minutes);
+    await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
+    await monitor.inbox.drain();
+    user = await startKeyboardUser();
+    const [name, value] = (await server.signIn('viewer')).cookie.split('=') as [string, string];
+    await user.page.context().addCookies([{ name, value, url: server.url }]);
+  });
+  after(async () => {
+    await user?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test('/ and a part of a MAC, in any spelling: what is suggested leads to the device', async () => {
+    await user.open(server.url);
+    await user.press('/');
+    await user.page.keyboard.type('52-54-00');
+    await user.page.locator('.suggestions a', { hasText: '52:54:00:00:00:0a' }).waitFor();
+    await user.press('ArrowDown');
+    await Promise.all([user.page.waitForURL(/\/devices\/\d+$/), user.press('Enter')]);
+    assert.match(await user.text(), /192\.0\.2\.10/);
+  });
+
+  test('g t goes to the site’s traffic; a shorter range, and a number is asked where it comes from', async () => {
+    await Promise.all([user.page.waitForURL(`${site}/traffic`), user.press('g', 't')]);
+    await user.enter(/^6 h$/);
+    assert.match(user.page.url(), /range=6h/);
+    await user.enter(/^where from\?$/);
+    await user.enter(/^192\.0\.2\.10, the captures/);
+    assert.match(await user.text(), /the only capture that saw it/);
+  });
+
+  test('g a goes to the applications; a row unfolds in place, and its connections show when it has the focus', async () => {
+    await Promise.all([user.page.waitForURL(`${site}/applications`), user.press('g', 'a')]);
+    await user.tabTo(/^▸ example\.net$/);
+    await user.press('Enter');
+    await user.page.locator('.facets').waitFor();
+    assert.match(await user.text(), /Destinations\s*2/);
+    await user.tabTo(/^192\.0\.2\.10 to 198\.51\.100\.7/);
+    const tip = user.page.locator('.has-tip:focus .tip li');
+    await tip.first().waitFor();
+    assert.equal(await tip.count(), 2);
+  });
+
+  test('the table is a file', async () => {
+    await user.tabTo(/^Applications by bytes as CSV$/);
+    const [file] = await Promise.all([user.page.waitForEvent('download'), user.press('Enter')]);
+    assert.match(file.suggestedFilename(), /applications.*\.csv$/);
+    const [header, row] = (await readFile(await file.path(), 'utf8')).split('\r\n');
+    assert.match(header!, /^name,service,evidence,in_bytes,out_bytes/);
+    assert.match(row!, /^example\.net,tcp\/443,tls_sni,\d+,\d+/);
+  });
+
+  test('nothing was clicked, and the browser had nothing to complain about', async () => {
+    assert.equal(await user.pointerEvents(), 0);
+    assert.deepEqual(user.complaints, []);
+  });
+
+  test('dragging over a chart asks for that range, which is in the address', async () => {
+    await user.open(`${site}/traffic?range=1h`);
+    const plot = user.page.locator('#site-traffic .u-over');
+    await plot.waitFor();
+    const { x, y, width } = (await plot.boundingBox())!;
+    await user.page.mouse.move(x + width * 0.5, y + 40);
+    await user.page.mouse.down();
+    await user.page.mouse.move(x + width * 0.75, y + 60, { steps: 5 });
+    await Promise.all([user.page.waitForURL(/range=custom/), user.page.mouse.up()]);
+    const query = new URL(user.page.url()).searchParams;
+    const minutes = (Date.parse(query.get('to')!) - Date.parse(query.get('from')!)) / 60_000;
+    assert.ok(minutes >= 14 && minutes <= 17, `${minutes} of 60 minutes`);
+    assert.deepEqual(user.complaints, []);
+  });
+});

@@ -324,5 +324,5 @@ test('health tells that the process lives and that its database answers, to ever
   await using server = await startMonitorServer();
   const read = async (path: string) => (await fetch(`${server.url}${path}`)).json();
   assert.deepEqual(await read('/healthz'), { status: 'alive' });
-  assert.deepEqual(await read('/readyz'), { status: 'ready' });
+  assert.equal(((await read('/readyz')) as { status: string }).status, 'ready');
 });

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
-import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
+import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
 import {
@@ -22,6 +22,7 @@ import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
+import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
@@ -56,6 +57,8 @@ export interface Monitor {
   delivery: Delivery;
   search: Search;
   retention: Retention;
+  health: Health;
+  meters: Meters;
   /** Loops that run beside the server, in the order in which they start. */
   loops: Part[];
 }
@@ -71,6 +74,8 @@ export interface CompositionOptions {
   inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
 
+const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
+
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
   const reporter =
@@ -82,8 +87,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       program: 'monitor',
       urlSetting: 'SVC_MONITOR_DATABASE_URL',
       url: config.databaseUrl,
+      readerUrl: config.readerDatabaseUrl,
       programDir: config.programDir,
-      migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+      migrations,
       mayJoin: options.mayJoin ?? false,
       reporter,
     });
@@ -128,9 +134,12 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
   });
+  const meters = createMeters();
   const inbox = createInbox({
     ...base,
     ...options.inbox,
+    reader,
+    tally: meters.tally,
     sensors,
     facts,
     probes,
@@ -148,6 +157,16 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
+  const health = createHealth({
+    reader,
+    inbox,
+    delivery,
+    inventory,
+    retention,
+    sensors,
+    live,
+    missingMigrations: () => listMissingMigrations(database, migrations),
+  });
   const alerts = createAlerts({
     ...base,
     sensors,
@@ -193,6 +212,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     delivery,
     search: createSearch({ db, sites }),
     retention,
+    health,
+    meters,
     loops,
   };
 }

@@ -67,6 +67,15 @@ export const monitorSettings = {
     'SVC_MONITOR_DATABASE_URL',
     "The monitor's PostgreSQL database, 15 or newer.",
   ),
+  readerDatabaseUrl: databaseUrlSetting(
+    'SVC_MONITOR_READER_DATABASE_URL',
+    'The same database as a role that may only read: for plans, health and metrics.',
+    'unset: read-only sessions of the other role',
+  ),
+  metricsToken: optionalTextSetting(
+    'SVC_MONITOR_METRICS_TOKEN',
+    'The bearer token under which Prometheus may read /metrics; without it there are no metrics.',
+  ),
   hasInboxWorker: booleanSetting(
     'SVC_MONITOR_INBOX_WORKER',
     true,

@@ -1,4 +1,4 @@
-/** The monitor's HTTP server: health, sensor API, destroy notices, console. */
+/** The monitor's HTTP server: liveness and metrics, sensor API, destroy notices, console. */
 import { systemClock } from '#common/clock/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
@@ -6,6 +6,7 @@ import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
 import { registerNotices } from './surfaces/notices/index.ts';
+import { registerOperation } from './surfaces/operation/index.ts';
 import { registerSensorApi } from './surfaces/sensor-api/index.ts';
 
 export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Promise<HttpServer> {
@@ -17,11 +18,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
     async routes(app) {
-      app.get('/healthz', async () => ({ status: 'alive' }));
-      app.get('/readyz', async () => {
-        await monitor.sites.list();
-        return { status: 'ready' };
-      });
+      registerOperation(app, { ...monitor, metricsToken: config.metricsToken });
       await registerSensorApi(app, monitor);
       await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);

@@ -129,11 +129,15 @@ export function choiceSetting<const C extends string>(
 }
 
 /** A `postgres://` URL, or null for the embedded server. The URL itself never appears in an error: it may hold a password. */
-export function databaseUrlSetting(name: string, sentence: string): Setting<string | null> {
+export function databaseUrlSetting(
+  name: string,
+  sentence: string,
+  defaultText = 'unset: embedded PostgreSQL in the data directory',
+): Setting<string | null> {
   return {
     name,
     sentence,
-    defaultText: 'unset: embedded PostgreSQL in the data directory',
+    defaultText,
     parse(text) {
       if (text === undefined) return null;
       const url = URL.parse(text);

@@ -57,6 +57,7 @@ export interface Alerts {
   listOpen(siteId: number | null, limit: number): Promise<store.Episode[]>;
   /** Resolved episodes, the newest first. */
   listResolved(siteId: number | null, limit: number): Promise<store.Episode[]>;
+  find(episodeId: number): Promise<store.Episode | null>;
   /** Says who takes care of it. False: there is no such open episode. */
   acknowledge(actor: Actor, episodeId: number, by: string, note: string): Promise<boolean>;
   /** Tells nobody of the episode's subject for hours; 0 ends that. */
@@ -97,6 +98,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     hasMail: deps.mail !== null,
     listOpen: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: true, limit }),
     listResolved: (siteId, limit) => store.listEpisodes(db(), { siteId, isOpen: false, limit }),
+    find: (episodeId) => store.findEpisode(db(), episodeId),
     async acknowledge(actor, episodeId, by, note) {
       requireOperator(actor);
       return store.acknowledge(db(), episodeId, by, note.trim().slice(0, noteLengthMax));

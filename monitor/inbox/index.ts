@@ -9,6 +9,7 @@
  * applied in one, because a commit costs the same for a hundred as for one.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
@@ -19,16 +20,26 @@ import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AppliedUpload } from './apply-batch.ts';
 import { createReceiving } from './receive-upload.ts';
-import { pruneUploads } from './store.ts';
+import { type InboxState, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
 export type { AppliedUpload } from './apply-batch.ts';
+export type { InboxState } from './store.ts';
 
 /** Called once for each batch of uploads, inside its transaction; what it writes is part of applying them. */
 export type OnUploads = (trx: Queryable, uploads: readonly AppliedUpload[]) => Promise<void>;
 
+/** What happened to uploads in this process. */
+export type InboxTally = (
+  outcome: 'accepted' | 'duplicate' | 'refused' | 'applied' | 'failed' | 'rejected',
+  count: number,
+) => void;
+
 export interface InboxDeps {
   db: () => Queryable;
+  /** Connections that only read, for the state; the same as the others when absent. */
+  reader?: () => Queryable;
+  tally?: InboxTally;
   sensors: Pick<Sensors, 'noteContacts'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
@@ -52,6 +63,8 @@ export interface Inbox {
   drain(): Promise<void>;
   /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
   prune(): Promise<number>;
+  /** How much waits, for how long, and what became of the rest. */
+  state(): Promise<InboxState>;
   /** The loop that applies uploads; start it in as many processes as wanted. */
   readonly worker: Part;
 }
@@ -61,12 +74,19 @@ export function createInbox(deps: InboxDeps): Inbox {
   const receiveUpload = createReceiving(deps);
   return {
     async receive(sensor, body, encoding) {
-      const receipt = await receiveUpload(sensor, body, encoding);
-      if (receipt.receipt === 'accepted') worker.wake();
-      return receipt;
+      try {
+        const receipt = await receiveUpload(sensor, body, encoding);
+        deps.tally?.(receipt.receipt, 1);
+        if (receipt.receipt === 'accepted') worker.wake();
+        return receipt;
+      } catch (error) {
+        if (error instanceof CodedError) deps.tally?.('refused', 1);
+        throw error;
+      }
     },
     drain: () => worker.drain(),
     prune: () => pruneUploads(deps.db()),
+    state: () => readInboxState((deps.reader ?? deps.db)()),
     worker,
   };
 }

@@ -3,7 +3,14 @@ import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { LeaseLost } from './apply-batch.ts';
 import type { InboxDeps } from './index.ts';
-import { countAttempts, endAttempt, type FailedUpload, finishUploads, takeAbandoned } from './store.ts';
+import {
+  countAttempts,
+  endAttempt,
+  type FailedUpload,
+  finishUploads,
+  nameTerm,
+  takeAbandoned,
+} from './store.ts';
 
 /** Unexpected failures before an upload is skipped (NET-6.2). */
 export const attemptsMax = 5;
@@ -50,6 +57,7 @@ async function underLease(
     .db()
     .transaction()
     .execute(async (trx) => {
+      await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
       await work(trx);
     });
@@ -64,6 +72,7 @@ async function countFailures(
   const failed = await countAttempts(trx, ids, error, deps.retrySeconds ?? 1);
   for (const upload of failed) {
     const { sensorId: sensor, spoolId: spool, sequence, attempts: attempt } = upload;
+    deps.tally?.(attempt < attemptsMax ? 'failed' : 'rejected', 1);
     const fields = { sensor, spool, sequence, attempt, error };
     if (attempt < attemptsMax) {
       deps.reporter.warn('upload failed', fields);

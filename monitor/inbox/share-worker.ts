@@ -67,6 +67,7 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
     if (batch.length === 0) return 0;
     try {
       await applyBatch(deps, share, batch, held);
+      deps.tally?.('applied', batch.length);
     } catch (error) {
       await settle(error, batch, held);
     }

@@ -268,3 +268,27 @@ export async function pruneUploads(db: Queryable): Promise<number> {
     return rows[0]!.pruned;
   });
 }
+
+/** How the inbox stands. */
+export interface InboxState {
+  /** Uploads that wait for being applied, and how long the oldest has. */
+  pending: number;
+  oldestSeconds: number | null;
+  /** Those that have failed before and are tried again. */
+  failing: number;
+  /** Of those that were finished in the last hour. */
+  appliedLastHour: number;
+  rejectedLastHour: number;
+}
+
+export async function readInboxState(db: Queryable): Promise<InboxState> {
+  const { rows } = await sql<InboxState>`
+    select count(*)::int as pending, count(*) filter (where attempts > 0)::int as failing,
+      extract(epoch from svc_now() - min(received_at))::float8 as "oldestSeconds",
+      (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'applied'
+        and finished_at > svc_now() - interval '1 hour') as "appliedLastHour",
+      (select count(*)::int from inbox_uploads where state <> 'pending' and state = 'rejected'
+        and finished_at > svc_now() - interval '1 hour') as "rejectedLastHour"
+    from inbox_uploads where state = 'pending'`.execute(db);
+  return rows[0]!;
+}

@@ -5,14 +5,25 @@
  * the hour between two runs and no table is rewritten for it. All times are the database's.
  */
 import type { Clock } from '#common/clock/index.ts';
+import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Live } from '#monitor/live/index.ts';
-import { createLeasedLoop, holdsTerm, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keptTables } from './kept.ts';
-import { deleteExpired, dropPartition, listExpiredPartitions, readNowMs } from './store.ts';
+import {
+  deleteExpired,
+  dropPartition,
+  listExpiredPartitions,
+  type MaintenanceState,
+  readNowMs,
+  readState,
+  writeState,
+} from './store.ts';
+
+export type { MaintenanceState } from './store.ts';
 
 /** What one run removed, by table; partitions under `<table> partitions`. */
 export type RetentionCounts = Record<string, number>;
@@ -21,6 +32,8 @@ export interface Retention {
   readonly loop: LeasedLoop;
   /** One run now; null when another process holds the lease. */
   runOnce(): Promise<RetentionCounts | null>;
+  /** How the last run went, whoever made it. */
+  state(): Promise<MaintenanceState>;
 }
 
 export interface RetentionDeps {
@@ -48,37 +61,58 @@ export function createRetention(deps: RetentionDeps): Retention {
     reporter: deps.reporter,
     async run(lease, renew) {
       const counts: RetentionCounts = {};
-      const fenced = (work: (trx: Queryable) => Promise<void>) =>
-        deps
-          .db()
-          .transaction()
-          .execute(async (trx) => {
-            if (await holdsTerm(trx, lease.name, lease.term)) await work(trx);
-          });
-      const count = (name: string, added: number) => {
-        if (added > 0) counts[name] = (counts[name] ?? 0) + added;
-      };
-      for (const kept of keptTables) {
-        if (!(await renew())) return;
-        for (const name of kept.isPartitioned ? await listExpiredPartitions(deps.db(), kept) : []) {
-          await fenced((trx) => dropPartition(trx, name));
-          count(`${kept.table} partitions`, 1);
-        }
-        await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept)));
+      const beganAtMs = deps.clock.monotonicMs();
+      const note = (error: string | null) =>
+        writeState(deps.db(), { error, counts, seconds: (deps.clock.monotonicMs() - beganAtMs) / 1000 });
+      try {
+        if (!(await removeExpired(lease, renew, counts))) return;
+        await note(null);
+      } catch (error) {
+        await note(describeError(error).slice(0, 500)).catch(() => {});
+        throw error;
       }
-      const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
-      count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
-      count('inbox_uploads', await deps.inbox.prune());
-      count('live_windows', await deps.live.prune());
       lastCounts = counts;
       if (Object.keys(counts).length > 0) deps.reporter.info('expired data removed', counts);
     },
   });
+
+  /** False when the lease was lost on the way; what is left is the follower's. */
+  async function removeExpired(
+    lease: Lease,
+    renew: () => Promise<boolean>,
+    counts: RetentionCounts,
+  ): Promise<boolean> {
+    const fenced = (work: (trx: Queryable) => Promise<void>) =>
+      deps
+        .db()
+        .transaction()
+        .execute(async (trx) => {
+          if (await holdsTerm(trx, lease.name, lease.term)) await work(trx);
+        });
+    const count = (name: string, added: number) => {
+      if (added > 0) counts[name] = (counts[name] ?? 0) + added;
+    };
+    for (const kept of keptTables) {
+      if (!(await renew())) return false;
+      for (const name of kept.isPartitioned ? await listExpiredPartitions(deps.db(), kept) : []) {
+        await fenced((trx) => dropPartition(trx, name));
+        count(`${kept.table} partitions`, 1);
+      }
+      await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept)));
+    }
+    const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
+    count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
+    count('inbox_uploads', await deps.inbox.prune());
+    count('live_windows', await deps.live.prune());
+    return true;
+  }
+
   return {
     loop,
     async runOnce() {
       lastCounts = {};
       return (await loop.runOnce()) ? lastCounts : null;
     },
+    state: () => readState(deps.db()),
   };
 }

@@ -36,3 +36,30 @@ export async function readNowMs(db: Queryable): Promise<number> {
   }>`select (extract(epoch from svc_now()) * 1000)::float8 as ms`.execute(db);
   return rows[0]!.ms;
 }
+
+/** The last run, whoever made it. */
+export interface MaintenanceState {
+  lastRunAtMs: number | null;
+  lastSuccessAtMs: number | null;
+  lastError: string | null;
+  /** What it removed, by table. */
+  lastCounts: Readonly<Record<string, number>>;
+  lastSeconds: number | null;
+}
+
+export async function readState(db: Queryable): Promise<MaintenanceState> {
+  const { rows } = await sql<MaintenanceState>`
+    select (extract(epoch from last_run_at) * 1000)::float8 as "lastRunAtMs",
+      (extract(epoch from last_success_at) * 1000)::float8 as "lastSuccessAtMs", last_error as "lastError",
+      last_counts as "lastCounts", last_seconds as "lastSeconds" from maintenance_state`.execute(db);
+  return rows[0]!;
+}
+
+export async function writeState(
+  db: Queryable,
+  run: { error: string | null; counts: Readonly<Record<string, number>>; seconds: number },
+): Promise<void> {
+  await sql`update maintenance_state set last_run_at = svc_now(), last_error = ${run.error},
+    last_success_at = case when ${run.error}::text is null then svc_now() else last_success_at end,
+    last_counts = ${JSON.stringify(run.counts)}::jsonb, last_seconds = ${run.seconds}`.execute(db);
+}

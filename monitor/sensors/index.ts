@@ -15,6 +15,7 @@ import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-
 import { listHealth, type SensorHealth } from './health-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
+import { listLags, type SensorLag } from './lag-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
@@ -23,6 +24,7 @@ export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
+export type { SensorLag } from './lag-store.ts';
 export type { Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
@@ -61,6 +63,8 @@ export interface Sensors {
   list(siteId: number): Promise<store.SensorState[]>;
   /** How many sensors each site has, and how many of them were not heard of since then. */
   summarize(silentSinceMs: number): Promise<SensorSummary[]>;
+  /** How far behind sensors are, of all sites. */
+  listLags(limit: number): Promise<SensorLag[]>;
   /** Refuses a sensor's credential from now on; its history stays. False: the site has no such sensor. */
   revoke(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
 }
@@ -80,6 +84,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),
+    listLags: (limit) => listLags(deps.reader(), limit),
     async revoke(actor, siteId, sensorId) {
       requireOperator(actor);
       return store.revokeSensor(db(), siteId, sensorId);

@@ -28,9 +28,12 @@ export interface Visitor {
 
 export const testPassword = 'a password of sufficient length';
 
-export async function startMonitorServer(): Promise<MonitorServer> {
+/** `settings` are variables of the environment. */
+export async function startMonitorServer(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
-  const config = readConfig({ SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error' });
+  const config = readConfig({ SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error', ...settings });
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
   const monitor = composeMonitor(config, { database: { ...part, db, pool, reader } });

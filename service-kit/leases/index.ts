@@ -13,7 +13,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
 
 export { isTrusted, type Lease, renewLease, resignLease, takeLease } from './hold-lease.ts';
-export { holdsTerm } from './store.ts';
+export { holdsTerm, type LeaseState, listLeases } from './store.ts';
 
 export interface LeasedLoopOptions {
   name: string;

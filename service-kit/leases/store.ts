@@ -69,7 +69,27 @@ export async function releaseTerm(
  */
 export async function holdsTerm(db: Queryable, name: string, term: number): Promise<boolean> {
   const { rows } = await sql`
-    select set_config('idle_in_transaction_session_timeout', '60s', true) from leases
+    select case when current_setting('idle_in_transaction_session_timeout') = '0'
+      then set_config('idle_in_transaction_session_timeout', '60s', true) end from leases
     where name = ${name} and term = ${term} and expires_at > svc_now() for share`.execute(db);
   return rows.length === 1;
+}
+
+/** A lease as it stands, for people. */
+export interface LeaseState {
+  name: string;
+  holder: string;
+  term: number;
+  isHeld: boolean;
+  acquiredAtMs: number;
+  expiresAtMs: number;
+}
+
+export async function listLeases(db: Queryable): Promise<LeaseState[]> {
+  const { rows } = await sql<LeaseState>`
+    select name, holder, term, expires_at > svc_now() as "isHeld",
+      (extract(epoch from acquired_at) * 1000)::float8 as "acquiredAtMs",
+      (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
+    from leases order by name`.execute(db);
+  return rows;
 }

@@ -1,13 +1,13 @@
 /** A program's database: its server (embedded or by URL), its migrations, its pool, and kysely over that pool. */
 import { fileURLToPath } from 'node:url';
-import { Kysely, PostgresDialect } from 'kysely';
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { speakCopy } from './copy.ts';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
-import { applyMigrations } from './migrations.ts';
+import { applyMigrations, findMissingMigrations } from './migrations.ts';
 
 const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
 
@@ -44,6 +44,17 @@ export interface Database extends Part {
   readonly reader: Queryable;
 }
 
+/** Names of the migrations that this program brings and its database has not had yet. */
+export async function listMissingMigrations(
+  database: Pick<Database, 'reader'>,
+  migrations: string,
+): Promise<string[]> {
+  const { rows } = await database.reader.executeQuery<{ name: string }>(
+    CompiledQuery.raw('select name from schema_migrations'),
+  );
+  return findMissingMigrations(rows, [kitMigrations, migrations]);
+}
+
 // Counters and ids fit a double; anything beyond 2^53 is a defect that must not be rounded silently.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
@@ -63,8 +74,6 @@ function impatientClient(answerMs: number): typeof pg.Client {
   return class ImpatientClient extends pg.Client {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
     override query(...args: any[]): any {
-      // biome-ignore lint/suspicious/noExplicitAny: as above.
-      const result = (super.query as any)(...args);
       const timer = setTimeout(() => {
         const { stream } = (this as unknown as { connection: { stream: { destroy(error: Error): void } } })
           .connection;
@@ -72,10 +81,20 @@ function impatientClient(answerMs: number): typeof pg.Client {
       }, answerMs);
       timer.unref();
       const done = () => clearTimeout(timer);
+      const last = args.at(-1);
+      // The pool's own `query` gives a callback.
+      if (typeof last === 'function') {
+        args[args.length - 1] = (...outcome: unknown[]) => {
+          done();
+          last(...outcome);
+        };
+      }
+      // biome-ignore lint/suspicious/noExplicitAny: as above.
+      const result = (super.query as any)(...args);
       if (result instanceof Promise) result.then(done, done);
       // A COPY is a stream that ends when the server has taken it.
       else if (typeof result?.once === 'function') result.once('close', done);
-      else done();
+      else if (typeof last !== 'function') done();
       return result;
     }
   };

@@ -6,7 +6,13 @@
  * by whoever knows that it is safe.
  */
 export { copyRows } from './copy.ts';
-export { createDatabase, type Database, type DatabaseOptions, type Queryable } from './database.ts';
+export {
+  createDatabase,
+  type Database,
+  type DatabaseOptions,
+  listMissingMigrations,
+  type Queryable,
+} from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isUniqueViolation } from './failures.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';

@@ -11,8 +11,7 @@ export type PlantedBug = (typeof plantedBugs)[number];
 type Query = (this: unknown, config: unknown, ...rest: unknown[]) => unknown;
 type Ask = (text: string, values?: readonly unknown[]) => Promise<unknown>;
 
-const isFence = (text: string) =>
-  /^\s*select set_config\('idle_in_transaction_session_timeout', '60s', true\) from leases/.test(text);
+const isFence = (text: string) => /^\s*select case when current_setting.* from leases/s.test(text);
 const isLock = (text: string) => /select id from inbox_uploads where id = any.*for update/s.test(text);
 const isEnd = (text: string) => /^update inbox_uploads set state = \$1/.test(text);
 

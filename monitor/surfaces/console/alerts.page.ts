@@ -12,22 +12,16 @@ import {
   spoolShare,
   titleOf,
 } from '#monitor/alerts/index.ts';
-import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
 import {
-  actionButton,
   age,
-  badge,
   type Content,
   codeBlock,
   definitionList,
-  drawer,
-  field,
-  form,
   formatCount,
   formatDuration,
   formatPercent,
   formatTime,
-  html,
   isoTime,
   link,
   moment,
@@ -38,6 +32,7 @@ import {
   type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
+import { careOf, done, placeOf, registerEpisodePage } from './alert.page.ts';
 import { channelsSection } from './alert-channels.ts';
 import { dataTable, rowsLimit } from './data-table.ts';
 import { faultText, sendConsolePage } from './frame.ts';
@@ -46,12 +41,10 @@ import type { ConsoleDeps } from './index.ts';
 
 const openShown = 200;
 const pastShown = 50;
-const muteHours = [1, 8, 24, 168] as const;
 const Query = Type.Object({
   site: Type.Optional(Type.Integer({ minimum: 1 })),
   saved: Type.Optional(Type.String()),
 });
-const EpisodeParams = Type.Object({ episodeId: Type.Integer({ minimum: 1 }) });
 const ChannelParams = Type.Object({ channelId: Type.Integer({ minimum: 1 }) });
 const ChannelForm = Type.Object({
   kind: Type.Union([Type.Literal('email'), Type.Literal('webhook')]),
@@ -70,43 +63,8 @@ export function registerAlertsPage(app: App, deps: ConsoleDeps): void {
   app.get('/alerts', { schema: { querystring: Query } }, (request, reply) =>
     showAlerts(deps, request, reply, {}),
   );
-  registerEpisodeActions(app, deps);
+  registerEpisodePage(app, deps);
   registerChannelActions(app, deps);
-}
-
-function registerEpisodeActions(app: App, deps: ConsoleDeps): void {
-  app.post(
-    '/alerts/:episodeId/acknowledge',
-    {
-      schema: {
-        params: EpisodeParams,
-        body: Type.Object({ note: Type.Optional(Type.String({ maxLength: 500 })) }),
-      },
-    },
-    async (request, reply) => {
-      const { actor, operator } = viewerOf(request);
-      const { episodeId } = request.params;
-      await done(deps.alerts.acknowledge(actor, episodeId, operator.name, request.body.note ?? ''), 'alert');
-      return reply.redirect('/alerts?saved=1', 303);
-    },
-  );
-  app.post(
-    '/alerts/:episodeId/mute',
-    {
-      schema: {
-        params: EpisodeParams,
-        body: Type.Object({
-          hours: Type.Union([0, ...muteHours].map((hours) => Type.Literal(String(hours)))),
-        }),
-      },
-    },
-    async (request, reply) => {
-      const { actor, operator } = viewerOf(request);
-      const { episodeId } = request.params;
-      await done(deps.alerts.mute(actor, episodeId, operator.name, Number(request.body.hours)), 'alert');
-      return reply.redirect('/alerts?saved=1', 303);
-    },
-  );
 }
 
 function registerChannelActions(app: App, deps: ConsoleDeps): void {
@@ -137,17 +95,6 @@ function registerChannelActions(app: App, deps: ConsoleDeps): void {
       },
     );
   }
-}
-
-/** The outcome of an action on a thing that may be gone. */
-async function done(action: Promise<boolean>, what: string): Promise<void> {
-  let isDone = false;
-  try {
-    isDone = await action;
-  } catch (error) {
-    faultText(error);
-  }
-  if (!isDone) throw new HttpError(404, { code: 'not_found', message: `There is no such ${what} any more.` });
 }
 
 async function showAlerts(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply, shown: Shown) {
@@ -226,7 +173,7 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
       { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
       {
         key: 'opened',
-        header: 'Open for',
+        header: 'Opened',
         kind: 'figure',
         field: 'opened_at',
         cell: (row) => age(row.openedAtMs, nowMs),
@@ -252,7 +199,7 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
               key: 'actions',
               header: 'Actions',
               kind: 'actions' as const,
-              cell: (row: Episode) => actionsOf(row, viewer),
+              cell: (row: Episode) => link(`/alerts/${row.id}`, 'Handle', { kind: 'button' }),
             },
           ]
         : []),
@@ -262,60 +209,6 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
       text: 'A sensor that falls silent, a capture that loses packets, a probe that nothing answers, or a sensor that runs out of storage appears here, and the channels below are told.',
     },
   });
-}
-
-/** Where the trouble is looked at. */
-function placeOf(episode: Episode): string {
-  const site = `/sites/${episode.siteId}`;
-  const [, id] = episode.subjectKey.split(':');
-  return episode.kind === 'probe_down' ? `${site}/availability/${id}` : `${site}/sensors/${id}`;
-}
-
-function careOf(episode: Episode, nowMs: number): Content {
-  return [
-    episode.goodSinceMs !== null && badge('info', 'recovering'),
-    episode.acknowledgedBy === null
-      ? badge('bad', 'not acknowledged')
-      : html`${badge('warn', `taken by ${episode.acknowledgedBy}`)}${episode.note && html` <span class="hint">${episode.note}</span>`}`,
-    episode.mutedUntilMs !== null &&
-      html` ${badge('neutral', `muted for ${formatDuration((episode.mutedUntilMs - nowMs) / 1000)}`)}`,
-  ];
-}
-
-function actionsOf(episode: Episode, viewer: Viewer): Content {
-  const action = `/alerts/${episode.id}`;
-  const { csrfToken } = viewer;
-  return html`<div class="actions">${drawer(
-    { id: `alert-${episode.id}`, open: 'Handle', title: titleOf(episode) },
-    [
-      form({ action: `${action}/acknowledge`, csrfToken, submit: 'Acknowledge' }, [
-        html`<p class="hint">Others see that you take care of it. The alert stays open until it has recovered.</p>`,
-        field({
-          id: `note-${episode.id}`,
-          name: 'note',
-          label: 'Note',
-          maxLength: 500,
-          value: episode.note ?? '',
-          hint: 'What is being done; everybody reads it.',
-        }),
-      ]),
-      episode.mutedUntilMs === null
-        ? form({ action: `${action}/mute`, csrfToken, submit: 'Mute', submitKind: 'button' }, [
-            field({
-              kind: 'select',
-              id: `hours-${episode.id}`,
-              name: 'hours',
-              label: 'Tell nobody of it for',
-              value: '8',
-              options: muteHours.map((hours) => ({
-                value: String(hours),
-                label: formatDuration(hours * 3600),
-              })),
-            }),
-          ])
-        : actionButton({ action: `${action}/mute`, csrfToken, label: 'Unmute', fields: { hours: 0 } }),
-    ],
-  )}</div>`;
 }
 
 function pastTable(request: FastifyRequest, past: readonly Episode[], limit: number) {

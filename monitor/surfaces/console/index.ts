@@ -12,6 +12,7 @@ import type { Connection } from '#monitor/connection/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
+import type { Health } from '#monitor/health/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
@@ -32,6 +33,7 @@ import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
 import { registerEventsPage } from './events.page.ts';
 import { guardConsole } from './guard.ts';
+import { registerHealth } from './health.routes.ts';
 import { registerLivePage } from './live.page.ts';
 import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
@@ -41,6 +43,7 @@ import { registerSensorPage } from './sensor.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
+import { registerSystemPage } from './system.page.ts';
 import { registerTrafficPage } from './traffic.page.ts';
 import { registerTrafficOriginPage } from './traffic-origin.page.ts';
 
@@ -60,6 +63,7 @@ export interface ConsoleDeps {
   alerts: Alerts;
   delivery: Delivery;
   search: Search;
+  health: Health;
   /** How telemetry is kept at hand, as the environment sets it. */
   processing: { rankingHoldSeconds: number; liveHistorySeconds: number; liveHistoryMax: number };
   /** The URL that sensors reach the monitor under, where a setting names it. */
@@ -90,6 +94,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
     registerSearchPage(scope, deps);
+    registerSystemPage(scope, deps);
+    registerHealth(scope, deps);
   });
 }
 

@@ -132,6 +132,14 @@ test('alerts are acknowledged and muted, channels tell their secret once, and ot
   const open = await operator.get('/alerts');
   assert.match(open.text, /1 alert is open/);
   assert.ok(open.text.includes('nothing was heard for 6 min') && !open.text.includes('<b>node'));
+  const one = await operator.get(`/alerts/${episode!.id}`);
+  for (const part of ['Open for', 'Acknowledge', 'Mute', '/sensors/1'])
+    assert.ok(one.text.includes(part), part);
+  assert.ok(
+    !(await viewer.get(`/alerts/${episode!.id}`)).text.includes('/mute'),
+    'who may only look is offered nothing',
+  );
+  assert.equal((await viewer.get('/alerts/999')).status, 404);
   assert.equal((await viewer.post(`/alerts/${episode!.id}/acknowledge`, {})).status, 403);
   assert.equal((await operator.post(`/alerts/${episode!.id}/acknowledge`, { note: 'looking' })).status, 303);
   assert.equal((await operator.post(`/alerts/${episode!.id}/mute`, { hours: '8' })).status, 303);

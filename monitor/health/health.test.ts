@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { captureMinute, createSpool } from '#monitor/testing/index.ts';
+import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+import { createHealth } from './index.ts';
+
+const metricsToken = 'token-of-the-scraper';
+let server: MonitorServer;
+before(async () => {
+  server = await startMonitorServer({ SVC_MONITOR_METRICS_TOKEN: metricsToken });
+});
+after(() => server[Symbol.asyncDispose]());
+
+async function enrol(name: string) {
+  const { monitor, siteId } = server;
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const made = await monitor.sensors.enrol({ token, host_name: name, node: name, sensor_version: '0.1.0' });
+  return (await monitor.sensors.authenticate(made!.credential))!;
+}
+
+const path = '/api/integrations/operations/health';
+interface Body {
+  status: string;
+  problems: string[];
+  feeds: { feed: string; last_run_at: string | null; last_error: string | null }[];
+  inbox: { pending: number; oldest_seconds: number | null };
+  maintenance: { last_success_at: string | null };
+  sensors: { enrolled: number; silent: number };
+}
+
+test('NET-4.j, NET-2.9: health tells what is stored to signed-in people alone, also to those who only read, and runs nothing', async () => {
+  assert.equal((await fetch(`${server.url}${path}`)).status, 401);
+  const viewer = await server.signIn('viewer');
+  const quiet = await viewer.get(path);
+  assert.equal(quiet.status, 200);
+  assert.equal(quiet.headers.get('cache-control'), 'no-store');
+  const before = JSON.parse(quiet.text) as Body;
+  assert.equal(before.status, 'ok');
+  assert.deepEqual(
+    before.feeds.map(({ feed, last_run_at }) => [feed, last_run_at]),
+    [
+      ['inventory', null],
+      ['telemetry', null],
+    ],
+  );
+
+  const sensor = await enrol('node-1.example');
+  const body = compressUpload(encodeUpload(createSpool().upload([captureMinute()])));
+  await server.monitor.inbox.receive(sensor, body, 'zstd');
+  await enrol('node-2.example');
+  await server.database.pool.query(
+    "update inbox_uploads set received_at = svc_now() - interval '5 minutes'; update inventory_state set last_error = 'operations refused the token'",
+  );
+  await server.monitor.retention.runOnce();
+  const after = JSON.parse((await viewer.get(path)).text) as Body;
+  assert.equal(after.status, 'degraded');
+  assert.deepEqual(
+    after.problems.map((text) => text.replace(/30\d/, '300')),
+    [
+      '1 uploads wait for being applied, the oldest for 300 seconds.',
+      'Inventory: operations refused the token',
+      'The sensor on node-2.example is silent.',
+    ],
+  );
+  assert.deepEqual([after.inbox.pending, after.sensors], [1, { enrolled: 2, silent: 1 }]);
+  assert.ok(after.maintenance.last_success_at);
+  const { rows } = await server.database.pool.query('select state from inbox_uploads');
+  assert.deepEqual(rows, [{ state: 'pending' }], 'nothing ran');
+  const page = await viewer.get('/system');
+  assert.match(page.text, /3 things need somebody/);
+  assert.match(page.text, /node-2\.example/);
+});
+
+test('readiness says what is wrong: the database, migrations, the inbox', async () => {
+  const ask = async () =>
+    (await fetch(`${server.url}/readyz`)).json() as Promise<{ status: string; checks: object }>;
+  await server.database.pool.query("update inbox_uploads set received_at = svc_now() - interval '5 minutes'");
+  const { status, checks } = await ask();
+  assert.equal(status, 'ready');
+  assert.deepEqual({ ...checks, inbox: '' }, { database: 'ok', migrations: 'ok', inbox: '', live: 'ok' });
+  assert.match((checks as { inbox: string }).inbox, /^1 uploads wait, the oldest for 30\d s$/);
+  const { rows } = await server.database.pool.query(
+    "delete from schema_migrations where name = 'monitor/0076-keep-maintenance-state.sql' returning *",
+  );
+  const answer = await fetch(`${server.url}/readyz`);
+  assert.equal(answer.status, 503);
+  assert.match(await answer.text(), /1 not applied, the first is monitor\/0076/);
+  await server.database.pool.query(
+    'insert into schema_migrations (name, checksum, applied_at) values ($1, $2, $3)',
+    [rows[0].name, rows[0].checksum, rows[0].applied_at],
+  );
+  const down = createHealth({
+    ...server.monitor,
+    reader: () => server.database.reader,
+    missingMigrations: () => Promise.reject(new Error('connect ECONNREFUSED')),
+  });
+  assert.deepEqual((await down.check()).checks.database, 'does not answer: connect ECONNREFUSED');
+});
+
+test('metrics are for whoever has the token, and absent where none is set', async () => {
+  const ask = (token?: string) =>
+    fetch(`${server.url}/metrics`, token ? { headers: { authorization: `Bearer ${token}` } } : {});
+  assert.equal((await ask()).status, 401);
+  assert.equal((await ask(`${metricsToken}x`)).status, 401);
+  const answer = await ask(metricsToken);
+  assert.equal(answer.status, 200);
+  const text = await answer.text();
+  for (const line of [
+    'svc_monitor_inbox_uploads_total{outcome="accepted"} 1',
+    'svc_monitor_inbox_pending_uploads 1',
+    'svc_monitor_database_up 1',
+    'svc_monitor_sensors{state="silent"} 1',
+    'svc_monitor_feed_failing{feed="inventory"} 1',
+  ])
+    assert.ok(text.includes(`${line}\n`), line);
+  assert.match(text, /svc_monitor_sensor_lag_seconds\{sensor="\d+",host="node-1\.example"\} \d+/);
+  assert.match(text, /svc_monitor_maintenance_last_success_timestamp_seconds \d+/);
+  await using plain = await startMonitorServer();
+  assert.equal((await fetch(`${plain.url}/metrics`)).status, 404);
+});

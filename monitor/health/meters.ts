@@ -1,0 +1,111 @@
+/**
+ * Metrics in Prometheus' format. What happens in this process is counted as it happens; how things stand is read when
+ * somebody scrapes, at most every few seconds however many scrape. Series are bounded: sensors by name up to a number,
+ * in figures beyond it.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { InboxTally } from '#monitor/inbox/index.ts';
+import type { Health, HealthReport } from './index.ts';
+import { silentSecondsMax } from './problems.ts';
+
+/** Sensors with a series of their own, the first by id. */
+const sensorSeriesMax = 200;
+const reuseMs = 5_000;
+
+export interface Meters {
+  readonly contentType: string;
+  /** Counts what happened to uploads here. */
+  readonly tally: InboxTally;
+  /** All metrics as text. Without an answer of the database those that need it are left out. */
+  render(sources: MeterSources): Promise<string>;
+}
+
+export interface MeterSources {
+  health: Pick<Health, 'read'>;
+  pool: { totalCount: number; idleCount: number; waitingCount: number };
+}
+
+export function createMeters(): Meters {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'svc_monitor_' });
+  const uploads = new Counter({
+    name: 'svc_monitor_inbox_uploads_total',
+    help: 'Uploads in this process by what happened to them.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  const gauges = createGauges(registry);
+  let lastReadMs = Number.NEGATIVE_INFINITY;
+  return {
+    contentType: registry.contentType,
+    tally: (outcome, count) => uploads.inc({ outcome }, count),
+    async render({ health, pool }) {
+      gauges.pool.set({ state: 'open' }, pool.totalCount);
+      gauges.pool.set({ state: 'idle' }, pool.idleCount);
+      gauges.pool.set({ state: 'waiting' }, pool.waitingCount);
+      if (performance.now() - lastReadMs > reuseMs) {
+        const report = await health.read().catch(() => null);
+        gauges.isDatabaseUp.set(report ? 1 : 0);
+        show(gauges, report);
+        if (report) lastReadMs = performance.now();
+      }
+      return registry.metrics();
+    },
+  };
+}
+
+function createGauges(registry: Registry) {
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `svc_monitor_${name}`, help, labelNames, registers: [registry] });
+  return {
+    isDatabaseUp: gauge('database_up', '1 when the database answered this scrape.'),
+    pool: gauge('database_connections', 'Connections of this process, and queries that wait for one.', [
+      'state',
+    ]),
+    pending: gauge('inbox_pending_uploads', 'Uploads that wait for being applied.'),
+    oldest: gauge('inbox_oldest_pending_seconds', 'How long the oldest of them has waited.'),
+    failing: gauge('inbox_failing_uploads', 'Uploads that failed and are tried again.'),
+    lease: gauge('lease_held', '1 while some process holds the lease of this loop.', ['lease']),
+    feedRun: gauge('feed_last_run_timestamp_seconds', 'When a feed ran last.', ['feed']),
+    feedSuccess: gauge('feed_last_success_timestamp_seconds', 'When a feed succeeded last.', ['feed']),
+    feedFailing: gauge('feed_failing', '1 when the last run of a feed failed.', ['feed']),
+    maintenance: gauge('maintenance_last_success_timestamp_seconds', 'When retention succeeded last.'),
+    maintenanceSeconds: gauge('maintenance_last_run_seconds', 'How long its last run took.'),
+    sensors: gauge('sensors', 'Enrolled sensors by whether they are heard of.', ['state']),
+    lagMax: gauge('sensor_lag_seconds_max', 'The largest lag of a sensor that is heard of.'),
+    lag: gauge('sensor_lag_seconds', `Since the newest minute of a sensor; the first ${sensorSeriesMax}.`, [
+      'sensor',
+      'host',
+    ]),
+  };
+}
+
+/** With nothing read, what it would say is gone rather than old. */
+function show(gauges: ReturnType<typeof createGauges>, report: HealthReport | null): void {
+  for (const [name, gauge] of Object.entries(gauges))
+    if (name !== 'pool' && name !== 'isDatabaseUp') gauge.reset();
+  if (!report) {
+    for (const gauge of [gauges.pending, gauges.oldest, gauges.failing, gauges.lagMax]) gauge.remove();
+    return;
+  }
+  const { inbox, leases, feeds, maintenance, sensors } = report;
+  gauges.pending.set(inbox.pending);
+  gauges.oldest.set(inbox.oldestSeconds ?? 0);
+  gauges.failing.set(inbox.failing);
+  for (const { name, isHeld } of leases) gauges.lease.set({ lease: name }, isHeld ? 1 : 0);
+  for (const { feed, lastRunAtMs, lastSuccessAtMs, lastError } of feeds) {
+    if (lastRunAtMs !== null) gauges.feedRun.set({ feed }, lastRunAtMs / 1000);
+    if (lastSuccessAtMs !== null) gauges.feedSuccess.set({ feed }, lastSuccessAtMs / 1000);
+    gauges.feedFailing.set({ feed }, lastError === null ? 0 : 1);
+  }
+  if (maintenance.lastSuccessAtMs !== null) gauges.maintenance.set(maintenance.lastSuccessAtMs / 1000);
+  if (maintenance.lastSeconds !== null) gauges.maintenanceSeconds.set(maintenance.lastSeconds);
+  const heard = sensors.filter(
+    ({ silentSeconds }) => silentSeconds !== null && silentSeconds <= silentSecondsMax,
+  );
+  gauges.sensors.set({ state: 'heard' }, heard.length);
+  gauges.sensors.set({ state: 'silent' }, sensors.length - heard.length);
+  gauges.lagMax.set(Math.max(0, ...heard.map(({ lagSeconds }) => lagSeconds ?? 0)));
+  for (const { sensorId, hostName, lagSeconds } of sensors.slice(0, sensorSeriesMax))
+    if (lagSeconds !== null) gauges.lag.set({ sensor: String(sensorId), host: hostName }, lagSeconds);
+}

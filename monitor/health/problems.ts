@@ -1,0 +1,38 @@
+import type { HealthReport } from './index.ts';
+
+const minute = 60;
+/** Uploads usually wait for less than a second. */
+const oldestSecondsMax = minute;
+/** Retention runs every hour. */
+const maintenanceMsMax = 2 * 3_600_000;
+/** A sensor sends every minute; a few may be on their way. */
+export const silentSecondsMax = 3 * minute;
+const feedNames = { inventory: 'Inventory', telemetry: 'Minute traffic' } as const;
+
+/** What somebody should look at, one sentence each. */
+export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
+  const { inbox, feeds, maintenance, sensors, asOfMs } = report;
+  const problems: string[] = [];
+  if ((inbox.oldestSeconds ?? 0) > oldestSecondsMax)
+    problems.push(
+      `${inbox.pending} uploads wait for being applied, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
+    );
+  if (inbox.failing > 0) problems.push(`${inbox.failing} uploads have failed and are tried again.`);
+  if (inbox.rejectedLastHour > 0)
+    problems.push(`${inbox.rejectedLastHour} uploads were given up in the last hour; the events say why.`);
+  for (const { feed, lastError } of feeds)
+    if (lastError !== null) problems.push(`${feedNames[feed]}: ${lastError}`);
+  if (maintenance.lastError !== null) problems.push(`Retention failed: ${maintenance.lastError}`);
+  else if (maintenance.lastSuccessAtMs !== null && asOfMs - maintenance.lastSuccessAtMs > maintenanceMsMax)
+    problems.push('Retention has not run for more than two hours.');
+  const silent = sensors.filter(
+    ({ silentSeconds }) => silentSeconds === null || silentSeconds > silentSecondsMax,
+  );
+  if (silent.length > 0)
+    problems.push(
+      silent.length === 1
+        ? `The sensor on ${silent[0]!.hostName} is silent.`
+        : `${silent.length} of ${sensors.length} sensors are silent.`,
+    );
+  return problems;
+}

@@ -1,0 +1,122 @@
+/**
+ * Proof by killing: a sensor that measures and uploads is ended with SIGKILL at random moments, again and again.
+ *
+ * The real prober, collector, spool and uplink, on a clock that runs many times as fast; what a target
+ * answers follows from the probe, so that the oracle knows what each result has to say. Whatever the sensor said that it had committed must
+ * arrive, once, as it was. The same run with a fault planted must fail.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ProbingSensorInput } from '#sensor/testing/probing-sensor.ts';
+import { seededRandom, startProofMonitor } from '#sensor/testing/proof-monitor.ts';
+
+export const name = 'sensor-probe-kills';
+
+export interface KillsOptions {
+  n: number;
+  seed: number;
+  report(line: string): void;
+}
+
+const startMinute = 1_764_000_000;
+/** A minute of the sensor takes 80 ms. */
+const speed = 750;
+const killWithinMs = 600;
+const childPath = fileURLToPath(new URL('../testing/probing-sensor.ts', import.meta.url));
+
+export async function prove(options: KillsOptions) {
+  const offences = await killProbers(options, null);
+  for (const offence of offences) options.report(offence);
+  let caught = 0;
+  for (const fault of ['kept_in_memory', 'sent_twice'] as const) {
+    const found = await killProbers({ ...options, n: 8, report: () => {} }, fault);
+    options.report(`planted ${fault}: ${found[0] ?? 'NOT NOTICED'}`);
+    if (found.length > 0) caught += 1;
+  }
+  return {
+    claim: 'every result of a probe that was committed arrives once, as it was measured',
+    tried: options.n,
+    failures: offences.length,
+    plantedBugsCaught: `${caught} of 2`,
+  };
+}
+
+/** Kills a sensor `n` times, lets it finish, and returns what is wrong, one sentence each. */
+export async function killProbers(
+  { n, seed, report }: KillsOptions,
+  fault: ProbingSensorInput['fault'],
+): Promise<string[]> {
+  const random = seededRandom(seed);
+  const directory = mkdtempSync(join(tmpdir(), 'svc-probe-kill-'));
+  // A refused upload takes its results with it, by agreement; everything else that goes wrong may not.
+  const monitor = await startProofMonitor(() => {
+    const luck = random();
+    return luck >= 0.1 && luck < 0.13 ? 0.5 : luck;
+  });
+  const committed = new Set<string>();
+  const input = { directory, url: monitor.url, epochMs: Date.now(), startMinute, speed, fault };
+  try {
+    for (let kill = 1; kill <= n; kill += 1) {
+      const sensor = startSensor({ ...input, drainAfterMinutes: null }, committed);
+      await Promise.race([sensor.runs, sensor.gone]);
+      await new Promise((resolve) => setTimeout(resolve, random() * killWithinMs));
+      sensor.kill();
+      await sensor.gone;
+      if (kill % 50 === 0) report(`${kill} kills, ${committed.size} results committed`);
+    }
+    const code = await startSensor({ ...input, drainAfterMinutes: 4 }, committed).gone;
+    if (code !== 0) return [`the sensor ended with ${code} after ${n} kills`];
+    report(`${n} kills, ${committed.size} results committed`);
+    return judge([...monitor.stored.values()], committed);
+  } finally {
+    monitor.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function judge(
+  uploads: readonly { probes?: object[]; gaps: { reason: string }[] }[],
+  committed: ReadonlySet<string>,
+) {
+  const arrived = new Map<string, number>();
+  for (const upload of uploads) {
+    for (const result of upload.probes ?? []) {
+      const text = JSON.stringify(result);
+      arrived.set(text, (arrived.get(text) ?? 0) + 1);
+    }
+  }
+  if (arrived.size === 0) return ['nothing arrived at all'];
+  const offences: string[] = [];
+  for (const text of committed) if (!arrived.has(text)) offences.push(`lost: ${text}`);
+  for (const [text, count] of arrived) {
+    if (count > 1) offences.push(`${count} times: ${text}`);
+    const { probe, sent, lost, rtt } = JSON.parse(text);
+    const wanted = 1000 * probe;
+    if (lost !== 0 || sent < 1 || rtt.minUs !== wanted || rtt.maxUs !== wanted)
+      offences.push(`wrong: ${text}`);
+  }
+  return offences;
+}
+
+function startSensor(input: ProbingSensorInput, committed: Set<string>) {
+  const child = spawn(process.execPath, [childPath, JSON.stringify(input)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_NO_WARNINGS: '1' },
+  });
+  let rest = '';
+  const runs = new Promise<void>((resolve) => {
+    child.stdout.on('data', (piece: Buffer) => {
+      const lines = (rest + piece.toString()).split('\n');
+      rest = lines.pop()!;
+      for (const line of lines) {
+        if (line === 'runs') resolve();
+        else committed.add(line);
+      }
+    });
+  });
+  const gone = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  return { runs, gone, kill: () => child.kill('SIGKILL') };
+}

@@ -1,0 +1,9 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { killProbers } from './kills.prove.ts';
+
+const kills = Number(process.env.SVC_TEST_PROBE_KILLS ?? 3);
+
+test(`kill -9, ${kills} times at random: every result of a probe that was committed arrives, once, as it was measured`, async () => {
+  assert.deepEqual(await killProbers({ n: kills, seed: 5, report: () => {} }, null), []);
+});

@@ -164,6 +164,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     inventory,
     retention,
     sensors,
+    live,
     missingMigrations: () => listMissingMigrations(database, migrations),
   });
   const alerts = createAlerts({

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { judgedFacts, judgedPairs } from './application-store.ts';
 import { ownedMinutes } from './detail-store.ts';
 import { deviceMinutes } from './device-store.ts';
-import { hourSeconds, inSpans } from './span-store.ts';
+import { hourSeconds, inSpans, preferHashing } from './span-store.ts';
 
 const counterMax = sql.lit(Number.MAX_SAFE_INTEGER);
 
@@ -87,6 +87,7 @@ export async function recomputeHour(
   { siteId, hour }: SiteHour,
   hasPairs: boolean,
 ): Promise<void> {
+  await preferHashing(trx);
   const spans = [{ from: hour, to: hour + hourSeconds }];
   const start = sql`to_timestamp(${hour}::float8)`;
   const ofHour = sql`site_id = ${siteId} and hour = ${start}`;

@@ -48,7 +48,17 @@ export function readCovered<T>(
     });
 }
 
+/**
+ * For the rest of the transaction: joins by hash, in enough memory. What the statements join is made by themselves, so the
+ * planner knows nothing of its size, and a nested loop over a day's facts would take minutes.
+ */
+export async function preferHashing(trx: Queryable): Promise<void> {
+  await sql`select set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true),
+    set_config('jit', 'off', true)`.execute(trx);
+}
+
 async function findRolledHours(trx: Queryable, range: SiteRange): Promise<{ now: number; hours: number[] }> {
+  await preferHashing(trx);
   const { rows } = await sql<{ now: number; hours: number[] }>`
     select extract(epoch from svc_now())::float8 as now, array(
       select extract(epoch from r.hour)::float8 from rolled_hours r

@@ -79,7 +79,7 @@ test('readiness says what is wrong: the database, migrations, the inbox', async 
   await server.database.pool.query("update inbox_uploads set received_at = svc_now() - interval '5 minutes'");
   const { status, checks } = await ask();
   assert.equal(status, 'ready');
-  assert.deepEqual({ ...checks, inbox: '' }, { database: 'ok', migrations: 'ok', inbox: '' });
+  assert.deepEqual({ ...checks, inbox: '' }, { database: 'ok', migrations: 'ok', inbox: '', live: 'ok' });
   assert.match((checks as { inbox: string }).inbox, /^1 uploads wait, the oldest for 30\d s$/);
   const { rows } = await server.database.pool.query(
     "delete from schema_migrations where name = 'monitor/0076-keep-maintenance-state.sql' returning *",

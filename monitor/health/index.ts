@@ -8,6 +8,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Inbox, InboxState } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
+import type { Live } from '#monitor/live/index.ts';
 import type { MaintenanceState, Retention } from '#monitor/retention/index.ts';
 import type { SensorLag, Sensors } from '#monitor/sensors/index.ts';
 import { type LeaseState, listLeases } from '#service-kit/leases/index.ts';
@@ -40,7 +41,7 @@ export interface HealthReport {
 
 export interface Readiness {
   isReady: boolean;
-  checks: { database: string; migrations: string; inbox: string };
+  checks: { database: string; migrations: string; inbox: string; live: string };
 }
 
 export interface HealthDeps {
@@ -50,6 +51,7 @@ export interface HealthDeps {
   inventory: Pick<Inventory, 'state'>;
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
+  live: Pick<Live, 'findProblem'>;
   /** Names of migrations that the database has not had. */
   missingMigrations: () => Promise<string[]>;
 }
@@ -68,13 +70,14 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, telemetry, maintenance, sensors] = await Promise.all([
+      const [inbox, leases, inventory, telemetry, maintenance, sensors, liveProblem] = await Promise.all([
         deps.inbox.state(),
         listLeases(deps.reader()),
         deps.inventory.state(),
         deps.delivery.telemetryState(),
         deps.retention.state(),
         deps.sensors.listLags(sensorsMax),
+        deps.live.findProblem(),
       ]);
       const feeds: FeedRecord[] = [
         { feed: 'inventory', ...inventory, newestMinute: null },
@@ -88,11 +91,13 @@ export function createHealth(deps: HealthDeps): Health {
         },
       ];
       const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors };
-      return { ...report, problems: findProblems(report) };
+      return { ...report, problems: [...findProblems(report), ...(liveProblem ? [liveProblem] : [])] };
     },
     async check() {
-      const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown' };
+      const checks = { database: 'ok', migrations: 'unknown', inbox: 'unknown', live: 'unknown' };
       try {
+        // Minutes do not need it, so it takes no process away.
+        checks.live = (await deps.live.findProblem()) ?? 'ok';
         const missing = await deps.missingMigrations();
         checks.migrations =
           missing.length === 0 ? 'ok' : `${missing.length} not applied, the first is ${missing[0]}`;

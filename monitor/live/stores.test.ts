@@ -8,7 +8,7 @@ import { createRedisStore } from './redis-store.ts';
 import { compareStores } from './stores.prove.ts';
 import { startRedis } from './testing/redis-server.ts';
 
-const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 20);
+const histories = Number(process.env.SVC_TEST_LIVE_HISTORIES ?? 10);
 const sensor = { id: 1, siteId: 7 };
 
 function makeWindow(ageSeconds: number, hosts = 1): LiveWindow {

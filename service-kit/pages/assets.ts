@@ -48,6 +48,8 @@ function withoutComments(css: string): string {
     .replace(/\s*\n\s*/g, '\n')
     .replace(/\s*([{};,])\s*/g, '$1')
     .replace(/: /g, ':')
+    .replace(/;}/g, '}')
+    .replace(/ > /g, '>')
     .trim();
 }
 

@@ -173,7 +173,7 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
       { key: 'site', header: 'Site', cell: (row) => row.siteName, value: (row) => row.siteName },
       {
         key: 'opened',
-        header: 'Open for',
+        header: 'Opened',
         kind: 'figure',
         field: 'opened_at',
         cell: (row) => age(row.openedAtMs, nowMs),

@@ -83,12 +83,13 @@ function ownersOf(siteId: number, detail: ApplicationDetail, devices: readonly D
   const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
   return detail.devices.map(({ deviceKey, address, bytes }) => {
     const device = deviceKey === null ? undefined : byKey.get(deviceKey);
-    if (device) {
+    // A router's or a sensor host's MAC owns no usage, whatever it forwarded (NET-2.2.9).
+    if (device && device.foreignReason === null) {
       const href = `/sites/${siteId}/devices/${device.id}`;
       return { label: labelDevice(device).text, href, address, bytes };
     }
     const href = address ? `/sites/${siteId}/addresses/${encodeURIComponent(address)}` : null;
-    return { label: deviceKey?.split('|').at(-1) ?? address ?? 'unknown owner', href, address, bytes };
+    return { label: address ?? 'unknown owner', href, address, bytes };
   });
 }
 

@@ -137,7 +137,9 @@ test('every table of a page is a file of the same rows, and none of another page
   await using server = await startMonitorServer();
   await seed(server, '=1+1');
   const visitor = await server.signIn('viewer');
-  for (const path of ['/', ...pages(server.siteId)]) {
+  const paths = (await listRoutes(server)).filter(({ method }) => method === 'GET').map(({ path }) => path);
+  assert.ok(paths.length > 15, `${paths.length} pages`);
+  for (const path of paths) {
     const { text } = await visitor.get(path);
     const tables = text.split('<table data-rows>').length - 1;
     const files = [...text.matchAll(/href="([^"]*format=(csv|json)[^"]*)" class="link" aria-label/g)];
@@ -322,5 +324,5 @@ test('health tells that the process lives and that its database answers, to ever
   await using server = await startMonitorServer();
   const read = async (path: string) => (await fetch(`${server.url}${path}`)).json();
   assert.deepEqual(await read('/healthz'), { status: 'alive' });
-  assert.deepEqual(await read('/readyz'), { status: 'ready' });
+  assert.equal(((await read('/readyz')) as { status: string }).status, 'ready');
 });

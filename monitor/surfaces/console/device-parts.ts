@@ -27,7 +27,7 @@ export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {
   vm: 'server',
   manufacturer: 'maker',
   mac: 'MAC',
-  randomized: 'randomized MAC',
+  randomized: 'randomized',
 };
 
 const foreignWords: Readonly<

@@ -283,7 +283,7 @@ function trafficPart(
     const known = steps.items.flatMap((step) => (step[side] === null ? [] : step[side][key]));
     return known.length === 0 ? 'Unavailable' : formatBytes(known.reduce((total, bytes) => total + bytes, 0));
   };
-  const source = 'in this range, while it owned the address';
+  const source = 'as owner, in this range';
   return [
     stats(
       stat({ label: 'WAN in', value: sum('wan', 'rxBytes'), source }),

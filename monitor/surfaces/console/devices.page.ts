@@ -239,7 +239,7 @@ function searchForm({ siteId, query }: TableView): Content {
         name: 'q',
         kind: 'search',
         label: 'Find a device',
-        placeholder: 'name, address, MAC, maker',
+        placeholder: 'name, address or MAC',
         value: query.q ?? '',
         maxLength: 100,
       }),

@@ -1,5 +1,6 @@
 /** The parts of the page `/operations`. */
 
+import type { FastifyRequest } from 'fastify';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
 import { type ConnectionView, feedCapabilities, type NoticeSecretStatus } from '#monitor/connection/index.ts';
 import type { FeedState } from '#monitor/delivery/index.ts';
@@ -20,11 +21,12 @@ import {
   formatCount,
   hiddenField,
   html,
+  isoTime,
   moment,
   notice,
   otherSubmit,
-  table,
 } from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
 import type { Viewer } from './guard.ts';
 
 export function connectionFacts(view: ConnectionView | null, viewer: Viewer, nowMs: number): Content {
@@ -106,12 +108,18 @@ interface FeedLine {
   lastError: string | null;
   counts: Readonly<Record<string, number>>;
   newest: Content;
+  newestMs: number | null;
 }
 
-export function feedTable(inventory: ImportState, telemetry: FeedState | null, nowMs: number): Content {
+export function feedTable(
+  request: FastifyRequest,
+  inventory: ImportState,
+  telemetry: FeedState | null,
+  nowMs: number,
+): Content {
   const minute = telemetry?.latestAcknowledgedMinute ?? null;
   const rows: FeedLine[] = [
-    { name: 'Inventory', ...inventory, counts: inventory.lastCounts, newest: '' },
+    { name: 'Inventory', ...inventory, counts: inventory.lastCounts, newest: '', newestMs: null },
     {
       name: 'Minute traffic',
       lastRunAtMs: telemetry?.lastRunAtMs ?? null,
@@ -119,27 +127,51 @@ export function feedTable(inventory: ImportState, telemetry: FeedState | null, n
       lastError: telemetry?.lastError ?? null,
       counts: telemetry?.lastCounts ?? {},
       newest: minute === null ? null : age((minute + 60) * 1000, nowMs),
+      newestMs: minute === null ? null : minute * 1000,
     },
   ];
-  return table<FeedLine>({
+  return dataTable<FeedLine>(request, {
+    id: 'feeds',
     caption: 'Feeds',
     rows,
     rowTone: (row) => (row.lastError === null ? undefined : 'warn'),
     columns: [
-      { key: 'feed', header: 'Feed', cell: (row) => row.name },
-      { key: 'run', header: 'Last run', kind: 'figure', cell: (row) => age(row.lastRunAtMs, nowMs) },
+      { key: 'feed', header: 'Feed', cell: (row) => row.name, value: (row) => row.name },
+      {
+        key: 'run',
+        header: 'Last run',
+        kind: 'figure',
+        cell: (row) => age(row.lastRunAtMs, nowMs),
+        field: 'last_run',
+        value: (row) => isoTime(row.lastRunAtMs),
+      },
       {
         key: 'success',
         header: 'Last confirmed',
         kind: 'figure',
         cell: (row) => age(row.lastSuccessAtMs, nowMs),
+        field: 'last_confirmed',
+        value: (row) => isoTime(row.lastSuccessAtMs),
       },
-      { key: 'minute', header: 'Newest minute there', kind: 'figure', cell: (row) => row.newest },
-      { key: 'counts', header: 'Last counts', cell: (row) => describeCounts(row.counts) },
+      {
+        key: 'minute',
+        header: 'Newest minute there',
+        kind: 'figure',
+        cell: (row) => row.newest,
+        field: 'newest_minute',
+        value: (row) => isoTime(row.newestMs),
+      },
+      {
+        key: 'counts',
+        header: 'Last counts',
+        cell: (row) => describeCounts(row.counts),
+        value: (row) => describeCounts(row.counts),
+      },
       {
         key: 'error',
         header: 'Last error',
         cell: (row) => (row.lastError === null ? badge('good', 'none') : row.lastError),
+        value: (row) => row.lastError,
       },
     ],
     empty: { title: 'No feeds', text: 'Feeds run once a connection is saved.' },
@@ -153,6 +185,7 @@ function describeCounts(counts: Readonly<Record<string, number>>): string {
 }
 
 export function clusterSection(
+  request: FastifyRequest,
   known: readonly ClusterCount[],
   mappings: readonly ClusterMapping[],
   sites: readonly Site[],
@@ -162,12 +195,19 @@ export function clusterSection(
   const counts = new Map(known.map((cluster) => [cluster.clusterId, cluster.machines]));
   const ids = [...new Set([...siteOf.keys(), ...counts.keys()])].sort((a, b) => a - b);
   const nameOf = (siteId: number | undefined) => sites.find((site) => site.id === siteId)?.name;
-  return table<number>({
+  return dataTable<number>(request, {
+    id: 'clusters',
     caption: 'Clusters',
     rows: ids,
     columns: [
-      { key: 'cluster', header: 'Cluster', cell: (id) => String(id) },
-      { key: 'servers', header: 'Servers', kind: 'figure', cell: (id) => formatCount(counts.get(id) ?? 0) },
+      { key: 'cluster', header: 'Cluster', cell: (id) => String(id), value: (id) => id },
+      {
+        key: 'servers',
+        header: 'Servers',
+        kind: 'figure',
+        cell: (id) => formatCount(counts.get(id) ?? 0),
+        value: (id) => counts.get(id) ?? 0,
+      },
       {
         key: 'site',
         header: 'Site',
@@ -175,6 +215,7 @@ export function clusterSection(
           viewer.canChange
             ? mappingForm(id, siteOf.get(id), sites, viewer)
             : (nameOf(siteOf.get(id)) ?? badge('warn', 'not mapped')),
+        value: (id) => nameOf(siteOf.get(id)),
       },
     ],
     empty: { title: 'No clusters yet', text: 'They appear with the first import of the inventory.' },

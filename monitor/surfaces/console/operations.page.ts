@@ -179,7 +179,7 @@ async function showOperations(
         title: 'Feeds',
         description: 'A feed without data to deliver counts as run, not as delivered.',
       },
-      feedTable(inventory, telemetry, nowMs),
+      feedTable(request, inventory, telemetry, nowMs),
     ),
     section(
       {
@@ -187,7 +187,7 @@ async function showOperations(
         title: 'Clusters',
         description: 'Only a mapped cluster delivers: its servers are observed by the site it is mapped to.',
       },
-      clusterSection(known, mappings, sites, viewer),
+      clusterSection(request, known, mappings, sites, viewer),
     ),
     section(
       {

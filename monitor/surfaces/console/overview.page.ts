@@ -45,6 +45,8 @@ interface SiteLine {
   outBps: number | null;
   lastHour: Collection;
   gaps: number;
+  /** Open alerts. */
+  alerts: number;
 }
 
 const recentMs = 15 * 60_000;
@@ -53,6 +55,7 @@ const dayMs = 86_400_000;
 const stepSeconds = 600;
 const sitesShown = 50;
 const gapsMax = 100;
+const alertsMax = 1_000;
 
 const Query = Type.Object({ page: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })) });
 
@@ -87,15 +90,18 @@ async function showOverview(
   const nowMs = Date.now();
   const viewer = viewerOf(request);
   const first = (page - 1) * sitesShown;
-  const [newest, summaries] = await Promise.all([
+  const [newest, summaries, open] = await Promise.all([
     deps.traffic.newestMinutes(),
     deps.sensors.summarize(nowMs - lateMs),
+    deps.alerts.listOpen(null, alertsMax),
   ]);
+  const alerts = Map.groupBy(open, (episode) => episode.siteId);
   const bySite = new Map(summaries.map((summary) => [summary.siteId, summary]));
   const lines = await Promise.all(
     viewer.sites.slice(first, first + sitesShown).map((site) => {
       const { sensors = 0, silent = 0 } = bySite.get(site.id) ?? {};
-      return readLine(deps, { site, sensors, silent, newestMinuteMs: newest.get(site.id) }, nowMs);
+      const known = { site, sensors, silent, alerts: alerts.get(site.id)?.length ?? 0 };
+      return readLine(deps, { ...known, newestMinuteMs: newest.get(site.id) }, nowMs);
     }),
   );
   const total = {
@@ -113,7 +119,7 @@ async function showOverview(
     refused && newSite,
     viewer.sites.length > 0 && total.sensors === 0 && firstSensor(deps, request),
     refreshing({ id: 'sites', url: request.url, everySeconds: 15 }, [
-      total.sensors > 0 && overallStats(lines, total, nowMs),
+      total.sensors > 0 && overallStats(lines, { ...total, alerts: open.length }, nowMs),
       sitesTable(request, lines, page, nowMs),
     ]),
   ];
@@ -122,7 +128,7 @@ async function showOverview(
 
 async function readLine(
   deps: ConsoleDeps,
-  known: Pick<SiteLine, 'site' | 'sensors' | 'silent' | 'newestMinuteMs'>,
+  known: Pick<SiteLine, 'site' | 'sensors' | 'silent' | 'alerts' | 'newestMinuteMs'>,
   nowMs: number,
 ): Promise<SiteLine> {
   const { site, newestMinuteMs } = known;
@@ -185,7 +191,7 @@ function firstSensor(deps: ConsoleDeps, request: FastifyRequest): Content {
 
 function overallStats(
   lines: readonly SiteLine[],
-  { sensors, silent }: { sensors: number; silent: number },
+  { sensors, silent, alerts }: { sensors: number; silent: number; alerts: number },
   nowMs: number,
 ) {
   const sum = (values: (number | null)[]) =>
@@ -211,6 +217,13 @@ function overallStats(
       value: `${formatCount(sensors - silent)} of ${formatCount(sensors)}`,
       source: 'heard within 3 min',
       tone: silent > 0 ? 'warn' : undefined,
+    }),
+    stat({
+      label: 'Open alerts',
+      value: alerts >= alertsMax ? `${formatCount(alertsMax)} or more` : formatCount(alerts),
+      source: 'at all sites',
+      tone: alerts > 0 ? 'bad' : undefined,
+      href: '/alerts',
     }),
     stat({
       label: 'Sites without a fresh minute',
@@ -312,6 +325,15 @@ function sitesTable(request: FastifyRequest, lines: readonly SiteLine[], page: n
         kind: 'figure',
         cell: ({ site, sensors }) => link(`/sites/${site.id}/sensors`, formatCount(sensors)),
         value: ({ sensors }) => sensors,
+      },
+      {
+        key: 'alerts',
+        header: 'Alerts',
+        kind: 'figure',
+        cell: ({ alerts }) =>
+          alerts === 0 ? 'none' : link('/alerts', badge('bad', `${formatCount(alerts)} open`)),
+        field: 'open_alerts',
+        value: ({ alerts }) => alerts,
       },
       {
         key: 'newest',

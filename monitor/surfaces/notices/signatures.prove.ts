@@ -5,13 +5,14 @@
  * Standard Webhooks' documented ones judge first. Then every notice, whole, tampered, late, or oddly spelled, goes through
  * the monitor's own endpoint. Parsing is watched: nothing of a refused body may be read.
  */
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { createTestClock, type TestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { isFreshTimestamp, noticePath, signNotice, verifyNotice } from '#contracts/destroy-notice/index.ts';
 import { createHttpServer, type HttpServer, parseStrictJson } from '#service-kit/http/index.ts';
 import { type NoticeRules, registerNotices } from './index.ts';
+import { documented, foreignForms, readVectors } from './testing/documented-vectors.ts';
+import { listForgeries, makeBody } from './testing/forgeries.ts';
 import { secondHmac } from './testing/second-hmac.ts';
 
 export const name = 'notice-signatures';
@@ -162,58 +163,6 @@ function judgeVectors(rules: NoticeRules, result: ForgeResult): void {
   }
 }
 
-/** What others document: GitHub's webhooks, Standard Webhooks. */
-const documented = [
-  {
-    what: 'GitHub’s documented vector',
-    key: Buffer.from("It's a Secret to Everybody"),
-    message: 'Hello, World!',
-    hex: '757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
-  },
-  {
-    what: 'the Standard Webhooks’ documented vector',
-    key: Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64'),
-    message: 'msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}',
-    hex: Buffer.from('g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=', 'base64').toString('hex'),
-  },
-];
-
-/** Spellings that other schemes take or must refuse; ours takes none of them. */
-function foreignForms(hex: string): [string, string][] {
-  const base64 = Buffer.from(hex, 'hex').toString('base64');
-  return [
-    ['no signature', ''],
-    ['hexadecimal alone', hex],
-    ['capital letters', `sha256=${hex.toUpperCase()}`],
-    ['a capital scheme', `SHA256=${hex}`],
-    ['sha1', `sha1=${hex.slice(0, 40)}`],
-    ['sha512', `sha512=${hex}${hex}`],
-    ['base64', `sha256=${base64}`],
-    ['v1 with base64', `v1,${base64}`],
-    ['v1 with hexadecimal', `v1=${hex}`],
-    ['t and v1', `t=${nowSeconds},v1=${hex}`],
-    ['two signatures', `sha256=${hex} sha256=${hex}`],
-    ['two signatures by comma', `sha256=${hex},sha256=${hex}`],
-    ['a good one after a bad one', `sha256=${'0'.repeat(64)},sha256=${hex}`],
-    ['a space in front', ` sha256=${hex}`],
-    ['a space behind', `sha256=${hex} `],
-    ['a line end behind', `sha256=${hex}\n`],
-    ['half of it', `sha256=${hex.slice(0, 32)}`],
-    ['one digit less', `sha256=${hex.slice(0, 63)}`],
-    ['one digit more', `sha256=${hex}0`],
-    ['quoted', `"sha256=${hex}"`],
-    ['a second equals sign', `sha256==${hex}`],
-    ['no scheme but its sign', `=${hex}`],
-    ['0x', `sha256=0x${hex.slice(2)}`],
-  ];
-}
-
-function readVectors(): [string, string, string, string, string][] {
-  const text = readFileSync(new URL('testing/hmac-sha256-vectors.txt', import.meta.url), 'utf8');
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return lines.map((line) => line.split(' ') as [string, string, string, string, string]);
-}
-
 interface Desk {
   server: HttpServer;
   clock: TestClock;
@@ -279,75 +228,6 @@ const headersOf = (stamp: string, signature: string) => ({
   'x-operations-timestamp': stamp,
   'x-operations-signature': signature,
 });
-
-/** 512 bytes. */
-function makeBody(): Buffer {
-  const head = '{"cluster_id":7,"destroyed_at":"2026-11-21T12:00:00Z","virtual_machines":[';
-  const machine = (id: number) => `{"id":${id},"mac_addresses":["52:54:00:00:00:${10 + (id % 80)}"]}`;
-  const list = [...Array(7)].map((_, i) => machine(1001 + i)).join(',');
-  return Buffer.from(`${head}${list}${' '.repeat(512 - head.length - list.length - 2)}]}`);
-}
-
-interface Forgery {
-  what: string;
-  body: Buffer;
-  stamp: string;
-  signature: string;
-}
-
-/** F-2: every bit of the body, every other digit of signature and timestamp, and other spellings of the same. */
-function listForgeries(body: Buffer, stamp: string, signature: string): Forgery[] {
-  const list: Forgery[] = [];
-  const add = (what: string, change: Partial<Forgery>) =>
-    list.push({ what, body, stamp, signature, ...change });
-  for (let bit = 0; bit < body.length * 8; bit += 1) {
-    const other = Buffer.from(body);
-    other[bit >> 3]! ^= 1 << (bit & 7);
-    add(`bit ${bit} of the body flipped`, { body: other });
-  }
-  for (let i = 'sha256='.length; i < signature.length; i += 1) {
-    for (const digit of '0123456789abcdef') {
-      if (digit !== signature[i])
-        add(`digit ${i} of the signature as ${digit}`, {
-          signature: signature.slice(0, i) + digit + signature.slice(i + 1),
-        });
-    }
-  }
-  for (let i = 0; i < stamp.length; i += 1) {
-    for (const digit of '0123456789') {
-      if (digit !== stamp[i])
-        add(`digit ${i} of the timestamp as ${digit}`, {
-          stamp: stamp.slice(0, i) + digit + stamp.slice(i + 1),
-        });
-    }
-  }
-  for (let i = 0; i < body.length; i += 1) {
-    add(`byte ${i} of the body left out`, {
-      body: Buffer.concat([body.subarray(0, i), body.subarray(i + 1)]),
-    });
-    add(`the body cut at ${i}`, { body: body.subarray(0, i) });
-  }
-  const parsed = JSON.parse(body.toString()) as object;
-  const texts: Record<string, string> = {
-    'a line end behind': `${body}\n`,
-    'a space behind': `${body} `,
-    'a byte order mark in front': `\ufeff${body}`,
-    'written anew': JSON.stringify(parsed),
-    'written anew with indents': JSON.stringify(parsed, null, 2),
-    'in UTF-16': '',
-    'with its timestamp in front': `${stamp}.${body}`,
-    'turned around': [...body.toString()].reverse().join(''),
-  };
-  for (const [what, text] of Object.entries(texts))
-    add(`the body ${what}`, {
-      body: what === 'in UTF-16' ? Buffer.from(body.toString(), 'utf16le') : Buffer.from(text),
-    });
-  for (const [form, text] of foreignForms(signature.slice(7))) {
-    // A header can't hold a line end, and Node cuts spaces at its ends, so these are no other spellings on the wire.
-    if (!/^\s|\s$/.test(text)) add(`the signature as ${form}`, { signature: text });
-  }
-  return list;
-}
 
 async function tamper(desk: Desk, n: number, seed: number, result: ForgeResult): Promise<void> {
   const stamp = String(nowSeconds);

@@ -1,0 +1,149 @@
+/** A monitor for measuring: PostgreSQL with every safety on in a folder of its own, and `serve` as a process of its own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { silentReporter } from '#common/reporter/index.ts';
+import { composeMonitor, type Monitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
+import { createDatabase, createEmbeddedPostgres, type Database } from '#service-kit/postgres/index.ts';
+
+const main = fileURLToPath(new URL('../../../svc.ts', import.meta.url));
+const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
+
+export interface BenchDatabase extends AsyncDisposable {
+  url: string;
+  folder: string;
+  database: Database;
+  /** The features on that database, without loops. */
+  monitor: Monitor;
+  /** Stops the server in order and starts it again: its own cache is empty afterwards. */
+  restart(): Promise<void>;
+}
+
+export async function startBenchDatabase(): Promise<BenchDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-monitor-'));
+  const postgres = createEmbeddedPostgres({
+    dir: join(folder, 'postgres'),
+    databaseName: 'monitor',
+    urlSetting: 'SVC_MONITOR_DATABASE_URL',
+    reporter: silentReporter,
+  });
+  await postgres.start();
+  const database = createDatabase({
+    program: 'monitor',
+    urlSetting: 'SVC_MONITOR_DATABASE_URL',
+    url: postgres.url,
+    programDir: folder,
+    migrations,
+    reporter: silentReporter,
+  });
+  await database.start();
+  const monitor = composeMonitor(readConfig({ SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'error' }), { database });
+  return {
+    url: postgres.url,
+    folder,
+    database,
+    monitor,
+    async restart() {
+      await database.stop();
+      await postgres.stop();
+      await postgres.start();
+      await database.start();
+    },
+    async [Symbol.asyncDispose]() {
+      await database.stop();
+      await postgres.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface BenchServer extends AsyncDisposable {
+  /** Hands a body in; throws unless it was accepted. */
+  post(credential: string, body: Uint8Array): Promise<void>;
+  /** Processor seconds that the process has used. */
+  pid: number;
+}
+
+/** `./svc monitor serve` on this database. */
+export async function startBenchServer(bench: BenchDatabase): Promise<BenchServer> {
+  const port = await freePort();
+  const environment = {
+    ...process.env,
+    SVC_DATA_DIR: bench.folder,
+    SVC_MONITOR_DATABASE_URL: bench.url,
+    SVC_MONITOR_PORT: String(port),
+    SVC_LOG_LEVEL: 'error',
+    SVC_APPLICATION_RANKING: '0',
+  };
+  const child = spawn(process.execPath, [main, 'monitor', 'serve'], {
+    env: environment,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 });
+  const server: BenchServer = {
+    pid: child.pid!,
+    post: (credential, body) => postUpload(agent, port, credential, body),
+    async [Symbol.asyncDispose]() {
+      agent.destroy();
+      const gone = once(child, 'exit');
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
+  await waitForPort(port, child);
+  return server;
+}
+
+function postUpload(agent: Agent, port: number, credential: string, body: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${credential}`,
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'zstd',
+      'content-length': body.length,
+    };
+    const sent = request({ agent, port, method: 'POST', path: '/agent/v1/telemetry', headers }, (answer) => {
+      answer.resume();
+      answer.on('end', () =>
+        answer.statusCode === 200
+          ? resolve()
+          : reject(new Error(`the monitor answered ${answer.statusCode}`)),
+      );
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  probe.listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+async function waitForPort(port: number, child: ReturnType<typeof spawn>): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
+    if (child.exitCode !== null) throw new Error('the monitor ended before it was ready');
+    const answers = await new Promise<boolean>((resolve) => {
+      const sent = request({ port, path: '/sign-in' }, (answer) => {
+        answer.resume();
+        resolve(true);
+      });
+      sent.on('error', () => resolve(false));
+      sent.end();
+    });
+    if (answers) return;
+    await new Promise((wake) => setTimeout(wake, 100));
+  }
+  throw new Error('the monitor did not become ready');
+}

@@ -59,7 +59,7 @@ test('NET-4.j, NET-2.9: health tells what is stored to signed-in people alone, a
   assert.deepEqual(
     after.problems.map((text) => text.replace(/30\d/, '300')),
     [
-      '1 uploads wait for being applied, the oldest for 300 seconds.',
+      'Waiting for being applied: 1 upload, the oldest for 300 seconds.',
       'Inventory: operations refused the token',
       'The sensor on node-2.example is silent.',
     ],

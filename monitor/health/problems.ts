@@ -13,13 +13,14 @@ const feedNames = { inventory: 'Inventory', telemetry: 'Minute traffic' } as con
 export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
   const { inbox, feeds, maintenance, sensors, asOfMs } = report;
   const problems: string[] = [];
+  const uploads = (count: number) => (count === 1 ? '1 upload' : `${count} uploads`);
   if ((inbox.oldestSeconds ?? 0) > oldestSecondsMax)
     problems.push(
-      `${inbox.pending} uploads wait for being applied, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
+      `Waiting for being applied: ${uploads(inbox.pending)}, the oldest for ${Math.round(inbox.oldestSeconds!)} seconds.`,
     );
-  if (inbox.failing > 0) problems.push(`${inbox.failing} uploads have failed and are tried again.`);
+  if (inbox.failing > 0) problems.push(`Failed and tried again: ${uploads(inbox.failing)}.`);
   if (inbox.rejectedLastHour > 0)
-    problems.push(`${inbox.rejectedLastHour} uploads were given up in the last hour; the events say why.`);
+    problems.push(`Given up in the last hour: ${uploads(inbox.rejectedLastHour)}; the events say why.`);
   for (const { feed, lastError } of feeds)
     if (lastError !== null) problems.push(`${feedNames[feed]}: ${lastError}`);
   if (maintenance.lastError !== null) problems.push(`Retention failed: ${maintenance.lastError}`);

@@ -93,7 +93,7 @@ export async function breakDatabase(options: DatabaseFaultOptions): Promise<Faul
       isOver = true;
       await Promise.all([sending, reading]);
     }
-    if (!(await fleet.settle(60_000))) result.offences.push('uploads were left, and nobody applied them');
+    if (!(await fleet.settle(300_000))) result.offences.push('uploads were left, and nobody applied them');
     result.offences.push(...(await fleet.judge()));
     return result;
   } finally {

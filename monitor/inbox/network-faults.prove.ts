@@ -81,7 +81,7 @@ export async function breakNetwork(
       isOver = true;
       await sending;
     }
-    const isSettled = await fleet.settle(60_000);
+    const isSettled = await fleet.settle(300_000);
     const offences = [
       ...(isSettled ? [] : ['uploads were left, and nobody applied them']),
       ...(await fleet.judge()),

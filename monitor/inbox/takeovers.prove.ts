@@ -76,7 +76,7 @@ export async function forceTakeovers(options: TakeoverOptions): Promise<Takeover
     isOver = true;
     await sending;
   }
-  if (!(await fleet.settle(60_000))) result.offences.push('uploads were left, and nobody applied them');
+  if (!(await fleet.settle(300_000))) result.offences.push('uploads were left, and nobody applied them');
   const { rows } = await database.pool.query(
     'select wrote, lease, term, held, count(*)::int as n from past_writes group by 1, 2, 3, 4 order by 5 desc limit 5',
   );

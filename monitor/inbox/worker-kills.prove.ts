@@ -61,7 +61,7 @@ export async function killWorkers(options: KillOptions): Promise<{ offences: str
     await sending;
     if (kill % 25 === 0) options.report(`${kill} kills, ${kill * uploads} uploads`);
   }
-  const isSettled = await fleet.settle(120_000);
+  const isSettled = await fleet.settle(300_000);
   return {
     offences: [
       ...(isSettled ? [] : ['uploads were left, and nobody applied them']),

@@ -119,6 +119,108 @@ test('events go after three months, those of attacks after a year', async () => 
   assert.equal(await count('events', "kind = 'ddos_detected'"), 1);
 });
 
+/** A value that a column of this type takes; two rows differ. */
+function sampleOf(type: string, n: number): string {
+  const values: Readonly<Record<string, string>> = {
+    text: `'x${n}'`,
+    inet: `'192.0.2.${n}'`,
+    'inet[]': "'{}'",
+    uuid: 'gen_random_uuid()',
+    jsonb: "'{}'",
+    bytea: "'\\x00'",
+    boolean: 'true',
+    'timestamp with time zone': 'svc_now()',
+  };
+  return values[type] ?? String(n);
+}
+
+test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what is a second too old goes and what is a minute too young stays', async () => {
+  await using own = await createWorld();
+  const { pool } = own.database;
+  const client = await pool.connect();
+  // Only the times of the rows matter here; what they refer to and what else they hold does not.
+  await client.query("set session_replication_role = 'replica'");
+  for (const [place, kept] of keptTables.entries()) {
+    const { table, column, keptFor, isPartitioned, only } = kept;
+    const { rows: checks } = await client.query(
+      'select conname from pg_constraint where conrelid = $1::regclass and contype = $$c$$',
+      [table],
+    );
+    for (const { conname } of checks) await client.query(`alter table ${table} drop constraint ${conname}`);
+    if (isPartitioned) {
+      const { rows } = await client.query(
+        `select date_trunc('day', svc_now() - interval '${keptFor}') - interval '1 day' as "from", date_trunc('day', svc_now()) + interval '2 days' as until`,
+      );
+      await client.query(
+        `create table test_part_${place} partition of ${table} for values from ('${rows[0].from.toISOString()}') to ('${rows[0].until.toISOString()}')`,
+      );
+    }
+    const { rows: columns } = await client.query<{ name: string; type: string }>(
+      `select attname as name, format_type(atttypid, null) as type from pg_attribute
+       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = ''
+         and attname <> $2 and attnotnull and not atthasdef`,
+      [table, column],
+    );
+    const kind = only?.includes("= 'ddos_detected'") ? "'ddos_detected'" : "'ip_conflict_opened'";
+    for (const [n, age] of [
+      [1, `interval '${keptFor}' + interval '1 second'`],
+      [2, `interval '${keptFor}' - interval '1 minute'`],
+    ] as const) {
+      const values = columns.map(({ name, type }) =>
+        table === 'events' && name === 'kind' ? kind : sampleOf(type, n + 2 * place),
+      );
+      await client.query(
+        `insert into ${table} (${[column, ...columns.map(({ name }) => name)].join(', ')}) values (svc_now() - (${age}), ${values.join(', ')})`,
+      );
+    }
+  }
+  client.release(true);
+  const retention = createRetention({
+    db: () => own.database.db,
+    delivery: own.createFeed(),
+    inbox: { prune: async () => 0 },
+    live: createLive({
+      store: createPostgresStore(() => own.database.db, { historySeconds: 3600, historyMax: 100 }),
+    }),
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  await retention.runOnce();
+  await retention.loop.stop();
+  assert.ok((await retention.state()).lastSuccessAtMs);
+  for (const { table, column, keptFor, only } of keptTables) {
+    const { rows } = await pool.query(
+      `select count(*)::int as n, count(*) filter (where ${column} < svc_now() - interval '${keptFor}')::int as old
+       from ${table} where ${only ?? 'true'}`,
+    );
+    assert.deepEqual([table, rows[0]], [table, { n: 1, old: 0 }]);
+  }
+});
+
+/** Tables that grow with time and have a line elsewhere, or rows that somebody made and only somebody may remove. */
+const keptElsewhere: Readonly<Record<string, string>> = {
+  inbox_uploads: 'the inbox prunes its tombstones after two days',
+  delivery_cursors: 'delivery forgets cursors that nothing visited for two days',
+  live_windows: 'the live store bounds itself',
+  jobs: 'the runner removes finished ones',
+  sessions: 'sign-in removes expired ones',
+  sign_in_failures: 'sign-in removes old ones',
+};
+
+test('NET-8: a table with rows of a time has a line, so that none grows for ever', async () => {
+  const { rows } = await world.database.pool.query(
+    `select c.relname as name, c.relkind as kind, c.relkind = 'p' or exists (select 1 from pg_attribute a
+        where a.attrelid = c.oid and a.attname = any(array['minute', 'hour', 'occurred_at', 'received_at', 'resolved_at', 'finished_at', 'started_at'])) as is_timed
+     from pg_class c where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace`,
+  );
+  const named = new Set(keptTables.map((kept) => kept.table));
+  const perSubject = new Set(['sensor_conditions', 'site_minute_marks']);
+  for (const { name, is_timed } of rows) {
+    if (!is_timed || perSubject.has(name)) continue;
+    assert.ok(named.has(name) || keptElsewhere[name], `${name} has no retention`);
+  }
+});
+
 test('every table of facts is named, so that none grows for ever', async () => {
   const { rows } = await world.database.pool.query(
     `select relname as name from pg_class where relkind = 'p' and relnamespace = 'public'::regnamespace`,

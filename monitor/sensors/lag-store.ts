@@ -15,7 +15,7 @@ export interface SensorLag {
 export async function listLags(db: Queryable, limit: number): Promise<SensorLag[]> {
   const { rows } = await sql<SensorLag>`
     select s.id as "sensorId", s.site_id as "siteId", s.host_name as "hostName",
-      greatest(extract(epoch from svc_now() - c.newest_minute) - 60, 0)::float8 as "lagSeconds",
+      case when c.newest_minute is not null then greatest(extract(epoch from svc_now() - c.newest_minute) - 60, 0)::float8 end as "lagSeconds",
       extract(epoch from svc_now() - c.last_contact_at)::float8 as "silentSeconds"
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
     where s.revoked_at is null order by s.id limit ${limit}`.execute(db);

@@ -8,6 +8,8 @@ create role svc_operations login nosuperuser nocreatedb nocreaterole;
 create role svc_monitor login nosuperuser nocreatedb nocreaterole;
 create role operations_reader nologin;
 create role monitor_reader nologin;
+-- For SVC_MONITOR_READER_DATABASE_URL: sensors' plans, health and metrics are read as a role that can't write at all.
+create role svc_monitor_reader login nosuperuser nocreatedb nocreaterole in role monitor_reader;
 
 create database operations owner svc_operations encoding 'UTF8' template template0;
 create database monitor owner svc_monitor encoding 'UTF8' template template0;

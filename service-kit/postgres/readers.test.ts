@@ -59,3 +59,26 @@ for (const [program, readable, secrets] of [
     }
   });
 }
+
+test('NET-5.3: the monitor’s own reader finds a sensor by its credential’s digest, and can write nothing', async (t) => {
+  await using database = await createTestDatabase('monitor');
+  const client = await database.pool.connect();
+  t.after(() => client.release());
+  const { rows } = await client.query<{ name: string }>("select current_database() || '_reader' as name");
+  const group = rows[0]!.name;
+  const own = `svc_${group}`;
+  await client.query(`create role ${group}; create role ${own} in role ${group}`);
+  try {
+    await client.query(script);
+    await client.query(`set role ${own}`);
+    await client.query('select id, site_id, credential_digest from sensors where credential_id = $1', ['x']);
+    await client.query('select name from schema_migrations');
+    await client.query('select name, term, expires_at > svc_now() from leases');
+    await client.query('select state, attempts, received_at, finished_at from inbox_uploads');
+    await assert.rejects(client.query('update sensors set node = node'), /permission denied/);
+    await assert.rejects(client.query('select body from inbox_uploads'), /permission denied/);
+  } finally {
+    await client.query('reset role');
+    await client.query(`drop owned by ${own}; drop role ${own}; drop owned by ${group}; drop role ${group}`);
+  }
+});

@@ -76,22 +76,26 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
       source:
         inbox.oldestSeconds === null
           ? 'nothing waits'
-          : `the oldest for ${formatDuration(inbox.oldestSeconds * 1000)}`,
+          : `the oldest for ${formatDuration(inbox.oldestSeconds)}`,
     }),
     stat({
       label: 'Applied in the last hour',
       value: formatCount(inbox.appliedLastHour),
-      source: holders.size === 0 ? 'no worker is busy now' : `${holders.size} busy workers`,
+      source:
+        holders.size === 0
+          ? 'no worker is busy now'
+          : `${holders.size} busy ${holders.size === 1 ? 'worker' : 'workers'}`,
     }),
     stat({
       label: 'Given up in the last hour',
       value: formatCount(inbox.rejectedLastHour),
       tone: inbox.rejectedLastHour > 0 ? 'bad' : 'neutral',
-      source: inbox.failing > 0 ? `${inbox.failing} are tried again` : 'after five attempts each',
+      source:
+        inbox.failing > 0 ? `${inbox.failing} of those that wait failed before` : 'after five attempts each',
     }),
     stat({
       label: 'Furthest behind',
-      value: sensors.length === 0 ? undefined : formatDuration(lag * 1000),
+      value: sensors.length === 0 ? undefined : formatDuration(lag),
       source: `${formatCount(sensors.length)} sensors`,
     }),
   );
@@ -177,7 +181,7 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
       description:
         lastSuccessAtMs === null
           ? 'It has not run yet; it does every hour.'
-          : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${formatDuration((lastSeconds ?? 0) * 1000)}.`,
+          : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${formatDuration(lastSeconds ?? 0)}.`,
     },
     dataTable(request, {
       id: 'retention',
@@ -225,8 +229,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
         key: 'lag',
         header: 'Newest minute',
         kind: 'figure',
-        cell: ({ lagSeconds }) =>
-          lagSeconds === null ? 'none yet' : `${formatDuration(lagSeconds * 1000)} behind`,
+        cell: ({ lagSeconds }) => (lagSeconds === null ? 'none yet' : `${formatDuration(lagSeconds)} behind`),
         value: ({ lagSeconds }) => lagSeconds,
       },
       {
@@ -234,7 +237,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
         header: 'Last heard',
         kind: 'figure',
         cell: ({ silentSeconds }) =>
-          silentSeconds === null ? 'never' : `${formatDuration(silentSeconds * 1000)} ago`,
+          silentSeconds === null ? 'never' : `${formatDuration(silentSeconds)} ago`,
         value: ({ silentSeconds }) => silentSeconds,
       },
     ],

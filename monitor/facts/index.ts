@@ -10,7 +10,8 @@
  * - of a site's minute and direction one vantage owns the bytes: the uplink for the Internet if it saw any, the bridges
  *   for internal traffic; what the others saw keeps its names and no bytes (NET-2.2.5). Among the owner's captures, of
  *   each local address the strongest counts;
- * - an owner that contributions disagree about, or that one of them does not know, is nobody (NET-2.2.9).
+ * - an address's minute belongs to the device that the captures which know one agree on; where they disagree, or where
+ *   contributions to one capture's window disagree or do not know, it is nobody's (NET-2.2.9).
  *
  * Nothing else is decided here: names come from the catalog that the store is given, silence and gaps are told apart in
  * `traffic/`, views are the applications'. Answers depend on the facts alone, not on the order in which they came nor on

@@ -72,6 +72,31 @@ test('NET-2.2.9: what an unknown or contested owner exchanged is no device’s, 
   assert.equal(await wan(), null);
 });
 
+test('NET-2.2.9, NET-2.2.10: an uplink that sees only its router’s MAC has its bytes owned by whom the bridge saw; bridges that disagree, by nobody', async () => {
+  await using world = await createMonitorWorld();
+  const minute = (capture: string, rxBytes: number, key: string, offset = 0) =>
+    captureMinute({
+      capture,
+      role: capture === 'eth0' ? 'uplink' : 'bridge',
+      minute: testMinute + offset,
+      hosts: [host('192.0.2.10', rxBytes, 5, key)],
+    });
+  const spool = createSpool();
+  const totals = async () =>
+    (await world.traffic.sumDevices(world.siteId, [one, two], fromMs, toMs)).items.map(
+      ({ wan }) => wan?.rxBytes,
+    );
+  await world.apply(spool.upload([minute('eth0', 100, ''), minute('br0', 98, one)]));
+  assert.deepEqual(await totals(), [100, undefined]);
+  await world.apply(
+    spool.upload([minute('eth0', 7, '', 60), minute('br0', 6, one, 60), minute('br1', 5, two, 60)]),
+  );
+  assert.deepEqual(await totals(), [100, undefined]);
+  // A window of the bridge to which somebody contributed without knowing the owner.
+  await world.apply(spool.upload([minute('br0', 1, '')]));
+  assert.deepEqual(await totals(), [undefined, undefined]);
+});
+
 test('a number says where it comes from: every capture, the chosen one and why', async () => {
   await using world = await createMonitorWorld();
   await world.apply(

@@ -155,9 +155,16 @@ function explainAddress(rows: MemoryRows, range: facts.AddressRange): facts.Capt
 /** Rows after selection, the chosen one of each address and minute. */
 function strongest(rows: MemoryRows, range: facts.SiteRange): HostRow[] {
   const inRange = rows.hosts(range.siteId).filter(within(range));
-  return [...Map.groupBy(inRange, (one) => `${one.address} ${one.minute}`).values()].map(
-    (all) => all.toSorted(byStrength)[0]!,
-  );
+  return [...Map.groupBy(inRange, (one) => `${one.address} ${one.minute}`).values()].map((all) => ({
+    ...all.toSorted(byStrength)[0]!,
+    deviceKey: ownerOf(all),
+  }));
+}
+
+/** Of one address and minute: what the captures that know an owner agree on. */
+function ownerOf(all: readonly HostRow[]): string {
+  const known = new Set(all.map((one) => one.deviceKey).filter((deviceKey) => deviceKey !== ''));
+  return known.size === 1 && !all.some((one) => one.isDisputed) ? [...known][0]! : '';
 }
 
 function sumSite(rows: MemoryRows, range: facts.SiteRange & { stepSeconds: number }): facts.SiteStep[] {

@@ -23,6 +23,8 @@ export interface HostRow {
   txBytes: number;
   packets: number;
   deviceKey: string;
+  /** Its own contributions disagreed, or one of them did not know. */
+  isDisputed: boolean;
   lanRxBytes: number;
   lanTxBytes: number;
 }
@@ -103,10 +105,13 @@ export function createMemoryRows(nameApplication: NameApplication, nowSecond: ()
       const key = `${capture.captureId} ${minute.minute} ${address}`;
       let row = hosts.get(key);
       if (!row) {
-        row = { address, minute: minute.minute, capture, deviceKey, ...noBytes };
+        row = { address, minute: minute.minute, capture, deviceKey, isDisputed: false, ...noBytes };
         hosts.set(key, row);
       }
-      if (row.deviceKey !== deviceKey) row.deviceKey = '';
+      if (row.isDisputed || row.deviceKey !== deviceKey) {
+        row.isDisputed = true;
+        row.deviceKey = '';
+      }
       row.rxBytes += host.rxBytes;
       row.txBytes += host.txBytes;
       row.packets += host.packets;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
-import { createReporter } from '#common/reporter/index.ts';
+import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import { createRedisStore } from './redis-store.ts';
 import { compareStores } from './stores.prove.ts';
@@ -48,7 +48,7 @@ test('NET-8.7, NET-2.2.6: windows in Redis keep what the parser dropped, live as
     url: redis.url,
     historySeconds: 60,
     historyMax: 3,
-    reporter: createReporter({ program: 'm' }),
+    reporter: silentReporter,
   };
   const [store, other] = [createRedisStore(options), createRedisStore(options)];
   t.after(() => Promise.all([store.stop(), other.stop()]));

@@ -132,6 +132,8 @@ async function startServer(): Promise<string> {
           full_page_writes: 'off',
           synchronous_commit: 'off',
           max_connections: '400',
+          // Hundreds of databases that live for seconds are not worth looking after.
+          autovacuum: 'off',
         };
         return await startDetachedServer(testServerDir, settings, silentReporter);
       } finally {

@@ -10,6 +10,8 @@ export const shares = 4;
 /** Uploads and compressed bytes of one transaction. */
 const batchMax = 64;
 const bytesMax = 4 * 1024 * 1024;
+/** Uploads of one round that are applied alone: a killed worker's batch is caught up in one go. */
+const aloneMax = 16;
 /** Batches of a share in one go; then sites' minutes are brought up to date, so that a backlog does not hide them. */
 const roundsMax = 4;
 
@@ -87,13 +89,19 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
     await noteFailure(deps, { share, id: batch[0]!.id }, held, error);
   }
 
+  async function runAlone(signal: AbortSignal): Promise<number> {
+    let applied = 0;
+    while (applied < aloneMax && !signal.aborted && (await runPick({ kind: 'failed' })) > 0) applied += 1;
+    return applied;
+  }
+
   /** Some rounds; the lease may end in any of them, and is asked for again in the next. */
   async function runRounds(signal: AbortSignal): Promise<number> {
     let applied = 0;
     for (let round = 0; round < roundsMax && !signal.aborted; round += 1) {
       try {
         const fresh = await runPick({ kind: 'fresh', uploadsMax: batchMax, bytesMax });
-        const failed = await runPick({ kind: 'failed' });
+        const failed = await runAlone(signal);
         applied += fresh + failed;
         if (fresh + failed === 0) break;
       } catch (error) {

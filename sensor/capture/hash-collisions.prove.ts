@@ -22,17 +22,18 @@ const places = 65_536;
 const aimedPlaces = 512;
 const batch = 50;
 const slowdownMax = 3;
-const controlMin = 20;
 const rounds = 3;
 
 export interface ProveOptions {
   n: number;
   seed: number;
   report: (line: string) => void;
+  /** How many times as slow the control has to be; fewer flows make shorter runs. */
+  controlMin?: number;
 }
 
 /** Measures random flows, the attack, and the control. */
-export async function prove({ n, seed, report }: ProveOptions) {
+export async function prove({ n, seed, report, controlMin = 20 }: ProveOptions) {
   const random = createRandom(seed);
   const attack = Array.from({ length: n }, () => collidingFlow(random));
   const ordinary = Array.from({ length: n }, () => randomFlow(random));

@@ -97,7 +97,7 @@ async function seedProbes(
       name: names[kind] ?? text,
       kind,
       target,
-      question: kind === 'dns' ? 'example.net' : null,
+      question: kind === 'dns' ? 'www.example.com' : null,
     };
     await probes.add(systemActor, siteId, { ...input, intervalSeconds: 10, timeoutMs: 1_000 });
   }

@@ -93,7 +93,9 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
   const key = { segment: 'br0', mac };
   const db = world.database.pool;
   const comesBack = random() < 0.8;
-  const minutes = { before: 2 + Math.floor(random() * 50), after: -2 - Math.floor(random() * 50) };
+  // `minutesAgo` counts from the start of the process; what is later than the archive has to be later than now.
+  const passed = Math.ceil(process.uptime() / 60);
+  const minutes = { before: 2 + Math.floor(random() * 50), after: -2 - passed - Math.floor(random() * 50) };
   let isNoticed = false;
   const machine: InventoryVm = {
     id,

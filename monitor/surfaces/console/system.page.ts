@@ -96,7 +96,7 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
     stat({
       label: 'Furthest behind',
       value: sensors.length === 0 ? undefined : formatDuration(lag),
-      source: `${formatCount(sensors.length)} sensors`,
+      source: `${formatCount(sensors.length)} ${sensors.length === 1 ? 'sensor' : 'sensors'}`,
     }),
   );
 }

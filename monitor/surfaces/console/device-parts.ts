@@ -21,6 +21,7 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
+import { eventName } from './words.ts';
 
 export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {
   operator: 'named here',
@@ -255,11 +256,6 @@ export function applicationTable(
   });
 }
 
-const eventWords: Readonly<Record<string, string>> = {
-  ip_conflict_opened: 'address in conflict',
-  ip_conflict_resolved: 'conflict resolved',
-};
-
 export function deviceEventTable(request: FastifyRequest, rows: readonly MonitorEvent[], nowMs: number) {
   return dataTable<MonitorEvent>(request, {
     id: 'events',
@@ -275,7 +271,7 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
       {
         key: 'kind',
         header: 'Kind',
-        cell: (row) => eventWords[row.kind] ?? row.kind.replaceAll('_', ' '),
+        cell: (row) => eventName(row.kind),
         value: (row) => row.kind,
       },
       {

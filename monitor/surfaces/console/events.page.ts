@@ -18,6 +18,7 @@ import {
 import { dataTable, rowsLimit, wantedFile } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
+import { eventName } from './words.ts';
 
 const rowsShown = 100;
 const Query = Type.Object({
@@ -112,7 +113,7 @@ function filterForm(
         value: query.kind ?? '',
         options: [
           { value: '', label: 'any' },
-          ...kinds.map((kind) => ({ value: kind, label: kindWords[kind] ?? kind.replaceAll('_', ' ') })),
+          ...kinds.map((kind) => ({ value: kind, label: eventName(kind) })),
         ],
       }),
       field({
@@ -130,13 +131,6 @@ function filterForm(
     ],
   );
 }
-
-/** Kinds in words; one without is shown by its name. */
-const kindWords: Readonly<Record<string, string>> = {
-  telemetry_rejected: 'upload rejected',
-  ip_conflict_opened: 'address in conflict',
-  ip_conflict_resolved: 'conflict resolved',
-};
 
 function eventTable(
   request: FastifyRequest,
@@ -163,7 +157,7 @@ function eventTable(
       {
         key: 'kind',
         header: 'Kind',
-        cell: (row) => kindWords[row.kind] ?? row.kind.replaceAll('_', ' '),
+        cell: (row) => eventName(row.kind),
         value: (row) => row.kind,
       },
       {

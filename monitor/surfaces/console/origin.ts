@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify';
 import type { Provenance } from '#monitor/traffic/index.ts';
 import {
   badge,
-  formatBytes,
   formatCount,
   formatPercent,
   formatTime,
@@ -11,6 +10,7 @@ import {
   isoTime,
   link,
 } from '#service-kit/pages/index.ts';
+import { bytesColumns } from './bytes-columns.ts';
 import { dataTable } from './data-table.ts';
 
 const reasonWords: Readonly<Record<NonNullable<Provenance['reason']>, string>> = {
@@ -75,22 +75,7 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
         field: 'minute',
         value: (row) => isoTime(row.minute * 1000),
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.rxBytes),
-        field: 'in_bytes',
-        value: (row) => row.rxBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.txBytes),
-        field: 'out_bytes',
-        value: (row) => row.txBytes,
-      },
+      ...bytesColumns,
       {
         key: 'packets',
         header: 'Packets',

@@ -17,6 +17,7 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
+import { gapReason } from './words.ts';
 
 /** A sensor tells about twice a minute; what is older says nothing about now. */
 const conditionFreshMs = 300_000;
@@ -131,16 +132,6 @@ export function captureTable(
   });
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  sensor_down: 'the sensor did not run',
-  capture_failed: 'the capture did not run',
-  storage_full: 'the sensor’s spool was full',
-  refused: 'the upload was refused',
-  spool_damaged: 'the sensor’s spool was damaged',
-  clock_step: 'the host’s clock jumped',
-  rejected: 'the upload could not be applied',
-};
-
 export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
   const minutes = (row: GapRow) => (row.toMinute - row.fromMinute) / 60 + 1;
   return dataTable<GapRow>(request, {
@@ -170,7 +161,7 @@ export function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
       {
         key: 'reason',
         header: 'Reason',
-        cell: (row) => reasons[row.reason] ?? row.reason,
+        cell: gapReason,
         value: (row) => row.reason,
       },
     ],

@@ -11,7 +11,6 @@ import {
   badge,
   code,
   formatBitRate,
-  formatBytes,
   formatCount,
   formatTime,
   html,
@@ -22,6 +21,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -126,22 +126,7 @@ function addressTable(request: FastifyRequest, site: Site, minute: number, rows:
           ),
         value: (row) => row.address,
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.rxBytes),
-        field: 'in_bytes',
-        value: (row) => row.rxBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.txBytes),
-        field: 'out_bytes',
-        value: (row) => row.txBytes,
-      },
+      ...bytesColumns,
       {
         key: 'packets',
         header: 'Packets',

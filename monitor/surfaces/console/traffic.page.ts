@@ -28,11 +28,13 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, fileHref, offerData, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 import { minuteText } from './origin.ts';
 import { siteState } from './site-state.ts';
+import { gapReason } from './words.ts';
 
 const Query = Type.Object({
   range: Type.Optional(Type.String()),
@@ -210,22 +212,7 @@ function addressTable(request: FastifyRequest, siteId: number, rows: readonly To
         cell: (row) => link(addressHref(request, siteId, row.address), code(row.address)),
         value: (row) => row.address,
       },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.rxBytes),
-        field: 'in_bytes',
-        value: (row) => row.rxBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => formatBytes(row.txBytes),
-        field: 'out_bytes',
-        value: (row) => row.txBytes,
-      },
+      ...bytesColumns,
       {
         key: 'packets',
         header: 'Packets',
@@ -248,16 +235,6 @@ function addressTable(request: FastifyRequest, siteId: number, rows: readonly To
     },
   });
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  sensor_down: 'the sensor did not run',
-  capture_failed: 'the capture did not run',
-  storage_full: 'the sensor’s spool was full',
-  refused: 'the upload was refused',
-  spool_damaged: 'the sensor’s spool was damaged',
-  clock_step: 'the host’s clock jumped',
-  rejected: 'the upload could not be applied',
-};
 
 function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
   return dataTable<GapRow>(request, {
@@ -288,7 +265,7 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
       {
         key: 'reason',
         header: 'Reason',
-        cell: (row) => reasons[row.reason] ?? row.reason,
+        cell: gapReason,
         value: (row) => row.reason,
       },
     ],

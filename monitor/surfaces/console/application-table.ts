@@ -1,0 +1,196 @@
+/** The table of applications: a row unfolds by a link, and its connections show when it is pointed at (NET-2.2.2). */
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { type ApplicationRow, type ApplicationUse, describeService } from '#monitor/applications/index.ts';
+import {
+  age,
+  attributes,
+  badge,
+  type Content,
+  code,
+  field,
+  form,
+  formatAge,
+  formatBytes,
+  formatCount,
+  hiddenField,
+  html,
+  isoTime,
+  link,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import { keyText } from './application-detail.ts';
+import { dataTable } from './data-table.ts';
+import { evidenceText } from './evidence.ts';
+
+export const Query = Type.Object({
+  range: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+  view: Type.Optional(Type.String()),
+  /** Part of a name. */
+  name: Type.Optional(Type.String({ maxLength: 300 })),
+  /** The row that is unfolded. */
+  open: Type.Optional(Type.String({ maxLength: 320 })),
+});
+export type Query = Static<typeof Query>;
+
+function tableLabel(use: ApplicationUse, rankedAtMs: number | null, nowMs: number): string {
+  const count =
+    use.total > use.rows.length
+      ? `The ${formatCount(use.rows.length)} largest of ${formatCount(use.total)}`
+      : `${formatCount(use.total)} in all`;
+  return rankedAtMs === null
+    ? count
+    : `${count}, ranked ${formatAge(rankedAtMs, nowMs)}; done again every 5 min`;
+}
+
+/** The rows whose name holds the text; totals stay those of the view. */
+export function applicationTable(
+  request: FastifyRequest,
+  siteId: number,
+  use: ApplicationUse,
+  shown: { nowMs: number; rankedAtMs: number | null; unfolded: { key: string; content: Content } | null },
+) {
+  const { nowMs, rankedAtMs, unfolded } = shown;
+  const isUnfolded = (row: ApplicationRow) => unfolded?.key === keyText(row);
+  return dataTable<ApplicationRow>(request, {
+    id: 'applications',
+    isComplete: use.total <= use.rows.length,
+    caption: 'Applications by bytes',
+    rows: use.rows,
+    filter: nameFilter(request, siteId),
+    rowDetail: (row) => isUnfolded(row) && unfolded?.content,
+    columns: [
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => nameCell(request, row, isUnfolded(row)),
+        value: (row) => row.name,
+      },
+      {
+        key: 'service',
+        header: 'Service',
+        kind: 'code',
+        cell: (row) => describeService(row.protocol, row.serverPort),
+        value: (row) => describeService(row.protocol, row.serverPort),
+      },
+      { key: 'evidence', header: 'Evidence', cell: evidenceText, value: (row) => row.evidence },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => bytesCell(row, row.inboundBytes),
+        field: 'in_bytes',
+        value: (row) => row.inboundBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => bytesCell(row, row.outboundBytes),
+        field: 'out_bytes',
+        value: (row) => row.outboundBytes,
+      },
+      {
+        key: 'addresses',
+        header: 'Addresses',
+        kind: 'figure',
+        cell: (row) => formatCount(row.addresses),
+        field: 'local_addresses',
+        value: (row) => row.addresses,
+      },
+      {
+        key: 'top',
+        header: 'Top connection',
+        cell: (row) => topConnection(request, siteId, row),
+        field: 'top_connection',
+        value: ({ topConnection: top }) => top && `${top.client} to ${top.server}`,
+      },
+      {
+        key: 'sent',
+        header: 'Last sent',
+        kind: 'figure',
+        cell: (row) => age(row.lastSentMs, nowMs),
+        field: 'last_sent',
+        value: (row) => isoTime(row.lastSentMs),
+      },
+    ],
+    fields: [
+      { field: 'vantage', value: (row) => row.vantage },
+      { field: 'is_attributed', value: (row) => row.isAttributed },
+    ],
+    pages: { label: tableLabel(use, rankedAtMs, nowMs) },
+    empty: {
+      title: (request.query as Query).name ? 'No application of this name' : 'No applications in this view',
+      text: (request.query as Query).name
+        ? 'Nothing in this view and range has such a name. Try the view All or a longer range.'
+        : 'They appear a minute or two after a sensor sees traffic of local addresses.',
+    },
+  });
+}
+
+/** Unfolds and folds the row: a link, so that it works without scripts, and has an address. */
+function nameCell(request: FastifyRequest, row: ApplicationRow, isUnfolded: boolean) {
+  const key = keyText(row);
+  const id = `row-${createHash('sha256').update(key).digest('base64url').slice(0, 10)}`;
+  const href = withQuery(request.url, { open: isUnfolded ? undefined : key });
+  return html`<a${attributes({
+    id,
+    href: `${href}#${id}`,
+    class: 'unfold',
+    'aria-expanded': isUnfolded ? 'true' : 'false',
+    'hx-get': href,
+    'hx-select': '#applications',
+    'hx-target': '#applications',
+    'hx-swap': 'outerMorph',
+  })}><span aria-hidden="true">${isUnfolded ? '▾' : '▸'}</span> ${row.isAttributed ? row.name : code(row.name)}</a>`;
+}
+
+function nameFilter(request: FastifyRequest, siteId: number): Content {
+  const { name, view, range, from, to } = request.query as Query;
+  const kept = Object.entries({ view, range, from, to }).flatMap(([key, value]) =>
+    value === undefined ? [] : hiddenField(key, value),
+  );
+  return form(
+    {
+      action: `/sites/${siteId}/applications`,
+      method: 'get',
+      submit: 'Filter',
+      submitKind: 'button',
+      layout: 'inline',
+      cancel: name && link(withQuery(request.url, { name: undefined, open: undefined }), 'All names'),
+    },
+    [kept, field({ kind: 'search', name: 'name', label: 'Name contains', value: name })],
+  );
+}
+
+/** A name that only the bridge saw has no bytes of its own: the uplink's count. */
+function bytesCell(row: ApplicationRow, bytes: number | null) {
+  return bytes === null ? badge('neutral', `${row.vantage} only`) : formatBytes(bytes);
+}
+
+/** The busiest pair; pointing at it or reaching it by keyboard shows up to five (NET-2.2.2). */
+function topConnection(request: FastifyRequest, siteId: number, row: ApplicationRow) {
+  const top = row.topConnection;
+  if (!top) return html`<span class="unknown">not kept</span>`;
+  const { view, range, from, to } = request.query as Query;
+  const url = withQuery(`/sites/${siteId}/applications/connections`, {
+    view,
+    range,
+    from,
+    to,
+    open: keyText(row),
+  });
+  return html`<span${attributes({
+    class: 'has-tip',
+    tabindex: 0,
+    'aria-label': `${top.client} to ${top.server}${top.pairs > 1 ? ` and ${formatCount(top.pairs - 1)} more` : ''}`,
+    'hx-get': url,
+    'hx-trigger': 'mouseenter once, focus once',
+    'hx-target': 'find .tip',
+  })}>${code(top.client)} → ${code(top.server)}${
+    top.pairs > 1 && html` <span class="hint">and ${formatCount(top.pairs - 1)} more</span>`
+  }<span class="tip" role="tooltip">Unfold the row for its connections.</span></span>`;
+}

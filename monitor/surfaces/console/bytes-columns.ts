@@ -1,0 +1,27 @@
+import { formatBytes } from '#service-kit/pages/index.ts';
+import type { DataColumn } from './data-table.ts';
+
+interface Counted {
+  rxBytes: number;
+  txBytes: number;
+}
+
+/** In and out of a table whose rows are counters of an address. */
+export const bytesColumns: readonly DataColumn<Counted>[] = [
+  {
+    key: 'in',
+    header: 'In',
+    kind: 'figure',
+    cell: (row) => formatBytes(row.rxBytes),
+    field: 'in_bytes',
+    value: (row) => row.rxBytes,
+  },
+  {
+    key: 'out',
+    header: 'Out',
+    kind: 'figure',
+    cell: (row) => formatBytes(row.txBytes),
+    field: 'out_bytes',
+    value: (row) => row.txBytes,
+  },
+];

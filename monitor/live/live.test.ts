@@ -23,11 +23,11 @@ const nowMs = Math.floor(Date.now() / 10_000) * 10_000;
 
 function liveWindow(ageSeconds: number, bytes = 100): LiveWindow {
   const totals = {
-    packets: 2,
+    packets: 5,
     ipPackets: 2,
     ipBytes: bytes,
     nonIpPackets: 0,
-    parserDropped: 0,
+    parserDropped: 3,
     kernelDropped: 1,
     detailTruncated: 0,
   };

@@ -97,6 +97,22 @@ test('NET-2.2.9, NET-2.2.10: an uplink that sees only its router’s MAC has its
   assert.deepEqual(await totals(), [undefined, undefined]);
 });
 
+test('NET-2.2.10: more addresses than the budget of a read are said to be cut, not passed over in silence', async () => {
+  await using world = await createMonitorWorld();
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, i) => host(`10.9.${i >> 8}.${i & 255}`, 1, 0, one));
+  const spool = createSpool();
+  const read = () => world.traffic.sumDevices(world.siteId, [one], fromMs, toMs);
+  await world.apply(spool.upload([captureMinute({ hosts: addresses(4096) })]));
+  assert.deepEqual(await read(), {
+    items: [{ deviceKey: one, wan: { rxBytes: 4096, txBytes: 0 }, lan: { rxBytes: 0, txBytes: 0 } }],
+    sourceLimited: false,
+  });
+  await world.apply(spool.upload([captureMinute({ minute: testMinute + 60, hosts: addresses(4097) })]));
+  const { sourceLimited } = await read();
+  assert.equal(sourceLimited, true);
+});
+
 test('a number says where it comes from: every capture, the chosen one and why', async () => {
   await using world = await createMonitorWorld();
   await world.apply(

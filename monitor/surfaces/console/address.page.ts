@@ -103,7 +103,7 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
         addressChart(request, points, range),
         section(
           { title: 'Applications', description: useDescription(range) },
-          applicationTable(request, used, nowMs),
+          applicationTable(request, site.id, used, nowMs),
         ),
         section(
           {

@@ -64,8 +64,20 @@ export interface ConsoleDeps {
   delivery: Delivery;
   search: Search;
   health: Health;
-  /** How telemetry is kept at hand, as the environment sets it. */
-  processing: { rankingHoldSeconds: number; liveHistorySeconds: number; liveHistoryMax: number };
+  /** How telemetry is processed, as the environment of this process sets it. */
+  processing: {
+    rankingHoldSeconds: number;
+    liveHistorySeconds: number;
+    liveHistoryMax: number;
+    trafficSyncSeconds: number;
+    inventorySyncSeconds: number;
+    hasInboxWorker: boolean;
+    hasRanking: boolean;
+    hasTrafficSync: boolean;
+    hasInventorySync: boolean;
+    hasAlerts: boolean;
+    hasMaintenance: boolean;
+  };
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }

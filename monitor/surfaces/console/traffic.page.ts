@@ -67,7 +67,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       offerPoints(request, traffic);
       const content = [
         pageHeader({
-          title: site.name,
+          title: 'Traffic',
           state: siteState(sensors, newest.get(site.id), nowMs),
           actions: rangePicker({ url: request.url, range, nowMs }),
         }),
@@ -195,7 +195,11 @@ function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
     stat({ label: 'Out', value: figure(traffic.outBps[last], formatBitRate), source }),
     stat({ label: 'Packets', value: figure(traffic.pps[last], formatPacketRate), source }),
     stat({ label: 'Addresses', value: figure(traffic.addresses[last], formatCount), source }),
-    stat({ label: 'Minutes observed', value: formatCount(observed), source: 'in this range' }),
+    stat({
+      label: 'Minutes observed',
+      value: formatCount(observed),
+      source: `of ${formatCount((range.toMs - range.fromMs) / 60_000)} in this range`,
+    }),
   );
 }
 

@@ -13,7 +13,9 @@ export function describeEvent(event: MonitorEvent): Content {
   const { address, mac_addresses: macs, reason, sequence, spool_id: spool, error } = details;
   if (kind === 'telemetry_rejected' && sequence !== undefined)
     return html`Upload ${textOf(sequence)} of spool ${code(textOf(spool))} was skipped: ${textOf(error)}`;
-  const holders = Array.isArray(macs) ? macs.map((mac) => html` ${code(String(mac))}`) : '';
+  const holders = Array.isArray(macs)
+    ? macs.map((mac, index) => html`${index > 0 ? ', ' : ' '}${code(String(mac))}`)
+    : '';
   if (kind === 'ip_conflict_opened' && address !== undefined)
     return html`${addressLink(siteId, address)} is claimed by${holders}`;
   if (kind === 'ip_conflict_resolved' && address !== undefined)

@@ -165,7 +165,7 @@ function eventTable(
       {
         key: 'sensor',
         header: 'Sensor',
-        cell: (row) => row.hostName ?? html`<span class="hint">–</span>`,
+        cell: (row) => row.hostName ?? html`<span class="hint absent">–</span>`,
         value: (row) => row.hostName,
       },
       {

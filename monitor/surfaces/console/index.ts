@@ -13,6 +13,7 @@ import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { Health } from '#monitor/health/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
@@ -55,6 +56,7 @@ export interface ConsoleDeps {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  inbox: Pick<Inbox, 'listKept'>;
   connection: Connection;
   devices: Devices;
   inventory: Inventory;

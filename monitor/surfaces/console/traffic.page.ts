@@ -82,7 +82,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
                   ? 'By bytes, over the last 24 hours of the range.'
                   : 'By bytes in this range.',
             },
-            addressTable(request, site.id, top, nowMs),
+            addressTable(request, site.id, top, nowMs, sensors.length > 0),
           ),
           section(
             {
@@ -98,7 +98,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
               title: 'Gaps',
               description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
             },
-            gapTable(request, gaps),
+            gapTable(request, gaps, sensors.length > 0),
           ),
         ]),
       ];
@@ -203,7 +203,13 @@ function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
   );
 }
 
-function addressTable(request: FastifyRequest, siteId: number, rows: readonly TopAddress[], nowMs: number) {
+function addressTable(
+  request: FastifyRequest,
+  siteId: number,
+  rows: readonly TopAddress[],
+  nowMs: number,
+  isObserved: boolean,
+) {
   return dataTable<TopAddress>(request, {
     id: 'addresses',
     caption: 'Addresses by bytes',
@@ -236,11 +242,12 @@ function addressTable(request: FastifyRequest, siteId: number, rows: readonly To
     empty: {
       title: 'No address seen',
       text: 'Addresses appear here when a sensor sees traffic of an address within the site’s local prefixes.',
+      ...(isObserved ? {} : { action: { label: 'Enrol a sensor', href: `/sites/${siteId}/settings#enrol` } }),
     },
   });
 }
 
-function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
+function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: boolean) {
   return dataTable<GapRow>(request, {
     id: 'gaps',
     caption: 'Gaps',
@@ -273,7 +280,12 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
         value: (row) => row.reason,
       },
     ],
-    empty: { title: 'No gaps', text: 'Every minute that the sensors were to collect in this range arrived.' },
+    empty: {
+      title: 'No gaps',
+      text: isObserved
+        ? 'Every minute that the sensors were to collect in this range arrived.'
+        : 'No sensor is enrolled here, so no minute was to be collected.',
+    },
   });
 }
 

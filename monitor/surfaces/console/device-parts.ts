@@ -20,6 +20,7 @@ import {
   moment,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { namedHref } from './application-detail.ts';
 import { dataTable } from './data-table.ts';
 import { eventName } from './words.ts';
 
@@ -65,7 +66,7 @@ export function deviceState(
   claims: readonly Claim[],
   nowMs: number,
 ): { tone: Tone; text: string } {
-  const seen = `Last seen in the minute from ${formatAge(device.lastSeenMs, nowMs)}.`;
+  const seen = `Last seen ${formatAge(device.lastSeenMs, nowMs)}.`;
   if (device.archivedAtMs !== null) {
     const since = formatAge(device.archivedAtMs, nowMs);
     return { tone: 'neutral', text: `Archived ${since}: its server is gone. ${seen}` };
@@ -217,6 +218,7 @@ export interface DeviceApplication {
 
 export function applicationTable(
   request: FastifyRequest,
+  siteId: number,
   rows: readonly DeviceApplication[],
   bytes: (count: number) => string,
 ) {
@@ -225,7 +227,12 @@ export function applicationTable(
     caption: 'Applications',
     rows,
     columns: [
-      { key: 'name', header: 'Application', cell: (row) => row.name, value: (row) => row.name },
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => link(namedHref(request, siteId, row.name), row.name),
+        value: (row) => row.name,
+      },
       {
         key: 'use',
         header: 'Use',

@@ -144,9 +144,7 @@ function stateOf(live: SiteLive, problem: string | null, nowMs: number) {
 
 function newestStats(live: SiteLive, nowMs: number) {
   const newest = live.points.at(-1);
-  const source = newest
-    ? `10 s that ended ${formatAge(newest.startedAtMs + windowMs, nowMs)}`
-    : 'no window yet';
+  const source = newest ? `over 10 s, ${formatAge(newest.startedAtMs + windowMs, nowMs)}` : 'no window yet';
   const isSeen = newest !== undefined && newest.addresses > 0;
   const lost = live.points.reduce((sum, one) => sum + one.kernelDropped + one.parserDropped, 0);
   return stats(

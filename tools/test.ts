@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, statfsSync } from 'node:fs';
+import { existsSync, mkdirSync, statfsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { resolve } from 'node:path';
@@ -95,10 +95,10 @@ function runChecks(): boolean {
 }
 
 /**
- * Where the tests' server keeps its files when memory has room for them: every test's database is hundreds of small files,
- * and making those on a disk takes ten times as long.
+ * Where databases of tests keep their files when memory has room for them: each is hundreds of small files, and making
+ * those on a disk takes ten times as long.
  */
-const serverInMemory = `/dev/shm/svc-test-postgres-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`;
+const memoryDir = `/dev/shm/svc-tests-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`;
 
 function hasRoomInMemory(): boolean {
   try {
@@ -107,6 +107,29 @@ function hasRoomInMemory(): boolean {
   } catch {
     return false;
   }
+}
+
+/** These take longest. They begin first, so that none of them runs alone when all others are done. */
+const longest = [
+  'system-tests/journey.test.ts',
+  'system-tests/kills.test.ts',
+  'system-tests/replay.test.ts',
+  'system-tests/keyboard.test.ts',
+  'operations/surfaces/customer-api/isolation.test.ts',
+  'service-kit/pages/browser.test.ts',
+  'sensor/spool/traced-cycles.test.ts',
+  'sensor/collection/live-capture.test.ts',
+  'sensor/spool/kill.test.ts',
+  'monitor/inbox/faults.test.ts',
+  'service-kit/postgres/backup.test.ts',
+  'sensor/spool/storage-full.test.ts',
+  'tools/package/package.test.ts',
+];
+
+function longestFirst(files: readonly string[]): string[] {
+  const gone = longest.filter((file) => !files.includes(file));
+  if (gone.length > 0) throw new Error(`tools/test.ts begins with files that are gone: ${gone.join(', ')}`);
+  return [...longest, ...files.filter((file) => !longest.includes(file))];
 }
 
 /**
@@ -148,13 +171,16 @@ async function main(): Promise<number> {
     if (process.argv.includes('--checks')) return 0;
   }
   if (named.length > 0) return runTests(named);
-  const files = listFiles().filter((file) => file.endsWith('.test.ts'));
-  if (hasRoomInMemory()) process.env.SVC_TEST_SERVER_DIR = serverInMemory;
+  const files = longestFirst(listFiles().filter((file) => file.endsWith('.test.ts')));
+  if (hasRoomInMemory()) {
+    mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
+    process.env.SVC_TEST_MEMORY_DIR = memoryDir;
+  }
   try {
     return await runTests(files);
   } finally {
     await stopDetachedServer(testServerDir(), silentReporter);
-    await rm(serverInMemory, { recursive: true, force: true });
+    await rm(memoryDir, { recursive: true, force: true });
   }
 }
 

@@ -2,8 +2,8 @@
  * Databases for tests: one real PostgreSQL server for all test files, and a database of its own for each, copied from
  * a template that holds the program's migrations.
  *
- * The server is the embedded one, kept under `.cache/` or in the folder that `SVC_TEST_SERVER_DIR` names, and left running
- * between test files; `tools/test.ts` stops it.
+ * The server is the embedded one, kept under `.cache/` or in the folder in memory that `SVC_TEST_MEMORY_DIR` names, and
+ * left running between test files; `tools/test.ts` stops it.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
@@ -20,7 +20,8 @@ const kitMigrations = fileURLToPath(new URL('../migrations', import.meta.url));
 
 /** The folder of the tests' server. */
 export function testServerDir(): string {
-  return process.env.SVC_TEST_SERVER_DIR ?? `${root}.cache/test-postgres`;
+  const inMemory = process.env.SVC_TEST_MEMORY_DIR;
+  return inMemory ? `${inMemory}/postgres` : `${root}.cache/test-postgres`;
 }
 
 export interface TestDatabase extends AsyncDisposable {

@@ -268,6 +268,7 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    isStacked: true,
     rows,
     columns: [
       {

@@ -60,7 +60,7 @@ export interface TableOptions<Row> {
   rowTone?: (row: Row) => Tone | undefined;
   /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
   rowDetail?: (row: Row) => Content;
-  /** On a phone each row stands as a few lines of text, without headers: for rows that read as sentences. */
+  /** On a phone each row stands as a few lines of text, headers only at figures: for rows that read as sentences. */
   isStacked?: boolean;
   /** What is shown in place of no rows: it teaches what will appear here. */
   empty: EmptyStateOptions;
@@ -114,7 +114,11 @@ function bodyRow<Row>(row: Row, options: TableOptions<Row>): Html {
     const kind = `kind-${column.kind ?? 'text'}`;
     return index === 0
       ? html`<th scope="row" class="${kind}">${content}</th>`
-      : html`<td class="${kind}">${content}</td>`;
+      : html`<td${attributes({
+          class: kind,
+          // Without headers a figure says what it is by itself.
+          'data-header': options.isStacked && column.kind === 'figure' ? column.header : undefined,
+        })}>${content}</td>`;
   });
   const detail = options.rowDetail?.(row);
   return html`<tr${attributes({ class: tone ? `tone-${tone}` : undefined })}>${cells}</tr>${

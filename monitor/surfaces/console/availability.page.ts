@@ -234,7 +234,9 @@ function stateOf(probes: readonly ProbeState[], nowMs: number) {
       : running.length === 2
         ? 'Both probes are'
         : `All ${running.length} probes are`;
-  return { tone: 'good', text: `${all} answered.` } as const;
+  const paused = probes.length - running.length;
+  const others = paused > 0 ? `; ${formatCount(paused)} paused` : '';
+  return { tone: 'good', text: `${all} answered${others}.` } as const;
 }
 
 function siteStats(found: Availability | undefined, range: Range) {

@@ -121,7 +121,7 @@ test("a gap is null in the chart's data and empty in its CSV, never 0", async ()
   assert.deepEqual(json.series[0]!.values, [null, null, 1_000_000]);
   const used = await visitor.get(`/sites/${server.siteId}/applications.json?${query}`);
   assert.deepEqual((JSON.parse(used.text) as typeof json).series, [
-    { label: 'example.net', role: 'line', isExpected: false, values: [null, null, (1100 * 8) / 60] },
+    { label: 'example.net', role: 'line', isExpected: false, values: [null, null, 146.667] },
   ]);
   const points = `/sites/${server.siteId}/traffic?${query}&table=points&format=`;
   const csv = (await visitor.get(`${points}csv`)).text.split('\r\n');

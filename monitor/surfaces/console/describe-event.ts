@@ -14,7 +14,7 @@ export function describeEvent(event: MonitorEvent): Content {
   if (kind === 'telemetry_rejected' && sequence !== undefined)
     return html`Upload ${textOf(sequence)} of spool ${code(textOf(spool))} was skipped: ${textOf(error)}`;
   const holders = Array.isArray(macs)
-    ? macs.map((mac, index) => html`${index > 0 ? ', ' : ' '}${code(String(mac))}`)
+    ? macs.map((mac, index) => html`${index > 0 ? ' and ' : ' '}${code(String(mac))}`)
     : '';
   if (kind === 'ip_conflict_opened' && address !== undefined)
     return html`${addressLink(siteId, address)} is claimed by${holders}`;

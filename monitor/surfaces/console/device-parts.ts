@@ -21,7 +21,7 @@ import {
   type Tone,
 } from '#service-kit/pages/index.ts';
 import { namedHref } from './application-detail.ts';
-import { dataTable } from './data-table.ts';
+import { dataTable, pagedRows } from './data-table.ts';
 import { eventName } from './words.ts';
 
 export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {
@@ -120,11 +120,12 @@ export function identity(device: Device, nowMs: number): Content {
 const endings = { silence: 'silence', owner: 'another owner', archive: 'its server was destroyed' } as const;
 
 /** Who owned what when: the binding history (three months). */
+const bindingsShown = 50;
+
 export function bindingTable(request: FastifyRequest, siteId: number, rows: readonly Claim[], nowMs: number) {
   return dataTable<Claim>(request, {
-    id: 'addresses',
+    ...pagedRows(request, 'addresses', rows, bindingsShown),
     caption: 'Addresses',
-    rows,
     columns: [
       {
         key: 'address',
@@ -267,6 +268,7 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    isStacked: true,
     rows,
     columns: [
       {

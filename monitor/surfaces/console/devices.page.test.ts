@@ -131,7 +131,7 @@ test('NET-2.2.10: a device’s page has WAN and LAN charts, windows of a day ove
   assert.equal(hour.unit, 'bit/s');
   assert.deepEqual(
     hour.series[0].values,
-    [7000 * 8, 7000 * 8, 7000 * 8].map((bits) => bits / 60),
+    [7000 * 8, 7000 * 8, 7000 * 8].map((bits) => Number((bits / 60).toPrecision(6))),
   );
   const month = JSON.parse((await operator.get(`${path}/${device.id}/wan.json?range=30d`)).text);
   assert.equal(month.unit, 'bytes');

@@ -45,7 +45,7 @@ test('NET-6: events are found by kind, sensor and time, page by page, each once'
   );
   const words = (await visitor.get(`/sites/${siteId}/events`)).text.replaceAll(/<[^>]+>/g, '');
   assert.match(words, /Upload 17 of spool a-spool was skipped: &lt;no&gt;/);
-  assert.match(words, /192\.0\.2\.9 is claimed by 00:1b:21:00:00:0a, 00:1b:21:00:00:0b/);
+  assert.match(words, /192\.0\.2\.9 is claimed by 00:1b:21:00:00:0a and 00:1b:21:00:00:0b/);
   const file = JSON.parse(text) as { is_complete: boolean; rows: { kind: string; sensor: string }[] };
   assert.equal(file.is_complete, true);
   assert.equal(file.rows.length, 25);

@@ -25,7 +25,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, offerData, rowsLimit } from './data-table.ts';
+import { dataTable, offerData, pagedRows, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 
@@ -276,9 +276,8 @@ function captureTable(
   nowMs: number,
 ) {
   return dataTable<LiveCapture>(request, {
-    id: 'captures',
+    ...pagedRows(request, 'captures', live.captures, addressesShown),
     caption: 'Captures',
-    rows: live.captures,
     columns: [
       {
         key: 'capture',

@@ -56,6 +56,10 @@ const offenders: Record<string, Record<string, string>> = {
   'no program imports lab, demo, tools or system-tests': {
     'operations/hypervisors/index.ts': `const x = await import('#lab/index.ts'); export { x };`,
   },
+  'no program imports what is made for tests': {
+    'service-kit/sessions/testing/cheap-passwords.ts': `export const c = 1;`,
+    'operations/servers/cheap.ts': `import '#service-kit/sessions/testing/cheap-passwords.ts'; export const x = 1;`,
+  },
   'clients import nothing but themselves': {
     'clients/typescript/index.ts': `import { b } from '#contracts/admin-api/schemas.ts'; export const x = b;`,
   },

@@ -119,6 +119,13 @@ export const rules: readonly Rule[] = [
     (_module, { target }) => target !== null && ['lab', 'demo', 'tools', 'system-tests'].includes(target.top),
   ),
   importRule(
+    'no program imports what is made for tests',
+    (module) =>
+      (isProgram(module.place.top) || ['common', 'contracts', 'service-kit'].includes(module.place.top)) &&
+      !module.place.isTest,
+    (_module, { target }) => target?.isTest === true,
+  ),
+  importRule(
     'clients import nothing but themselves',
     (module) => module.place.top === 'clients' && !module.place.isTest,
     (_module, { target }) => target?.top !== 'clients',

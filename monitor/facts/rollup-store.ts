@@ -1,10 +1,11 @@
 /** Marks of what changed, and what is made of the facts because of them. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { judgedFacts, judgedPairs } from './application-store.ts';
 import { ownedMinutes } from './detail-store.ts';
 import { deviceMinutes } from './device-store.ts';
-import { hourSeconds, inSpans, preferHashing } from './span-store.ts';
+import { judgedFacts, judgedPairs } from './judge-store.ts';
+import { judgedNames, judgedPairSums, nameColumns, packPairs, sumNames, totalOf } from './name-store.ts';
+import { hourSeconds, inSpans, preferHashing, type Span, spansOf } from './span-store.ts';
 
 const counterMax = sql.lit(Number.MAX_SAFE_INTEGER);
 
@@ -27,16 +28,21 @@ export async function lockSite(trx: Queryable, siteId: number): Promise<void> {
     pg_advisory_xact_lock(7318102, ${siteId}::int)`.execute(trx);
 }
 
-/** Takes up to `limit` of a site's committed marks away and notes their hours as dirty. */
+/** Takes up to `limit` of a site's committed marks away and notes what is made of those minutes as out of date. */
 export async function takeMarks(trx: Queryable, siteId: number, limit: number): Promise<number[]> {
+  const noted = (table: string, column: string) => sql`
+      insert into ${sql.table(table)} (site_id, ${sql.ref(column)}, is_dirty)
+      select distinct ${siteId}::bigint, date_trunc(${column}, minute, 'UTC'), true from taken
+      on conflict (site_id, ${sql.ref(column)}) do update set is_dirty = true, marked_at = svc_now()`;
   const { rows } = await sql<{ minute: number }>`
     with taken as (
       delete from site_minute_marks where id in (
         select id from site_minute_marks where site_id = ${siteId} order by id limit ${limit}) returning minute),
-    noted as (
-      insert into rolled_hours (site_id, hour, is_dirty)
-      select distinct ${siteId}::bigint, date_trunc('hour', minute, 'UTC'), true from taken
-      on conflict (site_id, hour) do update set is_dirty = true, marked_at = svc_now())
+    unjudged as (
+      insert into unjudged_minutes (site_id, minute) select distinct ${siteId}::bigint, minute from taken
+      on conflict (site_id, minute) do update set marked_at = svc_now()),
+    hours as (${noted('rolled_hours', 'hour')}),
+    days as (${noted('rolled_days', 'day')})
     select distinct extract(epoch from minute)::float8 as minute from taken`.execute(trx);
   return rows.map((row) => row.minute);
 }
@@ -56,6 +62,74 @@ export async function recomputeSiteMinutes(
     group by marked.minute
     on conflict (site_id, minute) do update set rx_bytes = excluded.rx_bytes, tx_bytes = excluded.tx_bytes,
       packets = excluded.packets, addresses = excluded.addresses`.execute(trx);
+}
+
+/**
+ * Some of the minutes that have to be judged, of one site each. A settled one got no mark for a while or has waited for
+ * long: sensors of a site upload one after the other, and until then reading the facts is cheaper than judging again.
+ */
+export async function findUnjudged(
+  db: Queryable,
+  which: 'settled' | 'all',
+  limit: number,
+): Promise<{ siteId: number; minutes: number[] } | null> {
+  const isSettled = sql`minute + interval '1 minute' <= svc_now() and (marked_at <= svc_now() - interval '15 seconds'
+    or since <= svc_now() - interval '75 seconds')`;
+  const isDue = which === 'all' ? sql`true` : isSettled;
+  const { rows } = await sql<{ siteId: number; minutes: number[] }>`
+    with site as (select site_id from unjudged_minutes where ${isDue} order by minute desc limit 1)
+    select site_id as "siteId", array(select extract(epoch from minute)::float8 from unjudged_minutes u
+      where u.site_id = site.site_id and ${isDue} order by minute desc limit ${limit}) as minutes from site`.execute(
+    db,
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes minutes as judged before they are: marks that come from now on make them unjudged again. Returns those that were left. */
+export async function beginMinutes(
+  trx: Queryable,
+  siteId: number,
+  span: Span | { minutes: readonly number[] },
+): Promise<number[]> {
+  const wanted =
+    'minutes' in span
+      ? sql`minute in (select to_timestamp(m) from unnest(${[...span.minutes]}::float8[]) m)`
+      : inSpans([span]);
+  const { rows } = await sql<{ minute: number }>`
+    delete from unjudged_minutes where site_id = ${siteId} and ${wanted}
+    returning extract(epoch from minute)::float8 as minute`.execute(trx);
+  return rows.map((row) => row.minute).sort((a, b) => a - b);
+}
+
+/** Judges minutes anew and keeps what each name exchanged in them. Pairs of minutes before `pairsFrom` are not kept. */
+export async function judgeMinutes(
+  trx: Queryable,
+  siteId: number,
+  minutes: readonly number[],
+  pairsFrom: number,
+): Promise<void> {
+  if (minutes.length === 0) return;
+  await preferHashing(trx);
+  const unjudged = spansOf(minutes, 60);
+  const young = spansOf(
+    minutes.filter((minute) => minute >= pairsFrom),
+    60,
+  );
+  const site = sql`${siteId}::bigint`;
+  const judging = { siteId, judged: [], unjudged, direction: null };
+  for (const table of ['minute_owners', 'name_minutes', 'name_pair_minutes'])
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and ${inSpans(unjudged)}`.execute(trx);
+  await sql`
+    with ${judgedFacts(judging)}, ${judgedNames}, ${judgedPairs({ ...judging, unjudged: young })}, ${judgedPairSums},
+    kept_owners as (
+      insert into minute_owners (site_id, minute, direction, local, capture_id, vantage)
+      select ${site}, minute, direction, local, capture_id, vantage from fresh_owners),
+    kept_names as (
+      insert into name_minutes (site_id, minute, ${nameColumns})
+      select ${site}, minute, ${nameColumns} from name_sums
+      union all select ${site}, totals.* from (${totalOf(sql`name_sums`, sql`minute, direction`)}) totals)
+    insert into name_pair_minutes (site_id, minute, direction, name, protocol, server_port, pairs)
+    select ${site}, minute, direction, name, protocol, server_port, pairs from pair_sums`.execute(trx);
 }
 
 /**
@@ -81,7 +155,7 @@ export async function beginHour(trx: Queryable, { siteId, hour }: SiteHour): Pro
   return rows.length > 0;
 }
 
-/** Makes everything of one hour anew. Pairs of hours that begin before `pairsFrom` are not kept. */
+/** Makes everything of one hour anew, of judged minutes. Pairs of hours that begin before `pairsFrom` are not kept. */
 export async function recomputeHour(
   trx: Queryable,
   { siteId, hour }: SiteHour,
@@ -90,44 +164,105 @@ export async function recomputeHour(
   await preferHashing(trx);
   const spans = [{ from: hour, to: hour + hourSeconds }];
   const start = sql`to_timestamp(${hour}::float8)`;
+  const site = sql`${siteId}::bigint`;
   const ofHour = sql`site_id = ${siteId} and hour = ${start}`;
-  for (const table of ['address_hours', 'application_hours', 'pair_hours', 'site_hours'])
+  for (const table of ['address_hours', 'application_hours', 'name_hours', 'pair_hours', 'name_pair_hours', 'site_hours'])
     await sql`delete from ${sql.table(table)} where ${ofHour}`.execute(trx);
-  await sql`delete from application_minutes where site_id = ${siteId} and ${inSpans(spans)}`.execute(trx);
 
   await sql`
     insert into site_hours (site_id, hour, rx_bytes, tx_bytes, packets, addresses, minutes)
-    select ${siteId}::bigint, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*)
+    select ${site}, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*)
     from site_minutes where site_id = ${siteId} and ${inSpans(spans)} having count(*) > 0`.execute(trx);
 
   await sql`
     with ${deviceMinutes({ siteId, spans }, null)}
     insert into address_hours (hour, site_id, address, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes, lan_tx_bytes)
-    select ${start}, ${siteId}::bigint, address, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
+    select ${start}, ${site}, address, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
       sum(lan_rx), sum(lan_tx)
     from device_minutes group by address, device_key`.execute(trx);
 
+  const judging = { siteId, judged: spans, unjudged: [], direction: null };
   await sql`
-    with ${judgedFacts(siteId, spans, null)}, ${ownedMinutes(siteId, spans)}, ${judgedPairs(siteId, hasPairs ? spans : [], null)},
+    with ${judgedFacts(judging)}, ${ownedMinutes(siteId, spans)},
+    ${judgedPairs({ ...judging, judged: hasPairs ? spans : [] })},
     by_address as (
       insert into application_hours (hour, site_id, direction, name, protocol, server_port, local, device_key, inbound_bytes,
         outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at)
-      select ${start}, ${siteId}::bigint, j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key,
+      select ${start}, ${site}, j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key,
         sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns), max(j.evidence),
         bool_or(j.is_attributed), min(j.vantage) filter (where j.owns), min(j.vantage), max(j.last_sent_at)
       from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key),
-    by_minute as (
-      insert into application_minutes (minute, site_id, direction, name, bytes)
-      select minute, ${siteId}::bigint, direction, name, sum(inbound_bytes + outbound_bytes)
-      from judged where owns group by grouping sets ((minute, direction, name), (minute, direction)))
+      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key)
     insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, device_key, bytes)
-    select ${start}, ${siteId}::bigint, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
+    select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
       sum(p.client_bytes + p.server_bytes) filter (where p.owns)
     from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute
     group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key`.execute(
     trx,
   );
+
+  await insertNames(trx, 'name_hours', 'hour', start, siteId, sql`hour = ${start}`);
+  await sql`
+    with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
+      where ${ofHour} group by direction, name, protocol, server_port, client, server)
+    insert into name_pair_hours (hour, site_id, direction, name, protocol, server_port, pairs)
+    select ${start}, ${site}, packed.* from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(trx);
+}
+
+/** Sums hours by name and address up to a unit of hours by name. */
+async function insertNames(
+  trx: Queryable,
+  table: 'name_hours' | 'name_days',
+  column: string,
+  start: RawBuilder<unknown>,
+  siteId: number,
+  hours: RawBuilder<unknown>,
+): Promise<void> {
+  const site = sql`${siteId}::bigint`;
+  await sql`
+    with by_local as (
+      select direction, name, protocol, server_port, local, sum(inbound_bytes) as inbound_bytes,
+        sum(outbound_bytes) as outbound_bytes, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
+        min(owner) as owner, min(seen) as seen, max(last_sent_at) as last_sent_at
+      from application_hours where site_id = ${siteId} and ${hours}
+      group by direction, name, protocol, server_port, local),
+    sums as materialized (${sumNames(sql`by_local`, sql`direction`)})
+    insert into ${sql.table(table)} (${sql.ref(column)}, site_id, ${nameColumns})
+    select ${start}, ${site}, ${nameColumns} from sums
+    union all select ${start}, ${site}, totals.* from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(trx);
+}
+
+export interface SiteDay {
+  siteId: number;
+  day: number;
+}
+
+/** Days that have to be made, all hours of which are. A settled one has ended and got no mark of late, or waits for an hour. */
+export async function findDirtyDays(db: Queryable, which: 'settled' | 'all'): Promise<SiteDay[]> {
+  const isSettled = sql`d.day + interval '1 day 10 minutes' <= svc_now() and (d.marked_at <= svc_now() - interval '5 minutes'
+    or coalesce(d.rolled_at, d.day) <= svc_now() - interval '25 hours')`;
+  const { rows } = await sql<SiteDay>`
+    select d.site_id as "siteId", extract(epoch from d.day)::float8 as day from rolled_days d
+    where d.is_dirty and ${which === 'all' ? sql`true` : isSettled} and not exists (select from rolled_hours h
+      where h.site_id = d.site_id and h.is_dirty and h.hour >= d.day and h.hour < d.day + interval '1 day')
+    order by d.day desc, d.site_id limit 100`.execute(db);
+  return rows;
+}
+
+/** Makes a day of its hours by address; nothing, where one of them is out of date or somebody else was quicker. */
+export async function recomputeDay(trx: Queryable, { siteId, day }: SiteDay): Promise<void> {
+  const start = sql`to_timestamp(${day}::float8)`;
+  const inDay = sql`hour >= ${start} and hour < ${start} + interval '1 day'`;
+  const { rows } = await sql`
+    update rolled_days set is_dirty = false, rolled_at = svc_now()
+    where site_id = ${siteId} and day = ${start} and is_dirty
+      and not exists (select from rolled_hours where site_id = ${siteId} and is_dirty and ${inDay}) returning 1`.execute(
+    trx,
+  );
+  if (rows.length === 0) return;
+  await preferHashing(trx);
+  await sql`delete from name_days where site_id = ${siteId} and day = ${start}`.execute(trx);
+  await insertNames(trx, 'name_days', 'day', start, siteId, inDay);
 }
 
 /** The database's time, seconds since 1970. */

@@ -20,15 +20,32 @@ export interface Parts {
   spans: Span[];
 }
 
-export interface Coverage extends Parts {
+/** Minutes outside of hours, by whether their facts have been judged. */
+export interface MinuteParts {
+  judged: Span[];
+  unjudged: Span[];
+}
+
+/** A range as the tables by name hold it. */
+export interface NameParts extends MinuteParts {
+  /** Starts of days and hours. */
+  days: number[];
+  hours: number[];
+}
+
+export interface Coverage extends Parts, MinuteParts {
   siteId: number;
   /** The part of it that is young enough for pairs (NET-2.2.7). */
-  pairs: Parts;
+  pairs: Parts & MinuteParts;
+  names: NameParts;
+  /** As `names`, of parts that fit into steps of so many seconds. */
+  namesUpTo(stepSeconds: number): NameParts;
 }
 
 export const hourSeconds = 3600;
+export const daySeconds = 86_400;
 
-/** Runs reads of one snapshot, told what of the range is rolled up; nothing, where `isFine` rows are asked for. */
+/** Runs reads of one snapshot, told what of the range is rolled up. */
 export function readCovered<T>(
   db: Queryable,
   range: SiteRange,
@@ -38,14 +55,31 @@ export function readCovered<T>(
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
-    .execute(async (trx) => {
-      const { now, hours } = await findRolledHours(trx, range);
-      const youngest = Math.ceil((now - pairsKeptMs / 1000) / 60) * 60;
-      const young = { ...range, fromMinute: Math.max(range.fromMinute, youngest) };
-      const rolled = new Set(hours);
-      const { siteId } = range;
-      return work(trx, { siteId, ...splitRange(range, rolled), pairs: splitRange(young, rolled) });
-    });
+    .execute(async (trx) => work(trx, coverageOf(range, await findRolled(trx, range))));
+}
+
+function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
+  const youngest = Math.ceil((rolled.now - pairsKeptMs / 1000) / 60) * 60;
+  const young = { ...range, fromMinute: Math.max(range.fromMinute, youngest) };
+  const all = [{ from: range.fromMinute, to: range.toMinute }];
+  const byHours = splitSpans(all, new Set(rolled.hours), hourSeconds);
+  const youngByHours = splitSpans([{ from: young.fromMinute, to: young.toMinute }], new Set(rolled.hours), hourSeconds);
+  const unjudged = new Set(rolled.unjudged);
+  const namesUpTo = (stepSeconds: number): NameParts => {
+    const byDays = splitSpans(all, new Set(stepSeconds % daySeconds === 0 ? rolled.days : []), daySeconds);
+    const hours = stepSeconds % hourSeconds === 0 ? rolled.hours : [];
+    const rest = splitSpans(byDays.spans, new Set(hours), hourSeconds);
+    return { days: byDays.starts, hours: rest.starts, ...splitMinutes(rest.spans, unjudged) };
+  };
+  return {
+    siteId: range.siteId,
+    hours: byHours.starts,
+    spans: byHours.spans,
+    ...splitMinutes(byHours.spans, unjudged),
+    pairs: { hours: youngByHours.starts, spans: youngByHours.spans, ...splitMinutes(youngByHours.spans, unjudged) },
+    names: namesUpTo(daySeconds),
+    namesUpTo,
+  };
 }
 
 /**
@@ -57,44 +91,83 @@ export async function preferHashing(trx: Queryable): Promise<void> {
     set_config('jit', 'off', true)`.execute(trx);
 }
 
-async function findRolledHours(trx: Queryable, range: SiteRange): Promise<{ now: number; hours: number[] }> {
+interface Rolled {
+  now: number;
+  /** Starts of whole days and hours of the range that are kept as such. */
+  days: number[];
+  hours: number[];
+  /** Starts of minutes that are read from the facts. */
+  unjudged: number[];
+}
+
+async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   await preferHashing(trx);
-  const { rows } = await sql<{ now: number; hours: number[] }>`
-    select extract(epoch from svc_now())::float8 as now, array(
-      select extract(epoch from r.hour)::float8 from rolled_hours r
-      where r.site_id = ${range.siteId} and not r.is_dirty and r.hour >= to_timestamp(${range.fromMinute})
-        and r.hour + interval '1 hour' <= to_timestamp(${range.toMinute})
-        and not exists (select 1 from site_minute_marks m
-          where m.site_id = r.site_id and m.minute >= r.hour and m.minute < r.hour + interval '1 hour')) as hours`.execute(
+  const { siteId, fromMinute, toMinute } = range;
+  const clean = (table: string, column: string, length: string) => sql`array(
+    select extract(epoch from ${sql.ref(`r.${column}`)})::float8 from ${sql.table(table)} r
+    where r.site_id = ${siteId} and not r.is_dirty and ${sql.ref(`r.${column}`)} >= to_timestamp(${fromMinute})
+      and ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval <= to_timestamp(${toMinute})
+      and not exists (select 1 from site_minute_marks m where m.site_id = r.site_id
+        and m.minute >= ${sql.ref(`r.${column}`)} and m.minute < ${sql.ref(`r.${column}`)} + ${sql.lit(length)}::interval))`;
+  const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
+  const { rows } = await sql<Rolled>`
+    select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours, array(
+        select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
+        union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
     trx,
   );
   return rows[0]!;
 }
 
-/** Splits a range by the hours that are rolled up; only whole hours of the range count. */
-function splitRange(range: SiteRange, rolledHours: ReadonlySet<number>): Parts {
-  const { fromMinute, toMinute } = range;
-  const hours: number[] = [];
-  const spans: Span[] = [];
-  let open = fromMinute;
-  const first = Math.ceil(fromMinute / hourSeconds) * hourSeconds;
-  for (let hour = first; hour + hourSeconds <= toMinute; hour += hourSeconds) {
-    if (!rolledHours.has(hour)) continue;
-    if (open < hour) spans.push({ from: open, to: hour });
-    hours.push(hour);
-    open = hour + hourSeconds;
+/** Takes whole units (hours, days) that are rolled up out of spans. */
+function splitSpans(
+  spans: readonly Span[],
+  rolled: ReadonlySet<number>,
+  unitSeconds: number,
+): { starts: number[]; spans: Span[] } {
+  const starts: number[] = [];
+  const rest: Span[] = [];
+  for (const { from, to } of spans) {
+    let open = from;
+    const first = Math.ceil(from / unitSeconds) * unitSeconds;
+    for (let start = first; start + unitSeconds <= to; start += unitSeconds) {
+      if (!rolled.has(start)) continue;
+      if (open < start) rest.push({ from: open, to: start });
+      starts.push(start);
+      open = start + unitSeconds;
+    }
+    if (open < to) rest.push({ from: open, to });
   }
-  if (open < toMinute) spans.push({ from: open, to: toMinute });
-  return { hours, spans };
+  return { starts, spans: rest };
 }
 
-/** Hours as spans, adjoining ones as one. */
-export function spansOf(hours: readonly number[]): Span[] {
+/** Divides spans of minutes by whether each minute is among these. */
+function splitMinutes(spans: readonly Span[], unjudged: ReadonlySet<number>): MinuteParts {
+  const parts: MinuteParts = { judged: [], unjudged: [] };
+  const minutes = [...unjudged].sort((a, b) => a - b);
+  for (const { from, to } of spans) {
+    let open = from;
+    for (const minute of minutes) {
+      if (minute < open || minute >= to) continue;
+      if (open < minute) parts.judged.push({ from: open, to: minute });
+      const last = parts.unjudged.at(-1);
+      if (last?.to === minute) last.to = minute + 60;
+      else parts.unjudged.push({ from: minute, to: minute + 60 });
+      open = minute + 60;
+    }
+    if (open < to) parts.judged.push({ from: open, to });
+  }
+  return parts;
+}
+
+/** Units as spans, adjoining ones as one. */
+export function spansOf(starts: readonly number[], unitSeconds: number): Span[] {
   const spans: Span[] = [];
-  for (const hour of hours) {
+  for (const start of starts) {
     const last = spans.at(-1);
-    if (last?.to === hour) last.to += hourSeconds;
-    else spans.push({ from: hour, to: hour + hourSeconds });
+    if (last?.to === start) last.to += unitSeconds;
+    else spans.push({ from: start, to: start + unitSeconds });
   }
   return spans;
 }
@@ -120,5 +193,9 @@ export function inSpans(spans: readonly Span[], column = 'minute'): RawBuilder<u
   return sql`(${sql.join(each, sql` or `)})`;
 }
 
+/** Condition that the column is the start of one of these units. */
+export const inStarts = (starts: readonly number[], unitSeconds: number, column: string): RawBuilder<unknown> =>
+  inSpans(spansOf(starts, unitSeconds), column);
+
 /** Condition that `hour` is one of the rolled-up hours. */
-export const inHours = (hours: readonly number[]): RawBuilder<unknown> => inSpans(spansOf(hours), 'hour');
+export const inHours = (hours: readonly number[]): RawBuilder<unknown> => inStarts(hours, hourSeconds, 'hour');

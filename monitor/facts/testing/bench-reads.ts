@@ -92,7 +92,7 @@ const deviceKeys = () =>
   );
 
 /** A site with one day of applications and pairs and a month of addresses. */
-async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
+export async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
   const { monitor, database } = bench;
   const site = await monitor.sites.create(systemActor, 'Large');
   const { pool } = database;

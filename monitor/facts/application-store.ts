@@ -7,9 +7,18 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf, vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
 import { inDirection, judgedFacts, judgedPairs } from './judge-store.ts';
-import { judgedNames, judgedPairSums, nameColumns } from './name-store.ts';
+import { type KeptLists, keyText, readKeptLists } from './list-store.ts';
+import { judgedNames, judgedPairSums } from './name-store.ts';
 import { countAddresses, findTopPair } from './packed.ts';
-import { type Coverage, daySeconds, hourSeconds, inSpans, inStarts, uniteSpans } from './span-store.ts';
+import {
+  type Coverage,
+  daySeconds,
+  hourSeconds,
+  inSpans,
+  inStarts,
+  tenSeconds,
+  uniteSpans,
+} from './span-store.ts';
 
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 
@@ -23,6 +32,7 @@ interface RankedRow {
   outboundBytes: number | null;
   vantage: number;
   lastSentMs: number | null;
+  /** Of minutes that nobody has judged; the others are read for the rows that are shown. */
   locals: Buffer | null;
   pairs: Buffer | null;
   total: number;
@@ -33,17 +43,20 @@ interface RankedRow {
 
 type View = { direction: facts.Direction | null };
 
-/** Everything that is kept by name of these parts, with a start; the rows without a name are the bytes of all. */
+/** What is kept by name of these parts, with a start; the rows without a name are the bytes of all. */
 function namePieces(coverage: Pick<Coverage, 'siteId' | 'names'>, { direction }: View): RawBuilder<unknown> {
   const { siteId, names } = coverage;
   const ofSite = sql`site_id = ${siteId} and ${inDirection(direction)}`;
-  return sql`select day as start, ${nameColumns} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
+  const columns = sql`name, protocol, server_port, inbound_bytes, outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at`;
+  return sql`select day as start, ${columns} from name_days where ${ofSite} and ${inStarts(names.days, daySeconds, 'day')}
     union all
-    select hour, ${nameColumns} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
+    select hour, ${columns} from name_hours where ${ofSite} and ${inStarts(names.hours, hourSeconds, 'hour')}
     union all
-    select minute, ${nameColumns} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
+    select start, ${columns} from name_tens where ${ofSite} and ${inStarts(names.tens, tenSeconds, 'start')}
     union all
-    select minute, ${nameColumns} from name_sums where ${inSpans(names.unjudged)}`;
+    select minute, ${columns} from name_minutes where ${ofSite} and ${inSpans(names.judged)}
+    union all
+    select minute, ${columns} from name_sums where ${inSpans(names.unjudged)}`;
 }
 
 const sameKey = (a: string, b: string) => sql`${sql.ref(`${a}.name`)} = ${sql.ref(`${b}.name`)}
@@ -56,10 +69,9 @@ export async function rankApplications(
   coverage: Coverage,
   options: View & { limit: number },
 ): Promise<facts.ApplicationUse> {
-  const { siteId, names, pairs } = coverage;
+  const { siteId, names, namePairs: pairs } = coverage;
   const { direction, limit } = options;
   const unjudged = uniteSpans(names.unjudged, pairs.unjudged);
-  const ofSite = sql`p.site_id = ${siteId} and ${inDirection(direction)}`;
   const { rows } = await sql<RankedRow>`
     with ${judgedFacts({ siteId, judged: [], unjudged, direction })}, ${judgedNames},
     pieces as (${namePieces(coverage, options)}),
@@ -77,18 +89,12 @@ export async function rankApplications(
       from named order by coalesce(inbound + outbound, -1) desc, name collate "C", protocol, server_port limit ${limit}),
     locals as (
       select r.name, r.protocol, r.server_port, string_agg(p.locals, ''::bytea) as locals
-      from ranked r join pieces p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port),
+      from ranked r join name_sums p on ${sameKey('p', 'r')} where ${inSpans(names.unjudged)}
+      group by r.name, r.protocol, r.server_port),
     ${judgedPairs({ siteId, judged: [], unjudged: pairs.unjudged, direction })}, ${judgedPairSums},
-    pair_pieces as (
-      select name, protocol, server_port, pairs from name_pair_hours p
-      where ${ofSite} and ${inStarts(pairs.hours, hourSeconds, 'hour')}
-      union all
-      select name, protocol, server_port, pairs from name_pair_minutes p where ${ofSite} and ${inSpans(pairs.judged)}
-      union all
-      select name, protocol, server_port, pairs from pair_sums),
     pairs as (
       select r.name, r.protocol, r.server_port, string_agg(p.pairs, ''::bytea) as pairs
-      from ranked r join pair_pieces p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port)
+      from ranked r join pair_sums p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port)
     select r.name, r.protocol, r.server_port as "serverPort", r.evidence, r.is_attributed as "isAttributed",
       r.inbound::float8 as "inboundBytes", r.outbound::float8 as "outboundBytes", coalesce(r.owner, r.seen) as vantage,
       l.locals, (extract(epoch from r.last_sent_at) * 1000)::float8 as "lastSentMs", p.pairs, r.total,
@@ -99,8 +105,9 @@ export async function rankApplications(
     db,
   );
   const first = rows[0];
+  const lists = await readKeptLists(db, coverage, direction, [...new Set(rows.map((row) => row.name))]);
   return {
-    rows: rows.map(toApplicationRow),
+    rows: rows.map((row) => toApplicationRow(row, lists)),
     total: first?.total ?? 0,
     bytes: first?.allBytes ?? 0,
     domainBytes: first?.domainBytes ?? 0,
@@ -108,8 +115,12 @@ export async function rankApplications(
   };
 }
 
-function toApplicationRow(row: RankedRow): facts.ApplicationRow {
+function toApplicationRow(row: RankedRow, kept: KeptLists): facts.ApplicationRow {
   const { name, protocol, serverPort, isAttributed, inboundBytes, outboundBytes, lastSentMs } = row;
+  const packed = (list: 'locals' | 'pairs') =>
+    Buffer.concat(
+      [row[list], kept[list].get(keyText(row))].filter((part) => part !== null && part !== undefined),
+    );
   return {
     name,
     protocol,
@@ -119,9 +130,9 @@ function toApplicationRow(row: RankedRow): facts.ApplicationRow {
     inboundBytes,
     outboundBytes,
     vantage: vantageOf(row.vantage),
-    addresses: row.locals ? countAddresses(row.locals) : 0,
+    addresses: countAddresses(packed('locals')),
     lastSentMs,
-    topConnection: row.pairs && findTopPair(row.pairs),
+    topConnection: findTopPair(packed('pairs')),
   };
 }
 

@@ -22,14 +22,13 @@ export function sumNames(byLocal: RawBuilder<unknown>, further: RawBuilder<unkno
     from ${byLocal} group by ${further}, name, protocol, server_port`;
 }
 
-/** `name_sums`: of `judged`, by minute and name. */
-export const judgedNames = sql`judged_locals as (
-      select minute, direction, name, protocol, server_port, local, sum(inbound_bytes) filter (where owns) as inbound_bytes,
+/** `name_sums`: of `judged`, by minute and name. An address may stand in `locals` more than once; whoever counts sees to it. */
+export const judgedNames = sql`name_sums as materialized (
+      select minute, direction, name, protocol, server_port, sum(inbound_bytes) filter (where owns) as inbound_bytes,
         sum(outbound_bytes) filter (where owns) as outbound_bytes, max(evidence) as evidence,
         bool_or(is_attributed) as is_attributed, min(vantage) filter (where owns) as owner, min(vantage) as seen,
-        max(last_sent_at) as last_sent_at
-      from judged group by minute, direction, name, protocol, server_port, local),
-    name_sums as materialized (${sumNames(sql`judged_locals`, sql`minute, direction`)})`;
+        max(last_sent_at) as last_sent_at, ${packedLocals} as locals
+      from judged group by minute, direction, name, protocol, server_port)`;
 
 /** The bytes of all names, as a row without one. */
 export const totalOf = (sums: RawBuilder<unknown>, further: RawBuilder<unknown>) => sql`
@@ -39,15 +38,15 @@ export const totalOf = (sums: RawBuilder<unknown>, further: RawBuilder<unknown>)
 
 const packedPair = sql`inet_send(client) || inet_send(server) || float8send(coalesce(bytes::float8, 'NaN'))`;
 
-/** Packed pairs by name of rows with each pair once. */
+/** Packed pairs by name. */
 export function packPairs(pairs: RawBuilder<unknown>, further: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`select ${further}, name, protocol, server_port, string_agg(${packedPair}, ''::bytea) as pairs
     from ${pairs} group by ${further}, name, protocol, server_port`;
 }
 
-/** `pair_sums`: of `judged_pairs`, by minute and name. */
+/** `pair_sums`: of `judged_pairs`, by minute and name; a pair may stand there more than once, and its bytes add. */
 export const judgedPairSums = sql`each_pair as (
       select minute, direction, name, protocol, server_port, client, server,
-        sum(client_bytes + server_bytes) filter (where owns) as bytes
-      from judged_pairs group by minute, direction, name, protocol, server_port, client, server),
+        case when owns then client_bytes + server_bytes end as bytes
+      from judged_pairs),
     pair_sums as (${packPairs(sql`each_pair`, sql`minute, direction`)})`;

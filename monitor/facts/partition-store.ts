@@ -17,7 +17,9 @@ const uploaded = [
 const rolledUp = [
   ['minute_owners', day],
   ['name_minutes', day],
+  ['name_tens', day],
   ['name_pair_minutes', hour],
+  ['name_pair_tens', hour],
   ['address_hours', 7 * day],
   ['application_hours', day],
   ['name_hours', day],
@@ -25,7 +27,9 @@ const rolledUp = [
   ['name_pair_hours', hour],
   ['name_days', 28 * day],
 ] as const;
-const ofPairs: ReadonlySet<string> = new Set(['name_pair_minutes', 'pair_hours', 'name_pair_hours']);
+const ofPairs: ReadonlySet<string> = new Set(
+  rolledUp.map(([table]) => table).filter((table) => table.includes('pair')),
+);
 
 export interface PartitionMaker {
   /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */

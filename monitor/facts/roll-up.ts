@@ -22,9 +22,17 @@ export async function rollUp(
   if (hours === 'none') return;
   const pairsFrom = (await store.readNow(db)) - pairsKeptMs / 1000;
   await judgeMinutes(db, partitions, hours, pairsFrom);
+  for (const siteTen of await store.findDirtyTens(db)) {
+    await ensureRollUps(db, partitions, siteTen.start, pairsFrom);
+    await db.transaction().execute(async (trx) => {
+      await store.lockSite(trx, siteTen.siteId);
+      await store.recomputeTen(trx, siteTen, pairsFrom);
+    });
+  }
   for (const siteHour of await store.findDirtyHours(db, hours))
     await rollUpHour(db, partitions, siteHour, pairsFrom);
   for (const siteDay of await store.findDirtyDays(db, hours)) {
+    await ensureRollUps(db, partitions, siteDay.day, pairsFrom);
     await db.transaction().execute(async (trx) => {
       await store.lockSite(trx, siteDay.siteId);
       await store.recomputeDay(trx, siteDay);
@@ -56,8 +64,7 @@ async function judgeMinutes(
   for (;;) {
     const due = await store.findUnjudged(db, which, judgedMax);
     if (!due) return;
-    for (const minute of due.minutes)
-      await ensureRollUps(db, partitions, minute, pairsFrom);
+    for (const minute of due.minutes) await ensureRollUps(db, partitions, minute, pairsFrom);
     await db.transaction().execute(async (trx) => {
       await store.lockSite(trx, due.siteId);
       const minutes = await store.beginMinutes(trx, due.siteId, { minutes: due.minutes });

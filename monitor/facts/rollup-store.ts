@@ -5,7 +5,7 @@ import { ownedMinutes } from './detail-store.ts';
 import { deviceMinutes } from './device-store.ts';
 import { judgedFacts, judgedPairs } from './judge-store.ts';
 import { judgedNames, judgedPairSums, nameColumns, packPairs, sumNames, totalOf } from './name-store.ts';
-import { hourSeconds, inSpans, preferHashing, type Span, spansOf } from './span-store.ts';
+import { hourSeconds, inSpans, preferHashing, type Span, spansOf, tenSeconds } from './span-store.ts';
 
 const counterMax = sql.lit(Number.MAX_SAFE_INTEGER);
 
@@ -30,9 +30,9 @@ export async function lockSite(trx: Queryable, siteId: number): Promise<void> {
 
 /** Takes up to `limit` of a site's committed marks away and notes what is made of those minutes as out of date. */
 export async function takeMarks(trx: Queryable, siteId: number, limit: number): Promise<number[]> {
-  const noted = (table: string, column: string) => sql`
+  const noted = (table: string, column: string, start: RawBuilder<unknown>) => sql`
       insert into ${sql.table(table)} (site_id, ${sql.ref(column)}, is_dirty)
-      select distinct ${siteId}::bigint, date_trunc(${column}, minute, 'UTC'), true from taken
+      select distinct ${siteId}::bigint, ${start}, true from taken
       on conflict (site_id, ${sql.ref(column)}) do update set is_dirty = true, marked_at = svc_now()`;
   const { rows } = await sql<{ minute: number }>`
     with taken as (
@@ -41,8 +41,9 @@ export async function takeMarks(trx: Queryable, siteId: number, limit: number): 
     unjudged as (
       insert into unjudged_minutes (site_id, minute) select distinct ${siteId}::bigint, minute from taken
       on conflict (site_id, minute) do update set marked_at = svc_now()),
-    hours as (${noted('rolled_hours', 'hour')}),
-    days as (${noted('rolled_days', 'day')})
+    tens as (${noted('rolled_tens', 'start', sql`date_bin('10 minutes', minute, timestamptz 'epoch')`)}),
+    hours as (${noted('rolled_hours', 'hour', sql`date_trunc('hour', minute, 'UTC')`)}),
+    days as (${noted('rolled_days', 'day', sql`date_trunc('day', minute, 'UTC')`)})
     select distinct extract(epoch from minute)::float8 as minute from taken`.execute(trx);
   return rows.map((row) => row.minute);
 }
@@ -118,7 +119,9 @@ export async function judgeMinutes(
   const site = sql`${siteId}::bigint`;
   const judging = { siteId, judged: [], unjudged, direction: null };
   for (const table of ['minute_owners', 'name_minutes', 'name_pair_minutes'])
-    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and ${inSpans(unjudged)}`.execute(trx);
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and ${inSpans(unjudged)}`.execute(
+      trx,
+    );
   await sql`
     with ${judgedFacts(judging)}, ${judgedNames}, ${judgedPairs({ ...judging, unjudged: young })}, ${judgedPairSums},
     kept_owners as (
@@ -130,6 +133,56 @@ export async function judgeMinutes(
       union all select ${site}, totals.* from (${totalOf(sql`name_sums`, sql`minute, direction`)}) totals)
     insert into name_pair_minutes (site_id, minute, direction, name, protocol, server_port, pairs)
     select ${site}, minute, direction, name, protocol, server_port, pairs from pair_sums`.execute(trx);
+}
+
+export interface SiteTen {
+  siteId: number;
+  start: number;
+}
+
+/** Ten minutes that have ended, all of which are judged, the newest first. */
+export async function findDirtyTens(db: Queryable): Promise<SiteTen[]> {
+  const { rows } = await sql<SiteTen>`
+    select t.site_id as "siteId", extract(epoch from t.start)::float8 as start from rolled_tens t
+    where t.is_dirty and t.start + interval '10 minutes' <= svc_now() and not exists (select from unjudged_minutes u
+      where u.site_id = t.site_id and u.minute >= t.start and u.minute < t.start + interval '10 minutes')
+    order by t.start desc, t.site_id limit 1000`.execute(db);
+  return rows;
+}
+
+/** Makes ten minutes of their minutes; nothing, where one has changed since or somebody else was quicker. */
+export async function recomputeTen(
+  trx: Queryable,
+  { siteId, start }: SiteTen,
+  pairsFrom: number,
+): Promise<void> {
+  const span = { from: start, to: start + tenSeconds };
+  const at = sql`to_timestamp(${start}::float8)`;
+  const site = sql`${siteId}::bigint`;
+  const { rows } = await sql`
+    update rolled_tens set is_dirty = false, rolled_at = svc_now()
+    where site_id = ${siteId} and start = ${at} and is_dirty
+      and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
+    trx,
+  );
+  if (rows.length === 0) return;
+  await preferHashing(trx);
+  for (const table of ['name_tens', 'name_pair_tens'])
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and start = ${at}`.execute(trx);
+  const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
+  const key = sql`direction, name, protocol, server_port`;
+  await sql`
+    insert into name_tens (start, site_id, ${nameColumns})
+    select ${at}, ${site}, ${key}, sum(inbound_bytes), sum(outbound_bytes), max(evidence), bool_or(is_attributed), min(owner),
+      min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
+    from name_minutes where ${ofSite} group by ${key}`.execute(trx);
+  // Of ten minutes that are partly too old for pairs none are kept; what is left of them is read by the minute.
+  if (start < pairsFrom) return;
+  await sql`
+    insert into name_pair_tens (start, site_id, ${key}, pairs)
+    select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes where ${ofSite} group by ${key}`.execute(
+    trx,
+  );
 }
 
 /**
@@ -166,7 +219,14 @@ export async function recomputeHour(
   const start = sql`to_timestamp(${hour}::float8)`;
   const site = sql`${siteId}::bigint`;
   const ofHour = sql`site_id = ${siteId} and hour = ${start}`;
-  for (const table of ['address_hours', 'application_hours', 'name_hours', 'pair_hours', 'name_pair_hours', 'site_hours'])
+  for (const table of [
+    'address_hours',
+    'application_hours',
+    'name_hours',
+    'pair_hours',
+    'name_pair_hours',
+    'site_hours',
+  ])
     await sql`delete from ${sql.table(table)} where ${ofHour}`.execute(trx);
 
   await sql`
@@ -206,7 +266,9 @@ export async function recomputeHour(
     with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
       where ${ofHour} group by direction, name, protocol, server_port, client, server)
     insert into name_pair_hours (hour, site_id, direction, name, protocol, server_port, pairs)
-    select ${start}, ${site}, packed.* from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(trx);
+    select ${start}, ${site}, packed.* from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(
+    trx,
+  );
 }
 
 /** Sums hours by name and address up to a unit of hours by name. */
@@ -229,7 +291,9 @@ async function insertNames(
     sums as materialized (${sumNames(sql`by_local`, sql`direction`)})
     insert into ${sql.table(table)} (${sql.ref(column)}, site_id, ${nameColumns})
     select ${start}, ${site}, ${nameColumns} from sums
-    union all select ${start}, ${site}, totals.* from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(trx);
+    union all select ${start}, ${site}, totals.* from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(
+    trx,
+  );
 }
 
 export interface SiteDay {

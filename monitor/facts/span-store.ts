@@ -28,9 +28,10 @@ export interface MinuteParts {
 
 /** A range as the tables by name hold it. */
 export interface NameParts extends MinuteParts {
-  /** Starts of days and hours. */
+  /** Starts of days, of hours, of ten minutes. */
   days: number[];
   hours: number[];
+  tens: number[];
 }
 
 export interface Coverage extends Parts, MinuteParts {
@@ -38,11 +39,13 @@ export interface Coverage extends Parts, MinuteParts {
   /** The part of it that is young enough for pairs (NET-2.2.7). */
   pairs: Parts & MinuteParts;
   names: NameParts;
+  namePairs: NameParts;
   /** As `names`, of parts that fit into steps of so many seconds. */
   namesUpTo(stepSeconds: number): NameParts;
 }
 
 export const hourSeconds = 3600;
+export const tenSeconds = 600;
 export const daySeconds = 86_400;
 
 /** Runs reads of one snapshot, told what of the range is rolled up. */
@@ -62,40 +65,54 @@ function coverageOf(range: SiteRange, rolled: Rolled): Coverage {
   const youngest = Math.ceil((rolled.now - pairsKeptMs / 1000) / 60) * 60;
   const young = { ...range, fromMinute: Math.max(range.fromMinute, youngest) };
   const all = [{ from: range.fromMinute, to: range.toMinute }];
-  const byHours = splitSpans(all, new Set(rolled.hours), hourSeconds);
-  const youngByHours = splitSpans([{ from: young.fromMinute, to: young.toMinute }], new Set(rolled.hours), hourSeconds);
-  const unjudged = new Set(rolled.unjudged);
-  const namesUpTo = (stepSeconds: number): NameParts => {
-    const byDays = splitSpans(all, new Set(stepSeconds % daySeconds === 0 ? rolled.days : []), daySeconds);
-    const hours = stepSeconds % hourSeconds === 0 ? rolled.hours : [];
-    const rest = splitSpans(byDays.spans, new Set(hours), hourSeconds);
-    return { days: byDays.starts, hours: rest.starts, ...splitMinutes(rest.spans, unjudged) };
+  const youngAll = [{ from: young.fromMinute, to: young.toMinute }];
+  const sets = {
+    hours: new Set(rolled.hours),
+    tens: new Set(rolled.tens),
+    unjudged: new Set(rolled.unjudged),
+  };
+  const byHours = (spans: readonly Span[]) => {
+    const { starts, spans: rest } = splitSpans(spans, sets.hours, hourSeconds);
+    return { hours: starts, spans: rest, ...splitMinutes(rest, sets.unjudged) };
+  };
+  const names = (spans: readonly Span[], stepSeconds: number): NameParts => {
+    const fits = (unit: number, starts: ReadonlySet<number>) =>
+      stepSeconds % unit === 0 ? starts : new Set<number>();
+    const days = splitSpans(spans, fits(daySeconds, new Set(rolled.days)), daySeconds);
+    const hours = splitSpans(days.spans, fits(hourSeconds, sets.hours), hourSeconds);
+    const tens = splitSpans(hours.spans, fits(tenSeconds, sets.tens), tenSeconds);
+    const minutes = splitMinutes(tens.spans, sets.unjudged);
+    return { days: days.starts, hours: hours.starts, tens: tens.starts, ...minutes };
   };
   return {
     siteId: range.siteId,
-    hours: byHours.starts,
-    spans: byHours.spans,
-    ...splitMinutes(byHours.spans, unjudged),
-    pairs: { hours: youngByHours.starts, spans: youngByHours.spans, ...splitMinutes(youngByHours.spans, unjudged) },
-    names: namesUpTo(daySeconds),
-    namesUpTo,
+    ...byHours(all),
+    pairs: byHours(youngAll),
+    names: names(all, daySeconds),
+    // Pairs of a day are kept by the hour.
+    namePairs: names(youngAll, hourSeconds),
+    namesUpTo: (stepSeconds) => names(all, stepSeconds),
   };
 }
 
 /**
- * For the rest of the transaction: joins by hash, in enough memory. What the statements join is made by themselves, so the
- * planner knows nothing of its size, and a nested loop over a day's facts would take minutes.
+ * For the rest of the transaction: joins and groups by hash, in enough memory. What the statements join is made by
+ * themselves, so the planner knows nothing of its size, and a nested loop over a day's facts, or a merge by the minute
+ * alone, would take minutes.
  */
 export async function preferHashing(trx: Queryable): Promise<void> {
-  await sql`select set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true),
-    set_config('jit', 'off', true)`.execute(trx);
+  await sql`select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('work_mem', '64MB', true), set_config('hash_mem_multiplier', '4', true), set_config('jit', 'off', true)`.execute(
+    trx,
+  );
 }
 
 interface Rolled {
   now: number;
-  /** Starts of whole days and hours of the range that are kept as such. */
+  /** Starts of whole units of the range that are kept as such. */
   days: number[];
   hours: number[];
+  tens: number[];
   /** Starts of minutes that are read from the facts. */
   unjudged: number[];
 }
@@ -112,7 +129,7 @@ async function findRolled(trx: Queryable, range: SiteRange): Promise<Rolled> {
   const inRange = sql`site_id = ${siteId} and minute >= to_timestamp(${fromMinute}) and minute < to_timestamp(${toMinute})`;
   const { rows } = await sql<Rolled>`
     select extract(epoch from svc_now())::float8 as now, ${clean('rolled_days', 'day', '1 day')} as days,
-      ${clean('rolled_hours', 'hour', '1 hour')} as hours, array(
+      ${clean('rolled_hours', 'hour', '1 hour')} as hours, ${clean('rolled_tens', 'start', '10 minutes')} as tens, array(
         select extract(epoch from minute)::float8 from site_minute_marks where ${inRange}
         union select extract(epoch from minute)::float8 from unjudged_minutes where ${inRange}) as unjudged`.execute(
     trx,
@@ -194,8 +211,12 @@ export function inSpans(spans: readonly Span[], column = 'minute'): RawBuilder<u
 }
 
 /** Condition that the column is the start of one of these units. */
-export const inStarts = (starts: readonly number[], unitSeconds: number, column: string): RawBuilder<unknown> =>
-  inSpans(spansOf(starts, unitSeconds), column);
+export const inStarts = (
+  starts: readonly number[],
+  unitSeconds: number,
+  column: string,
+): RawBuilder<unknown> => inSpans(spansOf(starts, unitSeconds), column);
 
 /** Condition that `hour` is one of the rolled-up hours. */
-export const inHours = (hours: readonly number[]): RawBuilder<unknown> => inStarts(hours, hourSeconds, 'hour');
+export const inHours = (hours: readonly number[]): RawBuilder<unknown> =>
+  inStarts(hours, hourSeconds, 'hour');

@@ -6,7 +6,7 @@ import { needsRoot } from './testing/needs-root.ts';
 test('killed programs neither lose, nor double, nor invent a byte of any minute', needsRoot, async (t) => {
   const seed = Date.now() % 1_000_000;
   const lines: string[] = [];
-  const result = await proveKills({ n: 10, seed, report: (line) => lines.push(line) }).catch(
+  const result = await proveKills({ n: 6, seed, report: (line) => lines.push(line) }).catch(
     (error: unknown) => {
       throw new Error(lines.join('\n'), { cause: error });
     },

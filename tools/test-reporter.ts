@@ -26,12 +26,12 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { data } = event;
     const isFile = data.name === data.file || data.name.endsWith('.test.ts');
-    if (data.details.type === 'suite') continue;
     const file = data.file ? relative(process.cwd(), data.file) : '(unknown file)';
     const tally = files.get(file) ?? { passed: 0, failed: 0, ms: 0 };
     files.set(file, tally);
     if (isFile && event.type === 'test:pass') continue;
     tally.ms += data.nesting === 0 ? data.details.duration_ms : 0;
+    if (data.details.type === 'suite') continue;
     if (data.skip || data.todo) {
       leftOut += 1;
       yield `left out  ${file}: ${data.name}\n`;

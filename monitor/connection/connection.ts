@@ -4,6 +4,8 @@ import { CodedError } from '#common/errors/index.ts';
 export interface ConnectionView {
   baseUrl: string;
   isEnabled: boolean;
+  /** Whether the inventory is imported by itself, and not by Sync now alone (NET-4.7). */
+  isSyncAutomatic: boolean;
   projectName: string | null;
   capabilities: Readonly<Record<string, true | number>>;
   checkedAtMs: number | null;
@@ -16,6 +18,8 @@ export interface SaveConnectionInput {
   /** Null keeps the stored token; it can't be read back, so a form leaves it empty. */
   token: string | null;
   isEnabled: boolean;
+  /** Default true. */
+  isSyncAutomatic?: boolean;
 }
 
 /** Canonical base URL; throws `connection.invalid` with what to mend. */

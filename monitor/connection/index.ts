@@ -1,5 +1,5 @@
 /**
- * The connection to operations: base URL, token, enabled, what the token's project may do, and the secret of
+ * The connection to operations: base URL, token, enabled, whether the inventory is imported by itself, what the token's project may do, and the secret of
  * destroy notices.
  *
  * The token and the secret go in and never come out: pages get a view without them. Disabling stops imports and
@@ -28,6 +28,7 @@ export type { NoticeSecretStatus } from './store.ts';
 /** An enabled connection, ready to be called. */
 export interface OpenConnection {
   client: OperationsClient;
+  isSyncAutomatic: boolean;
   capabilities: Readonly<Record<string, true | number>>;
   /** When discovery last succeeded or failed, null for never. */
   checkedAtMs: number | null;
@@ -89,6 +90,7 @@ export function createConnection(deps: ConnectionDeps): Connection {
       if (!stored?.isEnabled) return null;
       return {
         client: createClient(stored),
+        isSyncAutomatic: stored.isSyncAutomatic,
         capabilities: stored.capabilities,
         checkedAtMs: stored.checkedAtMs,
       };
@@ -115,8 +117,11 @@ export function createConnection(deps: ConnectionDeps): Connection {
   };
 }
 
-async function parseInput(db: Queryable, { baseUrl, token: typed, isEnabled }: SaveConnectionInput) {
+async function parseInput(
+  db: Queryable,
+  { baseUrl, token: typed, isEnabled, isSyncAutomatic = true }: SaveConnectionInput,
+) {
   const token = typed ? parseToken(typed) : (await store.readConnection(db))?.token;
   if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
-  return { baseUrl: parseBaseUrl(baseUrl), token, isEnabled };
+  return { baseUrl: parseBaseUrl(baseUrl), token, isEnabled, isSyncAutomatic };
 }

@@ -8,7 +8,8 @@ export interface StoredConnection extends ConnectionView {
 
 export async function readConnection(db: Queryable): Promise<StoredConnection | null> {
   const { rows } = await sql<StoredConnection>`
-    select base_url as "baseUrl", token, is_enabled as "isEnabled", project_name as "projectName", capabilities,
+    select base_url as "baseUrl", token, is_enabled as "isEnabled",
+           is_sync_automatic as "isSyncAutomatic", project_name as "projectName", capabilities,
            (extract(epoch from checked_at) * 1000)::float8 as "checkedAtMs", check_error as "checkError"
     from operations_connection`.execute(db);
   return rows[0] ?? null;
@@ -17,13 +18,13 @@ export async function readConnection(db: Queryable): Promise<StoredConnection | 
 /** Another base URL or token is another project until a discovery says otherwise, so what was known is forgotten. */
 export async function writeConnection(
   db: Queryable,
-  values: { baseUrl: string; token: string; isEnabled: boolean },
+  values: { baseUrl: string; token: string; isEnabled: boolean; isSyncAutomatic: boolean },
 ): Promise<void> {
   await sql`
-    insert into operations_connection as held (base_url, token, is_enabled)
-    values (${values.baseUrl}, ${values.token}, ${values.isEnabled})
+    insert into operations_connection as held (base_url, token, is_enabled, is_sync_automatic)
+    values (${values.baseUrl}, ${values.token}, ${values.isEnabled}, ${values.isSyncAutomatic})
     on conflict (id) do update set base_url = excluded.base_url, token = excluded.token,
-      is_enabled = excluded.is_enabled, updated_at = svc_now(),
+      is_enabled = excluded.is_enabled, is_sync_automatic = excluded.is_sync_automatic, updated_at = svc_now(),
       project_name = case when held.base_url = excluded.base_url and held.token = excluded.token then held.project_name end,
       capabilities = case when held.base_url = excluded.base_url and held.token = excluded.token then held.capabilities else '{}' end,
       checked_at = case when held.base_url = excluded.base_url and held.token = excluded.token then held.checked_at end,

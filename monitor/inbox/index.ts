@@ -20,11 +20,11 @@ import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AppliedUpload } from './apply-batch.ts';
 import { createReceiving } from './receive-upload.ts';
-import { type InboxState, pruneUploads, readInboxState } from './store.ts';
+import { type InboxState, type KeptUpload, listKeptUploads, pruneUploads, readInboxState } from './store.ts';
 import { createInboxWorker } from './worker.ts';
 
 export type { AppliedUpload } from './apply-batch.ts';
-export type { InboxState } from './store.ts';
+export type { InboxState, KeptUpload } from './store.ts';
 
 /** Called once for each batch of uploads, inside its transaction; what it writes is part of applying them. */
 export type OnUploads = (trx: Queryable, uploads: readonly AppliedUpload[]) => Promise<void>;
@@ -63,6 +63,8 @@ export interface Inbox {
   drain(): Promise<void>;
   /** Forgets tombstones older than two days whose numbers are covered (NET-8). */
   prune(): Promise<number>;
+  /** Applied uploads of these sensors that hold minutes from `fromMinute` on and before `toMinute`, as far as they are kept. */
+  listKept(sensorIds: readonly number[], fromMinute: number, toMinute: number): Promise<KeptUpload[]>;
   /** How much waits, for how long, and what became of the rest. */
   state(): Promise<InboxState>;
   /** The loop that applies uploads; start it in as many processes as wanted. */
@@ -86,6 +88,8 @@ export function createInbox(deps: InboxDeps): Inbox {
     },
     drain: () => worker.drain(),
     prune: () => pruneUploads(deps.db()),
+    listKept: (sensorIds, fromMinute, toMinute) =>
+      listKeptUploads((deps.reader ?? deps.db)(), sensorIds, fromMinute, toMinute),
     state: () => readInboxState((deps.reader ?? deps.db)()),
     worker,
   };

@@ -269,6 +269,32 @@ export async function pruneUploads(db: Queryable): Promise<number> {
   });
 }
 
+/** An upload that was applied, while its number is kept (two days, NET-8). */
+export interface KeptUpload {
+  sensorId: number;
+  spoolId: string;
+  sequence: number;
+  firstMinute: number;
+  lastMinute: number;
+}
+
+/** By the key of uploads, which begins with the sensor: a few thousand numbers of each sensor are looked through. */
+export async function listKeptUploads(
+  db: Queryable,
+  sensorIds: readonly number[],
+  fromMinute: number,
+  toMinute: number,
+): Promise<KeptUpload[]> {
+  const { rows } = await sql<KeptUpload>`
+    select sensor_id as "sensorId", spool_id as "spoolId", sequence,
+      extract(epoch from first_minute)::float8 as "firstMinute", extract(epoch from last_minute)::float8 as "lastMinute"
+    from inbox_uploads
+    where sensor_id = any(${[...sensorIds]}::bigint[]) and state = 'applied'
+      and first_minute < to_timestamp(${toMinute}) and last_minute >= to_timestamp(${fromMinute})
+    order by sensor_id, spool_id, sequence limit 1000`.execute(db);
+  return rows;
+}
+
 /** How the inbox stands. */
 export interface InboxState {
   /** Uploads that wait for being applied, and how long the oldest has. */

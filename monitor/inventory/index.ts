@@ -23,7 +23,7 @@ export { inventoryStaleMs } from './import-inventory.ts';
 export type { ClusterCount, ImportState } from './store.ts';
 
 export interface Inventory {
-  /** The loop that imports every `intervalSeconds`; `runOnce` is Sync now. */
+  /** The loop that imports every `intervalSeconds`, unless the connection leaves that to Sync now. */
   readonly loop: LeasedLoop;
   /** One import now (NET-4.9). */
   syncNow(actor: Actor): Promise<SyncResult>;
@@ -53,6 +53,8 @@ export interface InventoryDeps {
 const leaseSeconds = 60;
 
 export function createInventory(deps: InventoryDeps): Inventory {
+  // Somebody waits for it: an import that the connection leaves to Sync now.
+  let isAsked = false;
   const loop = createLeasedLoop({
     name: 'import_inventory',
     intervalMs: deps.intervalSeconds * 1000,
@@ -62,7 +64,7 @@ export function createInventory(deps: InventoryDeps): Inventory {
     reporter: deps.reporter,
     async run(lease, renew) {
       const open = await deps.connection.open();
-      if (!open) return;
+      if (!open || !(open.isSyncAutomatic || isAsked)) return;
       try {
         await requireInventory(deps.connection, open.capabilities);
         const counts = await importInventory(deps, open.client, lease, renew);
@@ -79,7 +81,12 @@ export function createInventory(deps: InventoryDeps): Inventory {
     async syncNow(actor) {
       requireOperator(actor);
       if (!(await deps.connection.open())) return { outcome: 'not_enabled' };
-      if (!(await loop.runOnce())) return { outcome: 'running' };
+      isAsked = true;
+      try {
+        if (!(await loop.runOnce())) return { outcome: 'running' };
+      } finally {
+        isAsked = false;
+      }
       const { lastError } = await store.readState(deps.db());
       return lastError === null ? { outcome: 'imported' } : { outcome: 'failed', error: lastError };
     },

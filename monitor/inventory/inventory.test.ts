@@ -263,6 +263,20 @@ test('an address that is handed from one MAC to the next is no conflict', async 
   assert.deepEqual(await world.events.list(world.siteId, 10), []);
 });
 
+test('NET-4.7: automatic sync can be off: Sync now imports all the same, and notices count', async () => {
+  await see(macA, 2);
+  const settings = { baseUrl: world.operations.url, token: null, isEnabled: true };
+  await world.connection.save(systemActor, { ...settings, isSyncAutomatic: false });
+  world.operations.vms = [vm(1, [macA], 'web-1')];
+  await importNow();
+  assert.equal((await deviceOf(macA)).match, null, 'nothing comes by itself');
+  assert.deepEqual(await world.inventory.syncNow(systemActor), { outcome: 'imported' });
+  assert.equal((await deviceOf(macA)).match?.vmName, 'web-1');
+  const virtual_machines = [{ id: 1, mac_addresses: [macA] }];
+  assert.equal((await world.inventory.applyNotice({ cluster_id: 7, virtual_machines })).devices_archived, 1);
+  await world.connection.save(systemActor, settings);
+});
+
 test('NET-4.7: notices count while the connection is disabled', async () => {
   await see(macA, 2);
   const settings = { baseUrl: world.operations.url, token: null };

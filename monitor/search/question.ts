@@ -72,9 +72,9 @@ function rangeOf(text: string): Question['range'] {
   return { first: formatAddress(prefix.bytes), last: formatAddress(last) };
 }
 
-/** `192.0` and `192.0.2.` stand for all that begin so. */
+/** `192`, `192.0` and `192.0.2.` stand for all that begin so; a single digit is more likely a number. */
 function partialIpv4(text: string) {
-  if (!/^\d{1,3}(\.\d{1,3}){0,2}\.$|^\d{1,3}(\.\d{1,3}){1,2}$/.test(text)) return null;
+  if (!/^\d{1,3}(\.\d{1,3}){0,2}\.$|^\d{1,3}(\.\d{1,3}){1,2}$|^\d{2,3}$/.test(text)) return null;
   const parts = text.split('.').filter((part) => part !== '');
   return parsePrefix(`${[...parts, '0', '0', '0'].slice(0, 4).join('.')}/${parts.length * 8}`);
 }

@@ -109,7 +109,7 @@ test('an address is found in every spelling, with its live owner, and where it i
 
 test('the beginning of an address and a prefix find what lies below', async () => {
   const both = ['addresses 192.0.2.10@1', 'addresses 192.0.2.200@2'];
-  for (const typed of ['192.0.2.', '192.0.2', '192.0', '192.', '192.0.2.0/24']) {
+  for (const typed of ['192.0.2.', '192.0.2', '192.0', '192.', '192', '192.0.2.0/24']) {
     assert.deepEqual(await names(typed), both, typed);
   }
   assert.deepEqual(await names('192.0.2.0/25'), ['addresses 192.0.2.10@1']);

@@ -3,6 +3,7 @@ import { composeMonitor, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorServer } from '#monitor/server.ts';
+import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
 export interface MonitorServer extends AsyncDisposable {
@@ -47,7 +48,6 @@ export async function startMonitorServer(
     url: server.url,
     siteId: site.id,
     async signIn(role) {
-      // Hashing a password is slow on purpose, so each role has one person.
       people[role] ??= monitor.operators.add({
         email: `${role}@monitor.example`,
         name: role,

@@ -2,9 +2,10 @@
  * The reference of the customer API as pages without a frame: the public site, the portal and the console put theirs
  * around it. It is drawn from the OpenAPI document alone, so what is described is what is validated and served.
  *
- * The first page holds the guides, all calls and all errors; each resource has a page of its own. Everything is made
- * once at the start: nothing on it depends on who reads.
+ * The first page holds the guides, all calls and all errors; each resource has a page of its own. A page is drawn when it
+ * is first read and then kept: nothing on it depends on who reads, and a start that nobody reads after should not wait.
  */
+import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
 import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';
 import { type ReferenceResource, readDocument, resolveSchema } from './document.ts';
 import { createPlaces, fieldRows, fieldTable, type Places } from './fields.ts';
@@ -29,33 +30,58 @@ export interface ReferencePage {
   /** Below the base: empty, or `servers/`. */
   path: string;
   title: string;
-  content: Html;
+  content(): Html;
 }
 
 export function createApiReference(options: ApiReferenceOptions): readonly ReferencePage[] {
   const { base, facts, createKeyHref } = options;
-  const document = readDocument();
-  const places = createPlaces(document, base);
-  const guides = guidesOf(document, { base, facts, createKeyHref });
-  const page = (current: string | null, content: Content) =>
-    html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
   const origin = facts.origin ?? '$URL';
+  const frame = once(() => {
+    const document = readDocument();
+    const guides = guidesOf(document, { base, facts, createKeyHref });
+    const page = (current: string | null, content: Content) =>
+      html`<link rel="stylesheet" href="${assetUrl('reference.css')}"><div class="reference">${renderNavigation({ document, guides, base, current })}<div class="reference-content">${content}</div></div><script type="module" src="${assetUrl('reference.js')}"></script>`;
+    return { document, guides, page, places: createPlaces(document, base) };
+  });
+  const drawOverview = () => {
+    const { document, guides, page } = frame();
+    return page(null, renderOverview(document, guides, base));
+  };
+  const drawResource = (name: string) => {
+    const { document, page, places } = frame();
+    const resource = document.resources.find((one) => one.name === name)!;
+    return page(name, [
+      createKeyHref !== null &&
+        html`<p class="hint needs-script">No key yet? ${link(createKeyHref, 'Create a key')}</p>`,
+      keyField(),
+      resource.operations.map((operation) =>
+        renderOperation(operation, { places, origin, errorsHref: base }),
+      ),
+      renderObjects(resource, places),
+    ]);
+  };
   return [
-    { path: '', title: 'API reference', content: page(null, renderOverview(document, guides, base)) },
-    ...document.resources.map((resource) => ({
-      path: `${resource.name}/`,
-      title: resource.title,
-      content: page(resource.name, [
-        createKeyHref !== null &&
-          html`<p class="hint needs-script">No key yet? ${link(createKeyHref, 'Create a key')}</p>`,
-        keyField(),
-        resource.operations.map((operation) =>
-          renderOperation(operation, { places, origin, errorsHref: base }),
-        ),
-        renderObjects(resource, places),
-      ]),
+    { path: '', title: 'API reference', content: once(drawOverview) },
+    ...listResources().map(({ name, title }) => ({
+      path: `${name}/`,
+      title,
+      content: once(() => drawResource(name)),
     })),
   ];
+}
+
+/** What the document is about, in its order, without making the document. */
+function listResources(): { name: string; title: string }[] {
+  const described = (endpoints as readonly Endpoint[]).filter(({ versions }) => versions.includes('v2'));
+  return [...new Map(described.map(({ path }) => resourceOf(path)).map((one) => [one.name, one])).values()];
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 function renderObjects(resource: ReferenceResource, places: Places): Content {

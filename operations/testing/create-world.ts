@@ -38,6 +38,7 @@ import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
+import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 

@@ -5,8 +5,8 @@ import { killCycles } from './cycle-kills.prove.ts';
 import { failCalls } from './disk-errors.prove.ts';
 import { traceOrder } from './write-order.prove.ts';
 
-const kills = Number(process.env.SVC_TEST_KILLS ?? 4);
-const failures = Number(process.env.SVC_TEST_DISK_ERRORS ?? 4);
+const kills = Number(process.env.SVC_TEST_KILLS ?? 2);
+const failures = Number(process.env.SVC_TEST_DISK_ERRORS ?? 2);
 const report = () => {};
 
 test(`killed at ${kills} system calls of a cycle: every minute is the truth or an exact gap, once`, async (t) => {

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import formbody from '@fastify/formbody';
-import { type TypeBoxTypeProvider, TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -13,6 +13,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
 import { isConnectionFailure } from '#service-kit/postgres/failures.ts';
+import { lazyCompilers } from './compilers.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
 import { preferredType } from './preferred-type.ts';
 import { newRequestId } from './request-id.ts';
@@ -84,12 +85,12 @@ function makeApp(options: HttpServerOptions): App {
       return answer(options, request, reply as unknown as FastifyReply, status, fields);
     },
     logger: false,
+    schemaController: { compilersFactory: lazyCompilers },
     // Of `X-Forwarded-For` the last address that is no proxy of ours counts: what stands before it, anybody can write.
     trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
     // A request object survives its reply only in this mode; nothing of ours needs that.
     return503OnClosing: true,
   }).withTypeProvider<TypeBoxTypeProvider>() as unknown as App;
-  app.setValidatorCompiler(TypeBoxValidatorCompiler);
   app.removeContentTypeParser('application/json');
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     if (body === '') return done(null, undefined);

@@ -13,7 +13,8 @@ import type { App } from '#service-kit/http/index.ts';
 interface Asset {
   type: string;
   body: Buffer;
-  gzipped: Buffer;
+  /** Made when it is first asked for. */
+  gzipped: Buffer | null;
 }
 
 const own = (name: string) => readFileSync(new URL(`./browser/${name}`, import.meta.url));
@@ -91,7 +92,7 @@ function load(): { hash: string; assets: Map<string, Asset> } {
   for (const [name, read] of Object.entries(sources)) {
     const [type, body] = read() as [string, Buffer];
     hash.update(name).update(body);
-    assets.set(name, { type: `${type}; charset=utf-8`, body, gzipped: gzipSync(body, { level: 9 }) });
+    assets.set(name, { type: `${type}; charset=utf-8`, body, gzipped: null });
   }
   loaded = { hash: hash.digest('base64url').slice(0, 12), assets };
   return loaded;
@@ -117,6 +118,7 @@ export function registerAssets(app: App): void {
       reply.header('x-content-type-options', 'nosniff');
       reply.header('vary', 'accept-encoding');
       if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(asset.body);
+      asset.gzipped ??= gzipSync(asset.body, { level: 9 });
       return reply.header('content-encoding', 'gzip').send(asset.gzipped);
     },
   );

@@ -121,10 +121,16 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
       label: series.label,
       role: series.role ?? 'line',
       isExpected: series.isExpected ?? false,
-      values: series.values,
+      values: series.values.map(shortValue),
     })),
     areas: (data.areas ?? []).map((area) => ({ ...area, toMs: area.toMs ?? null, tone: area.tone ?? 'bad' })),
   };
+}
+
+/** As many digits as anybody reads: means of minutes have seventeen, which would be half of a page. */
+function shortValue(value: number | null): number | null {
+  if (value === null) return null;
+  return Math.abs(value) >= 1000 ? Math.round(value * 10) / 10 : Number(value.toPrecision(6));
 }
 
 /** Regular times, as most are, shrink to start, step and count. */

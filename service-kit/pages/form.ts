@@ -78,6 +78,8 @@ interface FieldBase {
   /** Unique in the page; default `field-` and the name. Needed when two forms of a page have a field of one name. */
   id?: string;
   label: string;
+  /** Read to who can't see that the place says the same, as in a table's cell. */
+  isLabelHidden?: boolean;
   hint?: Content;
   error?: string | undefined;
   required?: boolean;
@@ -137,7 +139,7 @@ export function field(options: FieldOptions): Html {
     'aria-describedby': describedBy || undefined,
     'aria-invalid': options.error !== undefined ? 'true' : undefined,
   };
-  const label = html`<label for="${id}">${options.label}${!options.required && options.kind !== 'checkbox' && options.kind !== 'select' && html` <span class="optional">optional</span>`}</label>`;
+  const label = html`<label for="${id}"${attributes({ class: options.isLabelHidden ? 'visually-hidden' : undefined })}>${options.label}${!options.required && options.kind !== 'checkbox' && options.kind !== 'select' && html` <span class="optional">optional</span>`}</label>`;
   const control = controlOf(options, common);
   const hint = options.hint !== undefined && html`<p class="hint" id="${id}-hint">${options.hint}</p>`;
   const error =

@@ -267,6 +267,12 @@ describe('components', () => {
     assert.deepEqual(JSON.parse(inside), { label });
   });
 
+  test('chart data has no more digits than anybody reads', () => {
+    const values = [1 / 3, 49_897.333333333336, 1e10 + 1 / 3, null];
+    const json = pages.chartJson('bit/s', { timesMs: [0, 1, 2, 3], series: [{ label: 'x', values }] });
+    assert.match(JSON.stringify(json), /"values":\[0\.333333,49897\.3,10000000000\.3,null\]/);
+  });
+
   test('html refuses a promise, attributes refuse handlers and styles, a POST form refuses to miss its token', () => {
     assert.throws(() => pages.html`${Promise.resolve('x') as never}`, TypeError);
     for (const name of ['onclick', 'style', 'x y', 'a"b'])

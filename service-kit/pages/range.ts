@@ -98,7 +98,8 @@ export function rangePicker(options: { url: string; range: Range; nowMs?: number
     }),
   );
   return html`<div class="range-picker">${nowMs !== undefined && rangeMoves(url, range, nowMs)}<nav class="segments" aria-label="Time range">${named}<button type="button" popovertarget="range-custom" class="segment"${range.name === 'custom' ? html` aria-current="page"` : ''}>Custom</button></nav><div id="range-custom" class="popover" popover>${customForm(url, range)}</div>${
-    range.error && html`<p class="field-error" role="alert">■ ${range.error}</p>`
+    range.error &&
+    html`<p class="field-error" role="alert">■ ${range.error} Shown instead: ${spans[range.name as keyof typeof spans].label}.</p>`
   }</div>`;
 }
 

@@ -60,6 +60,8 @@ export interface TableOptions<Row> {
   rowTone?: (row: Row) => Tone | undefined;
   /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
   rowDetail?: (row: Row) => Content;
+  /** On a phone each row stands as a few lines of text, headers only at figures: for rows that read as sentences. */
+  isStacked?: boolean;
   /** What is shown in place of no rows: it teaches what will appear here. */
   empty: EmptyStateOptions;
 }
@@ -74,7 +76,7 @@ function scrollBox<Row>(options: TableOptions<Row>): Html {
   const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
   const rows = options.rows.map((row) => bodyRow(row, options));
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: options.isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
 }
 
 function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html {
@@ -112,7 +114,11 @@ function bodyRow<Row>(row: Row, options: TableOptions<Row>): Html {
     const kind = `kind-${column.kind ?? 'text'}`;
     return index === 0
       ? html`<th scope="row" class="${kind}">${content}</th>`
-      : html`<td class="${kind}">${content}</td>`;
+      : html`<td${attributes({
+          class: kind,
+          // Without headers a figure says what it is by itself.
+          'data-header': options.isStacked && column.kind === 'figure' ? column.header : undefined,
+        })}>${content}</td>`;
   });
   const detail = options.rowDetail?.(row);
   return html`<tr${attributes({ class: tone ? `tone-${tone}` : undefined })}>${cells}</tr>${

@@ -3,7 +3,8 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
 const derive = promisify(argon2);
-const cost = { memory: 19_456, passes: 2, parallelism: 1 } as const;
+/** Memory in KiB and passes over it; `testing/cheap-passwords.ts` alone changes them. */
+export const cost = { memory: 19_456, passes: 2, parallelism: 1 };
 const tagLength = 32;
 
 /** The PHC string of a new password. */

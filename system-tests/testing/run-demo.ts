@@ -82,7 +82,9 @@ export interface DemoOptions {
 
 /** Starts the demo, on an empty data directory or after an earlier one, and waits until it says that it is ready. */
 export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
-  const dataDir = options.after?.dataDir ?? mkdtempSync(join(tmpdir(), 'svc-system-'));
+  // Its databases are made anew for each test, and a killed program's files are the same in memory.
+  const folder = process.env.SVC_TEST_MEMORY_DIR ?? tmpdir();
+  const dataDir = options.after?.dataDir ?? mkdtempSync(join(folder, 'svc-system-'));
   const ports = options.after?.ports ?? (await findFreePorts());
   const child = spawnDemo(dataDir, ports, options.isSimulated === true);
   const said: Buffer[] = [];

@@ -8,7 +8,8 @@ export async function until<T>(
   look: () => Promise<T | null | false> | T | null | false,
   hopeless: () => string | false = () => false,
 ): Promise<T> {
-  const deadline = performance.now() + patienceMs;
+  const startedMs = performance.now();
+  const deadline = startedMs + patienceMs;
   let lastError: unknown = null;
   for (;;) {
     try {
@@ -22,6 +23,8 @@ export async function until<T>(
     if (performance.now() > deadline) {
       throw new Error(`it did not happen within ${patienceMs / 1000} s: ${what}`, { cause: lastError });
     }
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    // What takes long takes minutes, and looking costs the processor that it needs.
+    const everyMs = performance.now() - startedMs < 10_000 ? 250 : 1_000;
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

@@ -19,6 +19,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import type { AddressPoint } from './address-points.ts';
+import { namedHref } from './application-detail.ts';
 import { dataTable, wantedFile } from './data-table.ts';
 import { evidenceText } from './evidence.ts';
 import { minuteText } from './origin.ts';
@@ -63,6 +64,7 @@ function sumUse(rows: readonly AddressApplication[]): Use[] {
 
 export function applicationTable(
   request: FastifyRequest,
+  siteId: number,
   rows: readonly AddressApplication[],
   nowMs: number,
 ) {
@@ -76,7 +78,8 @@ export function applicationTable(
       {
         key: 'name',
         header: 'Application',
-        cell: (row) => (row.isAttributed ? row.name : code(row.name)),
+        cell: (row) =>
+          link(namedHref(request, siteId, row.name), row.isAttributed ? row.name : code(row.name)),
         value: (row) => row.name,
       },
       {

@@ -51,10 +51,10 @@ test('NET-2.2.10: every number of a site leads to its addresses, and each of the
     ).rows;
   const rows = await file('origin');
   assert.deepEqual(
-    rows.map((row) => [row.capture, row.is_chosen, row.reason, row.in_bytes]),
+    rows.map((row) => [row.capture, row.is_chosen, row.reason, row.in_bytes, row.upload_sequences]),
     [
-      ['eth0', true, 'most_bytes', 7_500_000],
-      ['br0', false, null, 7_000_000],
+      ['eth0', true, 'most_bytes', 7_500_000, '1'],
+      ['br0', false, null, 7_000_000, '1'],
     ],
   );
   const points = await file('points');

@@ -39,7 +39,7 @@ import { applicationTable, ownerTable, pointTable } from './address-tables.ts';
 import { fileHref } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
-import { minuteText, originTable, readMinute } from './origin.ts';
+import { minuteText, type OriginLine, originTable, readMinute } from './origin.ts';
 
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
@@ -73,7 +73,7 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
         readUse(deps, site, address, range),
         deps.devices.listOwners(site.id, address, ownersMax),
         deps.devices.listAddressConflicts(site.id, address, ownersMax),
-        at === null ? null : deps.traffic.explainAddress(site.id, address, at, at + step),
+        at === null ? null : readOrigin(deps, site, address, at, at + step),
       ]);
       const content = [
         pageHeader({
@@ -103,7 +103,7 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
         addressChart(request, points, range),
         section(
           { title: 'Applications', description: useDescription(range) },
-          applicationTable(request, used, nowMs),
+          applicationTable(request, site.id, used, nowMs),
         ),
         section(
           {
@@ -176,6 +176,22 @@ async function readUse(
     address,
     Math.max(range.fromMs / 1000, to - 86_400),
     to,
+  );
+}
+
+/** The captures that counted it, and the uploads that brought those minutes. */
+async function readOrigin(deps: ConsoleDeps, site: Site, address: string, from: number, to: number) {
+  const rows = await deps.traffic.explainAddress(site.id, address, from, to);
+  const sensorIds = [...new Set(rows.map((row) => row.sensorId))];
+  const uploads = sensorIds.length === 0 ? [] : await deps.inbox.listKept(sensorIds, from, to);
+  return rows.map(
+    (row): OriginLine => ({
+      ...row,
+      uploads: uploads.filter(
+        ({ sensorId, firstMinute, lastMinute }) =>
+          sensorId === row.sensorId && firstMinute <= row.minute && lastMinute >= row.minute,
+      ),
+    }),
   );
 }
 

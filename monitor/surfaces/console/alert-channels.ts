@@ -97,6 +97,7 @@ function channelTable(request: FastifyRequest, { channels, viewer, nowMs }: Opti
   return dataTable<Channel>(request, {
     id: 'channels',
     caption: 'Channels',
+    isStacked: true,
     rows: channels,
     columns: [
       { key: 'name', header: 'Channel', cell: (row) => row.name, value: (row) => row.name },

@@ -141,7 +141,10 @@ function stateOf(open: readonly Episode[], nowMs: number): { tone: Tone; text: C
   const since = Math.min(...open.map((one) => one.openedAtMs));
   const unseen = open.filter((one) => one.acknowledgedAtMs === null).length;
   const count = open.length === 1 ? '1 alert is open' : `${formatCount(open.length)} alerts are open`;
-  const taken = unseen === 0 ? 'somebody takes care of each' : `${formatCount(unseen)} not acknowledged`;
+  const taken =
+    unseen === 0
+      ? `somebody takes care of ${open.length === 1 ? 'it' : 'each'}`
+      : `${formatCount(unseen)} not acknowledged`;
   const age = formatDuration((nowMs - since) / 1000);
   return { tone: unseen > 0 ? 'bad' : 'warn', text: `${count}, the oldest for ${age}; ${taken}.` };
 }
@@ -161,6 +164,7 @@ function openTable(request: FastifyRequest, open: readonly Episode[], viewer: Vi
   return dataTable<Episode>(request, {
     id: 'open',
     caption: 'Open alerts',
+    isStacked: true,
     rows: open,
     rowTone: (row) => (row.acknowledgedAtMs === null ? 'bad' : 'warn'),
     columns: [

@@ -10,12 +10,19 @@ import {
   formatCount,
   html,
   link,
+  withQuery,
 } from '#service-kit/pages/index.ts';
 import { fileHref, offerData } from './data-table.ts';
 
 /** Which row is unfolded, as the address of the page names it: protocol, port and name. */
 export function keyText({ protocol, serverPort, name }: ApplicationKey): string {
   return `${protocol}.${serverPort ?? ''}.${name}`;
+}
+
+/** Where an application of this name is looked at, over the range of the page that names it. */
+export function namedHref(request: FastifyRequest, siteId: number, name: string): string {
+  const { range, from, to } = request.query as Record<string, string | undefined>;
+  return withQuery(`/sites/${siteId}/applications`, { view: 'all', range: range ?? '24h', from, to, name });
 }
 
 /** Null for a text that names no row. */

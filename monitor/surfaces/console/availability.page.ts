@@ -18,7 +18,6 @@ import {
   isConfirmed,
   isoTime,
   link,
-  notice,
   pageHeader,
   type Range,
   rangePicker,
@@ -197,7 +196,7 @@ async function showAvailability(
           : null,
       ],
     }),
-    refused && [notice({ tone: 'bad', title: 'The probe was not added', text: refused.fault }), add],
+    refused && section({ title: 'The probe was not added' }, add),
     probes.length > 0 && siteStats(byProbe.get(null), range),
     probes.length > 0 && roundTripChart(drawn, histories, range, probes.length),
     refreshing(
@@ -229,8 +228,15 @@ function stateOf(probes: readonly ProbeState[], nowMs: number) {
       tone: 'neutral',
       text: `${unknown} of ${running.length} probes were not measured of late.`,
     } as const;
-  const all = running.length === 1 ? 'The probe is' : `All ${running.length} probes are`;
-  return { tone: 'good', text: `${all} answered.` } as const;
+  const all =
+    running.length === 1
+      ? 'The probe is'
+      : running.length === 2
+        ? 'Both probes are'
+        : `All ${running.length} probes are`;
+  const paused = probes.length - running.length;
+  const others = paused > 0 ? `; ${formatCount(paused)} paused` : '';
+  return { tone: 'good', text: `${all} answered${others}.` } as const;
 }
 
 function siteStats(found: Availability | undefined, range: Range) {

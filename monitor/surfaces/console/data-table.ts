@@ -12,6 +12,7 @@ import {
   type Column,
   type DataField,
   type DataValue,
+  formatCount,
   type Html,
   html,
   type TableOptions,
@@ -94,6 +95,36 @@ export function dataTable<Row>(request: FastifyRequest, options: DataTableOption
     csvHref: fileHref(request, id, 'csv'),
     jsonHref: fileHref(request, id, 'json'),
   });
+}
+
+/**
+ * One page of rows that are all known, with the ways to the others: `?sensors_page=2` for the table `sensors`. Files
+ * hold all.
+ */
+export function pagedRows<Row>(
+  request: FastifyRequest,
+  id: string,
+  rows: readonly Row[],
+  shown: number,
+): Pick<DataTableOptions<Row>, 'id' | 'rows' | 'isComplete' | 'pages'> {
+  if (wantedFile(request))
+    return { id, rows: rows.slice(0, fileRowsMax), isComplete: rows.length <= fileRowsMax };
+  if (rows.length <= shown) return { id, rows };
+  const name = `${id}_page`;
+  const asked = Number(new URLSearchParams(request.url.split('?')[1]).get(name) ?? 1);
+  const last = Math.ceil(rows.length / shown);
+  const page = Number.isInteger(asked) ? Math.min(last, Math.max(1, asked)) : 1;
+  const first = (page - 1) * shown;
+  const to = (other: number) => withQuery(request.url, { [name]: other === 1 ? undefined : other });
+  return {
+    id,
+    rows: rows.slice(first, first + shown),
+    pages: {
+      label: `${formatCount(first + 1)}–${formatCount(Math.min(rows.length, first + shown))} of ${formatCount(rows.length)}`,
+      previousHref: page > 1 ? to(page - 1) : undefined,
+      nextHref: page < last ? to(page + 1) : undefined,
+    },
+  };
 }
 
 /** Answers with the file that was asked for; null when it was the page. */

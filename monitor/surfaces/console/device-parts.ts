@@ -20,7 +20,8 @@ import {
   moment,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from './data-table.ts';
+import { namedHref } from './application-detail.ts';
+import { dataTable, pagedRows } from './data-table.ts';
 import { eventName } from './words.ts';
 
 export const labelSources: Readonly<Record<DeviceLabel['source'], string>> = {
@@ -65,7 +66,7 @@ export function deviceState(
   claims: readonly Claim[],
   nowMs: number,
 ): { tone: Tone; text: string } {
-  const seen = `Last seen in the minute from ${formatAge(device.lastSeenMs, nowMs)}.`;
+  const seen = `Last seen ${formatAge(device.lastSeenMs, nowMs)}.`;
   if (device.archivedAtMs !== null) {
     const since = formatAge(device.archivedAtMs, nowMs);
     return { tone: 'neutral', text: `Archived ${since}: its server is gone. ${seen}` };
@@ -119,11 +120,12 @@ export function identity(device: Device, nowMs: number): Content {
 const endings = { silence: 'silence', owner: 'another owner', archive: 'its server was destroyed' } as const;
 
 /** Who owned what when: the binding history (three months). */
+const bindingsShown = 50;
+
 export function bindingTable(request: FastifyRequest, siteId: number, rows: readonly Claim[], nowMs: number) {
   return dataTable<Claim>(request, {
-    id: 'addresses',
+    ...pagedRows(request, 'addresses', rows, bindingsShown),
     caption: 'Addresses',
-    rows,
     columns: [
       {
         key: 'address',
@@ -217,6 +219,7 @@ export interface DeviceApplication {
 
 export function applicationTable(
   request: FastifyRequest,
+  siteId: number,
   rows: readonly DeviceApplication[],
   bytes: (count: number) => string,
 ) {
@@ -225,7 +228,12 @@ export function applicationTable(
     caption: 'Applications',
     rows,
     columns: [
-      { key: 'name', header: 'Application', cell: (row) => row.name, value: (row) => row.name },
+      {
+        key: 'name',
+        header: 'Application',
+        cell: (row) => link(namedHref(request, siteId, row.name), row.name),
+        value: (row) => row.name,
+      },
       {
         key: 'use',
         header: 'Use',
@@ -260,6 +268,7 @@ export function deviceEventTable(request: FastifyRequest, rows: readonly Monitor
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    isStacked: true,
     rows,
     columns: [
       {

@@ -169,7 +169,7 @@ async function showDevice(
         title: 'Applications',
         description: `What its addresses used over the Internet in the last hour of the range, while it owned them.`,
       },
-      applicationTable(request, applications, formatBytes),
+      applicationTable(request, site.id, applications, formatBytes),
     ),
     section({ title: 'Events' }, deviceEventTable(request, events, nowMs)),
   ];

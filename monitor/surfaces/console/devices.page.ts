@@ -257,12 +257,6 @@ function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
       value: ({ device }) => labelDevice(device).text,
     },
     {
-      key: 'source',
-      header: 'Named by',
-      cell: ({ device }) => labelSources[labelDevice(device).source],
-      value: ({ device }) => labelDevice(device).source,
-    },
-    {
       key: 'state',
       header: 'State',
       cell: ({ device, claims }) => stateBadge(device, claims),
@@ -300,6 +294,12 @@ function deviceColumns({ siteId, nowMs }: TableView): DataColumn<DeviceLine>[] {
       cell: ({ device }) => device.segment,
       value: ({ device }) => device.segment,
     },
+    {
+      key: 'source',
+      header: 'Named by',
+      cell: ({ device }) => labelSources[labelDevice(device).source],
+      value: ({ device }) => labelDevice(device).source,
+    },
   ];
 }
 
@@ -332,6 +332,6 @@ function addressesOf(siteId: number, claims: readonly Claim[]): Content {
         (claim) =>
           html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(claim.address)}`, code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
       ),
-    more > 0 ? `and ${more} more` : '',
+    more > 0 ? `+${more}` : '',
   ];
 }

@@ -37,6 +37,15 @@ test('NET-6: events are found by kind, sensor and time, page by page, each once'
   assert.deepEqual(await read('from=2026-11-01T01:00&to=2026-11-01T02:00'), [7, 6, 5, 4]);
   assert.deepEqual(await read('kind=nothing'), []);
   const { text } = await visitor.get(`/sites/${siteId}/events?format=json&kind=telemetry_rejected`);
+  await database.pool.query(
+    `insert into events (kind, site_id, details) values
+       ('telemetry_rejected', $1, '{"sequence": 17, "spool_id": "a-spool", "error": "<no>"}'),
+       ('ip_conflict_opened', $1, '{"address": "192.0.2.9", "mac_addresses": ["00:1b:21:00:00:0a", "00:1b:21:00:00:0b"]}')`,
+    [siteId],
+  );
+  const words = (await visitor.get(`/sites/${siteId}/events`)).text.replaceAll(/<[^>]+>/g, '');
+  assert.match(words, /Upload 17 of spool a-spool was skipped: &lt;no&gt;/);
+  assert.match(words, /192\.0\.2\.9 is claimed by 00:1b:21:00:00:0a and 00:1b:21:00:00:0b/);
   const file = JSON.parse(text) as { is_complete: boolean; rows: { kind: string; sensor: string }[] };
   assert.equal(file.is_complete, true);
   assert.equal(file.rows.length, 25);

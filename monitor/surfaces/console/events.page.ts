@@ -16,6 +16,7 @@ import {
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable, rowsLimit, wantedFile } from './data-table.ts';
+import { describeEvent } from './describe-event.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 import { eventName } from './words.ts';
@@ -144,6 +145,7 @@ function eventTable(
   return dataTable<MonitorEvent>(request, {
     id: 'events',
     caption: 'Events',
+    isStacked: true,
     rows: events,
     isComplete: !hasMore,
     filter,
@@ -163,14 +165,14 @@ function eventTable(
       {
         key: 'sensor',
         header: 'Sensor',
-        cell: (row) => row.hostName ?? html`<span class="hint">–</span>`,
+        cell: (row) => row.hostName ?? html`<span class="hint absent">–</span>`,
         value: (row) => row.hostName,
       },
       {
         key: 'details',
         header: 'Details',
         kind: 'prose',
-        cell: (row) => describeDetails(row),
+        cell: (row) => describeEvent(row),
         value: (row) => JSON.stringify(row.details),
       },
     ],
@@ -188,21 +190,5 @@ function eventTable(
         ? 'There are none older.'
         : 'What needs attention is noted here: an upload that was rejected, an address that two devices claim.',
     },
-  });
-}
-
-/** Facts of an event as words; addresses lead to what is known of them. */
-function describeDetails({ siteId, details }: MonitorEvent): Content {
-  return Object.entries(details).map(([name, value], index) => {
-    const text = Array.isArray(value)
-      ? value.join(', ')
-      : typeof value === 'string'
-        ? value
-        : JSON.stringify(value);
-    const isAddress = name === 'address' && typeof value === 'string' && siteId !== null;
-    const shown = isAddress
-      ? link(`/sites/${siteId}/addresses/${encodeURIComponent(text)}`, text)
-      : html`<span>${text}</span>`;
-    return html`${index > 0 ? '; ' : ''}${name.replaceAll('_', ' ')} ${shown}`;
   });
 }

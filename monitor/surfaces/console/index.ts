@@ -13,6 +13,7 @@ import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { Health } from '#monitor/health/index.ts';
+import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Operators } from '#monitor/operators/index.ts';
@@ -55,6 +56,7 @@ export interface ConsoleDeps {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  inbox: Pick<Inbox, 'listKept'>;
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
@@ -64,8 +66,20 @@ export interface ConsoleDeps {
   delivery: Delivery;
   search: Search;
   health: Health;
-  /** How telemetry is kept at hand, as the environment sets it. */
-  processing: { rankingHoldSeconds: number; liveHistorySeconds: number; liveHistoryMax: number };
+  /** How telemetry is processed, as the environment of this process sets it. */
+  processing: {
+    rankingHoldSeconds: number;
+    liveHistorySeconds: number;
+    liveHistoryMax: number;
+    trafficSyncSeconds: number;
+    inventorySyncSeconds: number;
+    hasInboxWorker: boolean;
+    hasRanking: boolean;
+    hasTrafficSync: boolean;
+    hasInventorySync: boolean;
+    hasAlerts: boolean;
+    hasMaintenance: boolean;
+  };
   /** The URL that sensors reach the monitor under, where a setting names it. */
   monitorUrl: () => string | null;
 }

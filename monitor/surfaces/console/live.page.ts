@@ -25,7 +25,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, offerData, rowsLimit } from './data-table.ts';
+import { dataTable, offerData, pagedRows, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 
@@ -144,9 +144,7 @@ function stateOf(live: SiteLive, problem: string | null, nowMs: number) {
 
 function newestStats(live: SiteLive, nowMs: number) {
   const newest = live.points.at(-1);
-  const source = newest
-    ? `10 s that ended ${formatAge(newest.startedAtMs + windowMs, nowMs)}`
-    : 'no window yet';
+  const source = newest ? `over 10 s, ${formatAge(newest.startedAtMs + windowMs, nowMs)}` : 'no window yet';
   const isSeen = newest !== undefined && newest.addresses > 0;
   const lost = live.points.reduce((sum, one) => sum + one.kernelDropped + one.parserDropped, 0);
   return stats(
@@ -278,9 +276,8 @@ function captureTable(
   nowMs: number,
 ) {
   return dataTable<LiveCapture>(request, {
-    id: 'captures',
+    ...pagedRows(request, 'captures', live.captures, addressesShown),
     caption: 'Captures',
-    rows: live.captures,
     columns: [
       {
         key: 'capture',

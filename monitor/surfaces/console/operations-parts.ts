@@ -29,40 +29,70 @@ import {
 import { dataTable } from './data-table.ts';
 import type { Viewer } from './guard.ts';
 
-export function connectionFacts(view: ConnectionView | null, viewer: Viewer, nowMs: number): Content {
+/** What was typed into the form of the connection, after a fault. */
+export interface TypedConnection {
+  baseUrl: string;
+  isEnabled: boolean;
+  isSyncAutomatic: boolean;
+  fault: string;
+}
+
+/** The connection as it is saved, and what may be done with it. */
+export function connectionPanel(
+  view: ConnectionView | null,
+  viewer: Viewer,
+  refused: TypedConnection | undefined,
+  nowMs: number,
+): Content {
+  const content = viewer.canChange && connectionForm(view, viewer, refused);
   if (!view) {
-    return notice({
-      tone: 'info',
-      title: 'How to connect',
-      text: 'In operations, create an admin API project with the permission to read the inventory and to deliver protect telemetry, create a token for it, and paste the token here. Then test, map each cluster to a site, and import.',
-    });
+    return [
+      notice({
+        tone: 'info',
+        title: 'How to connect',
+        text: 'In operations, create an admin API project with the permission to read the inventory and to deliver protect telemetry, create a token for it, and paste the token here. Then test, map each cluster to a site, and import.',
+      }),
+      content,
+    ];
   }
+  const actions = [
+    actionButton({ action: '/operations/test', csrfToken: viewer.csrfToken, label: 'Test connection' }),
+    actionButton({ action: '/operations/import', csrfToken: viewer.csrfToken, label: 'Sync now' }),
+    !refused &&
+      content &&
+      drawer({ id: 'connection', open: 'Change connection', title: 'Change connection' }, content),
+  ];
+  return [
+    connectionFacts(view, nowMs),
+    viewer.canChange && html`<div class="actions">${actions}</div>`,
+    // A fault has to be seen without opening anything.
+    refused && content,
+  ];
+}
+
+function connectionFacts(view: ConnectionView, nowMs: number): Content {
   const granted = Object.values(feedCapabilities).map(({ flag, permission }) =>
     view.capabilities[flag] === true
       ? html`${badge('good', permission)} `
       : html`${badge('warn', `${permission} missing`)} `,
   );
-  return [
-    definitionList([
-      { term: 'Base URL', value: code(view.baseUrl) },
-      { term: 'State', value: view.isEnabled ? badge('good', 'enabled') : badge('warn', 'disabled') },
-      { term: 'Project', value: view.projectName },
-      { term: 'Permissions', value: view.checkedAtMs === null ? null : granted },
-      { term: 'Last test', value: moment(view.checkedAtMs, nowMs) },
-    ]),
-    viewer.canChange &&
-      html`<div class="actions">${actionButton({
-        action: '/operations/test',
-        csrfToken: viewer.csrfToken,
-        label: 'Test connection',
-      })}${actionButton({ action: '/operations/import', csrfToken: viewer.csrfToken, label: 'Sync now' })}</div>`,
-  ];
+  return definitionList([
+    { term: 'Base URL', value: code(view.baseUrl) },
+    { term: 'State', value: view.isEnabled ? badge('good', 'enabled') : badge('warn', 'disabled') },
+    { term: 'Project', value: view.projectName },
+    { term: 'Permissions', value: view.checkedAtMs === null ? null : granted },
+    { term: 'Last test', value: moment(view.checkedAtMs, nowMs) },
+    {
+      term: 'Inventory',
+      value: view.isSyncAutomatic ? 'imported by itself' : badge('warn', 'imported by “Sync now” alone'),
+    },
+  ]);
 }
 
-export function connectionForm(
+function connectionForm(
   view: ConnectionView | null,
   viewer: Viewer,
-  fault: string | undefined,
+  refused: TypedConnection | undefined,
 ): Content {
   return form(
     {
@@ -70,7 +100,7 @@ export function connectionForm(
       csrfToken: viewer.csrfToken,
       submit: 'Test and save',
       cancel: otherSubmit({ action: '/operations/connection/untested', label: 'Save without a test' }),
-      error: fault,
+      error: refused?.fault,
     },
     [
       field({
@@ -78,7 +108,7 @@ export function connectionForm(
         kind: 'url',
         label: 'Base URL',
         required: true,
-        value: view?.baseUrl ?? '',
+        value: refused?.baseUrl ?? view?.baseUrl ?? '',
         placeholder: 'https://operations.example',
         isCode: true,
       }),
@@ -95,7 +125,15 @@ export function connectionForm(
         name: 'is_enabled',
         kind: 'checkbox',
         label: 'Import the inventory and deliver minutes',
-        checked: view?.isEnabled ?? true,
+        hint: 'Without it nothing goes over this connection; destroy notices are honoured all the same.',
+        checked: refused?.isEnabled ?? view?.isEnabled ?? true,
+      }),
+      field({
+        name: 'is_sync_automatic',
+        kind: 'checkbox',
+        label: 'Import the inventory by itself',
+        hint: 'Without it “Sync now” alone imports it.',
+        checked: refused?.isSyncAutomatic ?? view?.isSyncAutomatic ?? true,
       }),
     ],
   );
@@ -119,7 +157,13 @@ export function feedTable(
 ): Content {
   const minute = telemetry?.latestAcknowledgedMinute ?? null;
   const rows: FeedLine[] = [
-    { name: 'Inventory', ...inventory, counts: inventory.lastCounts, newest: '', newestMs: null },
+    {
+      name: 'Inventory',
+      ...inventory,
+      counts: inventory.lastCounts,
+      newest: html`<span class="hint">–</span>`,
+      newestMs: null,
+    },
     {
       name: 'Minute traffic',
       lastRunAtMs: telemetry?.lastRunAtMs ?? null,
@@ -243,6 +287,7 @@ function mappingForm(
         name: 'site_id',
         id: `cluster-${clusterId}`,
         label: `Site of cluster ${clusterId}`,
+        isLabelHidden: true,
         value: siteId === undefined ? '' : String(siteId),
         options: [
           { value: '', label: 'Not mapped' },

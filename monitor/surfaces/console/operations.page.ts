@@ -10,6 +10,7 @@ import {
   formatAge,
   type Html,
   isConfirmed,
+  notice,
   pageHeader,
   section,
   type Tone,
@@ -21,15 +22,16 @@ import type { ConsoleDeps } from './index.ts';
 import { inventoryNotice } from './inventory-notice.ts';
 import {
   clusterSection,
-  connectionFacts,
-  connectionForm,
+  connectionPanel,
   feedTable,
   noticePanel,
   secretName,
+  type TypedConnection,
 } from './operations-parts.ts';
 
 interface Shown {
   fault?: string;
+  connection?: TypedConnection;
   toast?: Html;
   /** A new secret, in this answer alone. */
   secret?: string;
@@ -59,19 +61,26 @@ export function registerOperationsPage(app: App, deps: ConsoleDeps): void {
     base_url: Type.String({ maxLength: 2_000 }),
     token: Type.String({ maxLength: 400 }),
     is_enabled: Type.Optional(Type.String()),
+    is_sync_automatic: Type.Optional(Type.String()),
   });
   for (const [path, isTested] of [
     ['/operations/connection', true],
     ['/operations/connection/untested', false],
   ] as const) {
-    app.post(path, { schema: { body: Connection } }, (request, reply) =>
-      attempt(deps, request, reply, isTested ? 'tested_and_saved' : 'saved', async () => {
-        const { base_url: baseUrl, token, is_enabled } = request.body;
-        const input = { baseUrl, token: token.trim() || null, isEnabled: is_enabled !== undefined };
+    app.post(path, { schema: { body: Connection } }, (request, reply) => {
+      const { base_url: baseUrl, token, is_enabled, is_sync_automatic } = request.body;
+      const typed = {
+        baseUrl,
+        isEnabled: is_enabled !== undefined,
+        isSyncAutomatic: is_sync_automatic !== undefined,
+      };
+      const save = async () => {
         const { actor } = viewerOf(request);
+        const input = { ...typed, token: token.trim() || null };
         await (isTested ? deps.connection.testAndSave(actor, input) : deps.connection.save(actor, input));
-      }),
-    );
+      };
+      return attempt(deps, request, reply, isTested ? 'tested_and_saved' : 'saved', save, typed);
+    });
   }
 
   app.post('/operations/test', (request, reply) =>
@@ -131,6 +140,7 @@ async function attempt(
   reply: FastifyReply,
   outcome: string,
   change: () => Promise<void>,
+  typed?: Omit<TypedConnection, 'fault'>,
 ): Promise<FastifyReply> {
   try {
     requireOperator(viewerOf(request).actor);
@@ -138,7 +148,7 @@ async function attempt(
   } catch (error) {
     const isShown = error instanceof OperationsError || error instanceof ShownFault;
     const fault = isShown ? error.message : faultText(error, 'connection.invalid');
-    return showOperations(deps, request, reply, { fault });
+    return showOperations(deps, request, reply, typed ? { connection: { ...typed, fault } } : { fault });
   }
   return reply.redirect(`/operations?done=${outcome}`, 303);
 }
@@ -165,6 +175,7 @@ async function showOperations(
       title: 'Operations',
       state: stateOf(view, inventory, telemetry, nowMs),
     }),
+    shown.fault && notice({ tone: 'bad', title: shown.fault }),
     view && (await inventoryNotice(deps, nowMs)),
     section(
       {
@@ -172,7 +183,7 @@ async function showOperations(
         description:
           'The admin API of operations: inventory comes in, observed minutes go out, both with one token.',
       },
-      [connectionFacts(view, viewer, nowMs), viewer.canChange && connectionForm(view, viewer, shown.fault)],
+      connectionPanel(view, viewer, shown.connection, nowMs),
     ),
     section(
       {
@@ -210,7 +221,7 @@ async function showOperations(
     reply,
     {
       title: 'Operations',
-      status: shown.fault ? 422 : 200,
+      status: shown.fault || shown.connection ? 422 : 200,
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
     content,

@@ -1,5 +1,6 @@
 /** Where a number comes from: every capture's count of an address in a minute, which one counts, and why. */
 import type { FastifyRequest } from 'fastify';
+import type { KeptUpload } from '#monitor/inbox/index.ts';
 import type { Provenance } from '#monitor/traffic/index.ts';
 import {
   badge,
@@ -12,6 +13,11 @@ import {
 } from '#service-kit/pages/index.ts';
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable } from './data-table.ts';
+
+/** A capture's row with the uploads of its sensor that hold the minute; none once they are forgotten. */
+export interface OriginLine extends Provenance {
+  uploads: readonly KeptUpload[];
+}
 
 const reasonWords: Readonly<Record<NonNullable<Provenance['reason']>, string>> = {
   only: 'the only capture that saw it',
@@ -34,8 +40,8 @@ export function readMinute(text: string | undefined): number | null {
 }
 
 /** The captures of one or a few minutes, the chosen one of each first. */
-export function originTable(request: FastifyRequest, siteId: number, rows: readonly Provenance[]) {
-  return dataTable<Provenance>(request, {
+export function originTable(request: FastifyRequest, siteId: number, rows: readonly OriginLine[]) {
+  return dataTable<OriginLine>(request, {
     id: 'origin',
     caption: 'Captures that counted it',
     rows,
@@ -44,7 +50,7 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
       {
         key: 'sensor',
         header: 'Sensor',
-        cell: (row) => link(`/sites/${siteId}/sensors`, row.hostName),
+        cell: (row) => link(`/sites/${siteId}/sensors/${row.sensorId}`, row.hostName),
         value: (row) => row.hostName,
       },
       {
@@ -97,8 +103,20 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
         field: 'lost_packets',
         value: (row) => row.kernelDropped + row.parserDropped,
       },
+      {
+        key: 'upload',
+        header: 'Upload',
+        kind: 'figure',
+        cell: (row) =>
+          row.uploads.length === 0
+            ? html`<span class="hint">kept two days</span>`
+            : row.uploads.map((one) => `#${one.sequence}`).join(', '),
+        field: 'upload_sequences',
+        value: (row) => row.uploads.map((one) => one.sequence).join(' '),
+      },
     ],
     fields: [
+      { field: 'spool_id', value: (row) => [...new Set(row.uploads.map((one) => one.spoolId))].join(' ') },
       { field: 'reason', value: (row) => row.reason },
       { field: 'observed_ms', value: (row) => row.observedMs },
       { field: 'device_key', value: (row) => row.deviceKey },

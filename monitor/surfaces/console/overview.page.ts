@@ -1,6 +1,7 @@
 /** `/`: every site with its state and its last hours, and the form that makes one. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Episode } from '#monitor/alerts/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import type { Collection, SiteTraffic } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -25,6 +26,7 @@ import {
   spark,
   stat,
   stats,
+  type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
@@ -113,7 +115,7 @@ async function showOverview(
   const content = [
     pageHeader({
       title: 'Sites',
-      state: viewer.sites.length > 0 ? collectionSentence(total, newestMs, nowMs) : undefined,
+      state: viewer.sites.length > 0 ? stateOf(total, newestMs, open, nowMs) : undefined,
       actions: viewer.canChange && drawer({ id: 'new-site', open: 'New site', title: 'New site' }, newSite),
     }),
     refused && newSite,
@@ -124,6 +126,21 @@ async function showOverview(
     ]),
   ];
   return sendConsolePage(request, reply, { title: 'Overview', status: refused ? 422 : 200 }, content);
+}
+
+/** Alerts first: what is wrong matters more than that its figures are fresh. */
+function stateOf(
+  total: { sensors: number; silent: number },
+  newestMs: number | undefined,
+  open: readonly Episode[],
+  nowMs: number,
+): { tone: Tone; text: string } {
+  const collection = collectionSentence(total, newestMs, nowMs);
+  if (open.length === 0) return collection;
+  const count = open.length === 1 ? '1 alert is open.' : `${formatCount(open.length)} alerts are open.`;
+  const isTaken = open.every((episode) => episode.acknowledgedAtMs !== null);
+  const tone = isTaken && collection.tone !== 'bad' ? 'warn' : 'bad';
+  return { tone, text: `${count} ${collection.text}` };
 }
 
 async function readLine(

@@ -8,14 +8,11 @@ import {
   actionButton,
   badge,
   type Content,
-  code,
   codeBlock,
-  definitionList,
   drawer,
   field,
   form,
   formatCount,
-  formatDuration,
   type Html,
   html,
   isoTime,
@@ -29,6 +26,7 @@ import { dataTable } from './data-table.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
+import { processingSection } from './processing-section.ts';
 
 interface Shown {
   /** What was typed into the form of a new person, after a fault. */
@@ -188,7 +186,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       passwordForm(viewer.csrfToken, viewer.operator.email, shown.passwordFault),
     ),
   ];
-  content.push(processingSection(deps.processing));
+  content.push(processingSection(request, deps.processing));
   const isRefused = shown.invite ?? shown.passwordFault ?? shown.fault;
   return sendConsolePage(
     request,
@@ -199,37 +197,6 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       ...(shown.toast ? { toast: shown.toast } : {}),
     },
     content,
-  );
-}
-
-/** What the environment sets, with the name of each setting; every process of the monitor has to have the same. */
-function processingSection({
-  rankingHoldSeconds,
-  liveHistorySeconds,
-  liveHistoryMax,
-}: ConsoleDeps['processing']) {
-  const item = (term: string, text: string, ...settings: string[]) => ({
-    term,
-    value: html`${text} <span class="hint">${settings.map((name) => html`${code(name)} `)}</span>`,
-  });
-  return section(
-    {
-      title: 'Telemetry processing',
-      description: 'Set in the environment of the monitor; docs/settings.md has all settings.',
-    },
-    definitionList([
-      item(
-        'Application ranking',
-        `Of 24 hours, done again every 5 minutes; a web process holds it for ${formatCount(rankingHoldSeconds)} s.`,
-        'SVC_APPLICATION_RANKING_HOLD_SECONDS',
-      ),
-      item(
-        'Live history',
-        `${formatDuration(liveHistorySeconds)}, at most ${formatCount(liveHistoryMax)} windows of a site.`,
-        'SVC_LIVE_HISTORY_SECONDS',
-        'SVC_LIVE_HISTORY_MAXLEN',
-      ),
-    ]),
   );
 }
 

@@ -12,24 +12,37 @@ import {
   pageHeader,
   section,
   sendPage,
+  type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
-import { dataTable, rowsLimit } from './data-table.ts';
+import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
 import { sendConsolePage } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
 
+type Kind = 'Addresses' | 'Devices' | 'Servers' | 'Applications' | 'Sensors' | 'Sites';
+
 /** One thing that fits. */
 interface Hit {
-  kind: string;
+  kind: Kind;
   text: string;
   /** Addresses and MACs stand in monospace. */
   isCode: boolean;
   href: string;
   site: string | null;
   detail: string;
-  /** A word about a state that is past. */
-  past: string | null;
+  /** Good for what is so now. */
+  state: { tone: Tone; text: string } | null;
 }
+
+/** What a kind's table says of each; a column that could say nothing is left out. */
+const kinds: Readonly<Record<Kind, { one: string; detail?: string; hasState?: true; hasSite?: true }>> = {
+  Addresses: { one: 'Address', detail: 'Owner', hasState: true, hasSite: true },
+  Devices: { one: 'Device', detail: 'MAC and segment', hasState: true, hasSite: true },
+  Servers: { one: 'Server', detail: 'In operations', hasState: true, hasSite: true },
+  Applications: { one: 'Application', hasSite: true },
+  Sensors: { one: 'Sensor', detail: 'Node', hasSite: true },
+  Sites: { one: 'Site' },
+};
 
 const shownMax = 25;
 const suggestedMax = 5;
@@ -78,7 +91,7 @@ function suggestions(found: Found | null) {
         .slice(0, suggestedMax)
         .map(
           (hit) =>
-            html`<li>${link(hit.href, [hit.isCode ? code(hit.text) : html`<span>${hit.text}</span>`, html` <span class="hint">${[hit.detail, hit.site].filter(Boolean).join(', ')}</span>`], { kind: 'quiet' })}</li>`,
+            html`<li>${link(hit.href, [hit.isCode ? code(hit.text) : html`<span>${hit.text}</span>`, html` <span class="hint">${[hit.detail, hit.state?.text, hit.site].filter(Boolean).join(', ')}</span>`], { kind: 'quiet' })}</li>`,
         )}`,
   );
   const all =
@@ -90,99 +103,137 @@ function suggestions(found: Found | null) {
 /** The nearest thing first: exact addresses, then devices and servers, then names. */
 function hitsOf(found: Found): Hit[] {
   const addresses = found.addresses.map((hit) =>
-    address(hit.siteId, hit.address, hit.siteName, `owned by ${hit.mac}`, hit.endedAtMs),
+    address(
+      hit.siteId,
+      hit.address,
+      hit.siteName,
+      hit.mac,
+      hit.endedAtMs === null
+        ? { tone: 'good', text: 'owned now' }
+        : { tone: 'neutral', text: 'former owner' },
+    ),
   );
   const seen = new Set(found.addresses.map((hit) => hit.siteId));
   const local = found.localSites
     .filter((site) => !seen.has(site.siteId))
     .map((site) =>
-      address(site.siteId, found.question.address!, site.siteName, 'in a local prefix, no known owner', null),
+      address(site.siteId, found.question.address!, site.siteName, 'no owner is known', {
+        tone: 'info',
+        text: 'in a local prefix',
+      }),
     );
-  const devices = found.devices.map((hit) => ({
-    kind: 'Devices',
-    text: hit.name ?? hit.mac,
-    isCode: hit.name === null,
-    href: `/sites/${hit.siteId}/devices/${hit.deviceId}`,
-    site: hit.siteName,
-    detail: `${hit.mac} on ${hit.segment}`,
-    past: hit.isArchived ? 'archived' : null,
-  }));
-  const servers = found.machines.map((hit) => ({
+  const devices = found.devices.map(
+    (hit): Hit => ({
+      kind: 'Devices',
+      text: hit.name ?? hit.mac,
+      isCode: hit.name === null,
+      href: `/sites/${hit.siteId}/devices/${hit.deviceId}`,
+      site: hit.siteName,
+      detail: hit.name === null ? `on ${hit.segment}` : `${hit.mac} on ${hit.segment}`,
+      state: hit.isArchived ? { tone: 'neutral', text: 'archived' } : { tone: 'good', text: 'live' },
+    }),
+  );
+  const applications = found.applications.map(
+    (hit): Hit => ({
+      kind: 'Applications',
+      text: hit.name,
+      isCode: false,
+      href: withQuery(`/sites/${hit.siteId}/applications`, { view: 'all', range: '24h', name: hit.name }),
+      site: hit.siteName,
+      detail: '',
+      state: null,
+    }),
+  );
+  const sensors = found.sensors.map(
+    (hit): Hit => ({
+      kind: 'Sensors',
+      text: hit.hostName,
+      isCode: false,
+      href: `/sites/${hit.siteId}/sensors`,
+      site: hit.siteName,
+      detail: hit.node,
+      state: null,
+    }),
+  );
+  const sites = found.sites.map(
+    (hit): Hit => ({
+      kind: 'Sites',
+      text: hit.siteName,
+      isCode: false,
+      href: `/sites/${hit.siteId}/traffic`,
+      site: null,
+      detail: '',
+      state: null,
+    }),
+  );
+  return [
+    ...addresses,
+    ...local,
+    ...devices,
+    ...found.machines.map(server),
+    ...applications,
+    ...sensors,
+    ...sites,
+  ];
+}
+
+function server(hit: Found['machines'][number]): Hit {
+  const site = hit.siteId ? `/sites/${hit.siteId}/devices` : '/operations#clusters';
+  const tone = hit.state === 'running' ? 'good' : 'neutral';
+  return {
     kind: 'Servers',
     text: hit.name,
     isCode: false,
-    href: hit.deviceId
-      ? `/sites/${hit.siteId}/devices/${hit.deviceId}`
-      : hit.siteId
-        ? `/sites/${hit.siteId}/devices`
-        : '/operations#clusters',
+    href: hit.siteId && hit.deviceId ? `${site}/${hit.deviceId}` : site,
     site: hit.siteName,
-    detail: `server ${hit.vmId}, cluster ${hit.clusterId}, ${hit.deviceId ? hit.state : 'no device seen'}`,
-    past: hit.isRetired ? 'destroyed' : null,
-  }));
-  const applications = found.applications.map((hit) => ({
-    kind: 'Applications',
-    text: hit.name,
-    isCode: false,
-    href: withQuery(`/sites/${hit.siteId}/applications`, { view: 'all', range: '24h', name: hit.name }),
-    site: hit.siteName,
-    detail: '',
-    past: null,
-  }));
-  const sensors = found.sensors.map((hit) => ({
-    kind: 'Sensors',
-    text: hit.hostName,
-    isCode: false,
-    href: `/sites/${hit.siteId}/sensors`,
-    site: hit.siteName,
-    detail: `node ${hit.node}`,
-    past: null,
-  }));
-  const sites = found.sites.map((hit) => ({
-    kind: 'Sites',
-    text: hit.siteName,
-    isCode: false,
-    href: `/sites/${hit.siteId}/traffic`,
-    site: null,
-    detail: '',
-    past: null,
-  }));
-  return [...addresses, ...local, ...devices, ...servers, ...applications, ...sensors, ...sites];
+    detail: `server ${hit.vmId}, cluster ${hit.clusterId}${hit.deviceId ? '' : ', no device seen'}`,
+    state: hit.isRetired ? { tone: 'neutral', text: 'destroyed' } : { tone, text: hit.state },
+  };
 }
 
-function address(siteId: number, text: string, site: string, detail: string, endedAtMs: number | null): Hit {
+function address(siteId: number, text: string, site: string, detail: string, state: Hit['state']): Hit {
   const href = `/sites/${siteId}/addresses/${encodeURIComponent(text)}`;
-  const past = endedAtMs === null ? null : 'former owner';
-  return { kind: 'Addresses', text, isCode: true, href, site, detail, past };
+  return { kind: 'Addresses', text, isCode: true, href, site, detail, state };
 }
 
 function hitTable(
   request: Parameters<typeof dataTable>[0],
   id: string,
-  kind: string,
+  kind: Kind,
   rows: readonly Hit[],
 ): Content {
+  const { one, detail, hasState, hasSite } = kinds[kind];
+  const columns: (DataColumn<Hit> | false)[] = [
+    {
+      key: 'name',
+      header: one,
+      cell: (row) => link(row.href, row.isCode ? code(row.text) : row.text),
+      value: (row) => row.text,
+    },
+    detail !== undefined && {
+      key: 'detail',
+      header: detail,
+      cell: (row) => row.detail,
+      value: (row) => row.detail,
+    },
+    hasState === true && {
+      key: 'state',
+      header: 'State',
+      cell: ({ state }) => state && badge(state.tone, state.text),
+      value: ({ state }) => state?.text,
+    },
+    hasSite === true && {
+      key: 'site',
+      header: 'Site',
+      cell: (row) => row.site ?? html`<span class="hint">not mapped</span>`,
+      value: (row) => row.site,
+    },
+  ];
   return dataTable<Hit>(request, {
     id,
     caption: kind,
     rows,
-    columns: [
-      {
-        key: 'name',
-        header: kind,
-        field: 'name',
-        cell: (row) => link(row.href, row.isCode ? code(row.text) : row.text),
-        value: (row) => row.text,
-      },
-      { key: 'detail', header: 'What', cell: (row) => row.detail, value: (row) => row.detail },
-      {
-        key: 'state',
-        header: 'State',
-        cell: (row) => (row.past ? badge('neutral', row.past) : ''),
-        value: (row) => row.past,
-      },
-      { key: 'site', header: 'Site', cell: (row) => row.site ?? '', value: (row) => row.site },
-    ],
+    columns: columns.filter((column) => column !== false),
     empty: { title: 'Nothing fits', text: 'Type something else.' },
   });
 }

@@ -16,7 +16,7 @@ import {
   isoTime,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from './data-table.ts';
+import { dataTable, pagedRows } from './data-table.ts';
 import { gapReason } from './words.ts';
 
 /** A sensor tells about twice a minute; what is older says nothing about now. */
@@ -61,6 +61,8 @@ export function lossOf(capture: CaptureState): number | null {
   return seen > 0 ? (capture.kernelDropped + capture.parserDropped) / seen : null;
 }
 
+const capturesShown = 50;
+
 export function captureTable(
   request: FastifyRequest,
   captures: readonly CaptureState[],
@@ -81,9 +83,8 @@ export function captureTable(
     value,
   });
   return dataTable<CaptureState>(request, {
-    id: 'captures',
+    ...pagedRows(request, 'captures', captures, capturesShown),
     caption: 'Captures',
-    rows: captures,
     columns: [
       { key: 'name', header: 'Capture', kind: 'code', cell: (row) => row.name, value: (row) => row.name },
       { key: 'host', header: 'Host', cell: (row) => row.hostName, value: (row) => row.hostName },

@@ -75,4 +75,19 @@ test('the sensors page shows what each capture sees right now and what its host 
   assert.equal((await visitor.get(`/sites/${siteId}/sensors/999`)).status, 404);
   const csv = await visitor.get(`/sites/${siteId}/sensors?format=csv&table=sensors`);
   assert.match(csv.text, /node-1,node-1,reporting,/);
+
+  // A fleet comes page by page, who is silent first; its files are whole.
+  await server.database.pool.query(
+    `insert into sensors (site_id, host_name, node, credential_id, credential_digest)
+     select $1, 'z-' || n, 'z', 'z-' || n, '\\x00' from generate_series(1, 60) n`,
+    [siteId],
+  );
+  const first = (await visitor.get(`/sites/${siteId}/sensors`)).text;
+  assert.match(first, /1–50 of 61/);
+  assert.doesNotMatch(first, /sensors\/1"/);
+  const next = /href="([^"]*sensors_page=2)"/.exec(first)![1]!;
+  assert.match((await visitor.get(next)).text, /51–61 of 61/);
+  assert.match((await visitor.get(next)).text, /sensors\/1"/);
+  const all = JSON.parse((await visitor.get(`${next}&format=json&table=sensors`)).text);
+  assert.deepEqual([all.rows.length, all.is_complete], [61, true]);
 });

@@ -15,7 +15,7 @@ import {
   refreshing,
   section,
 } from '#service-kit/pages/index.ts';
-import { dataTable } from './data-table.ts';
+import { dataTable, pagedRows } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -32,6 +32,7 @@ import { isLate, siteState } from './site-state.ts';
 
 const dayMs = 86_400_000;
 const gapsMax = 2000;
+const rowsShown = 50;
 
 export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/sensors', { schema: { params: SiteParams } }, async (request, reply) => {
@@ -89,9 +90,14 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
   };
   const gapsOf = (row: SensorState) => known.gaps.filter((gap) => gap.sensorId === row.id).length;
   return dataTable<SensorState>(request, {
-    id: 'sensors',
+    // Silent ones first: on the first page of many they would be missed.
+    ...pagedRows(
+      request,
+      'sensors',
+      known.sensors.toSorted((a, b) => Number(isLate(b, nowMs)) - Number(isLate(a, nowMs))),
+      rowsShown,
+    ),
     caption: 'Sensors',
-    rows: known.sensors,
     rowTone: (row) => (isLate(row, nowMs) ? 'warn' : undefined),
     columns: [
       {

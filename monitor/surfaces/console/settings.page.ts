@@ -18,6 +18,7 @@ import {
   notice,
   pageHeader,
   section,
+  type Tone,
   toast,
 } from '#service-kit/pages/index.ts';
 import { enrolCommand } from './enrol-command.ts';
@@ -105,7 +106,7 @@ async function showSettings(
   const viewer = viewerOf(request);
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
   const content = [
-    pageHeader({ title: 'Site settings' }),
+    pageHeader({ title: 'Site settings', state: stateOf(site, clusters.length) }),
     section({ title: 'Name' }, viewer.canChange ? nameForm(site, viewer, shown) : site.name),
     section(
       {
@@ -141,7 +142,10 @@ async function showSettings(
         definitionList([
           {
             term: 'Mapped here',
-            value: clusters.length > 0 ? clusters.map((mapping) => `${mapping.clusterId} `) : 'none',
+            value:
+              clusters.length > 0
+                ? clusters.map((mapping) => `cluster ${mapping.clusterId}`).join(', ')
+                : 'none',
           },
         ]),
         html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
@@ -161,6 +165,15 @@ async function showSettings(
     },
     content,
   );
+}
+
+function stateOf(site: Site, clusters: number): { tone: Tone; text: string } {
+  const prefixes = site.localCidrs.length;
+  if (prefixes === 0)
+    return { tone: 'warn', text: 'No prefix is local yet, so no application has a direction.' };
+  const local = prefixes === 1 ? '1 prefix is local' : `${prefixes} prefixes are local`;
+  const mapped = clusters === 1 ? '1 cluster is' : `${clusters === 0 ? 'no' : clusters} clusters are`;
+  return { tone: 'info', text: `${local}; ${mapped} mapped here.` };
 }
 
 function nameForm(site: Site, viewer: Viewer, shown: Shown) {

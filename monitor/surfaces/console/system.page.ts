@@ -26,8 +26,18 @@ import { sendConsolePage } from './frame.ts';
 const sensorsShown = 20;
 const lateSeconds = 180;
 const feedNames: Readonly<Record<FeedRecord['feed'], string>> = {
-  inventory: 'Inventory of operations',
-  telemetry: 'Minute traffic to operations',
+  inventory: 'Inventory import',
+  telemetry: 'Minute delivery',
+};
+/** What a loop does; one without words is shown by its name. */
+const loopWork: Readonly<Record<string, string>> = {
+  alerts: 'judges alerts and tells channels',
+  import_inventory: 'imports the inventory of operations',
+  maintain_metrics: 'removes what has expired',
+  note_application_names: 'makes names findable',
+  rank_applications: 'ranks the applications of 24 hours',
+  roll_up_hours: 'sums hours up',
+  sync_ops_ddos: 'delivers minutes to operations',
 };
 
 export function registerSystemPage(app: App, deps: { health: Health }): void {
@@ -102,22 +112,28 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
 }
 
 function workers(request: FastifyRequest, { leases, asOfMs }: HealthReport): Content {
-  return dataTable(request, {
+  const table = dataTable(request, {
     id: 'loops',
     caption: 'Loops',
     rows: leases,
     columns: [
-      { key: 'name', header: 'Loop', cell: ({ name }) => name, value: ({ name }) => name },
+      { key: 'name', header: 'Loop', kind: 'code', cell: ({ name }) => name, value: ({ name }) => name },
       {
         key: 'held',
-        header: 'Held',
+        header: 'State',
         cell: ({ isHeld }) => (isHeld ? badge('good', 'held') : badge('neutral', 'free')),
         value: ({ isHeld }) => isHeld,
       },
       {
+        key: 'work',
+        header: 'What it does',
+        cell: ({ name }) => loopWork[name] ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+        value: ({ name }) => loopWork[name] ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+      },
+      {
         key: 'holder',
-        header: 'Last holder',
-        cell: ({ holder }) => code(holder.slice(0, 24)),
+        header: 'Last process',
+        cell: ({ holder }) => code(holder.split('-', 2).join('-')),
         value: ({ holder }) => holder,
       },
       {
@@ -137,10 +153,18 @@ function workers(request: FastifyRequest, { leases, asOfMs }: HealthReport): Con
     ],
     empty: { title: 'No loop has run yet', text: 'They take their leases when there is something to do.' },
   });
+  return section(
+    {
+      title: 'Loops',
+      description:
+        'Each runs in one process at a time. One that is free waits for its next turn; terms count how often it changed hands.',
+    },
+    table,
+  );
 }
 
 function feeds(request: FastifyRequest, report: HealthReport): Content {
-  return dataTable(request, {
+  const table = dataTable(request, {
     id: 'feeds',
     caption: 'Feeds',
     rows: report.feeds,
@@ -170,6 +194,13 @@ function feeds(request: FastifyRequest, report: HealthReport): Content {
     ],
     empty: { title: 'No feeds', text: 'Feeds run once a connection to operations is saved.' },
   });
+  return section(
+    {
+      title: 'Feeds',
+      description: html`What is exchanged with operations; more stands under ${link('/operations', 'Operations')}.`,
+    },
+    table,
+  );
 }
 
 function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthReport): Content {
@@ -181,7 +212,7 @@ function retention(request: FastifyRequest, { maintenance, asOfMs }: HealthRepor
       description:
         lastSuccessAtMs === null
           ? 'It has not run yet; it does every hour.'
-          : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${formatDuration(lastSeconds ?? 0)}.`,
+          : html`Ran ${age(lastSuccessAtMs, asOfMs)} and took ${(lastSeconds ?? 0) < 1 ? 'less than a second' : formatDuration(lastSeconds ?? 0)}.`,
     },
     dataTable(request, {
       id: 'retention',
@@ -212,7 +243,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
   const rows = all
     .toSorted((a, b) => behind(b.lagSeconds) - behind(a.lagSeconds) || a.sensorId - b.sensorId)
     .slice(0, sensorsShown);
-  return dataTable(request, {
+  const table = dataTable(request, {
     id: 'lag',
     caption: `Sensors furthest behind, ${rows.length} of ${all.length}`,
     rows,
@@ -222,7 +253,7 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
       {
         key: 'host',
         header: 'Host',
-        cell: ({ siteId, hostName }) => link(`/sites/${siteId}/sensors`, hostName),
+        cell: ({ siteId, sensorId, hostName }) => link(`/sites/${siteId}/sensors/${sensorId}`, hostName),
         value: ({ hostName }) => hostName,
       },
       {
@@ -243,4 +274,14 @@ function sensors(request: FastifyRequest, { sensors: all }: HealthReport): Conte
     ],
     empty: { title: 'No sensors yet', text: 'Enrol one in a site’s settings.' },
   });
+  return section(
+    {
+      title: 'Sensors',
+      description:
+        rows.length < all.length
+          ? `The ${rows.length} of ${all.length} furthest behind.`
+          : 'Furthest behind first.',
+    },
+    table,
+  );
 }

@@ -67,7 +67,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
       offerPoints(request, traffic);
       const content = [
         pageHeader({
-          title: site.name,
+          title: 'Traffic',
           state: siteState(sensors, newest.get(site.id), nowMs),
           actions: rangePicker({ url: request.url, range, nowMs }),
         }),
@@ -82,7 +82,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
                   ? 'By bytes, over the last 24 hours of the range.'
                   : 'By bytes in this range.',
             },
-            addressTable(request, site.id, top, nowMs),
+            addressTable(request, site.id, top, nowMs, sensors.length > 0),
           ),
           section(
             {
@@ -98,7 +98,7 @@ export function registerTrafficPage(app: App, deps: ConsoleDeps): void {
               title: 'Gaps',
               description: 'Minutes that were not, or not wholly, collected. Nothing is estimated in them.',
             },
-            gapTable(request, gaps),
+            gapTable(request, gaps, sensors.length > 0),
           ),
         ]),
       ];
@@ -195,11 +195,21 @@ function newestStats(traffic: SiteTraffic, range: Range, siteId: number) {
     stat({ label: 'Out', value: figure(traffic.outBps[last], formatBitRate), source }),
     stat({ label: 'Packets', value: figure(traffic.pps[last], formatPacketRate), source }),
     stat({ label: 'Addresses', value: figure(traffic.addresses[last], formatCount), source }),
-    stat({ label: 'Minutes observed', value: formatCount(observed), source: 'in this range' }),
+    stat({
+      label: 'Minutes observed',
+      value: formatCount(observed),
+      source: `of ${formatCount((range.toMs - range.fromMs) / 60_000)} in this range`,
+    }),
   );
 }
 
-function addressTable(request: FastifyRequest, siteId: number, rows: readonly TopAddress[], nowMs: number) {
+function addressTable(
+  request: FastifyRequest,
+  siteId: number,
+  rows: readonly TopAddress[],
+  nowMs: number,
+  isObserved: boolean,
+) {
   return dataTable<TopAddress>(request, {
     id: 'addresses',
     caption: 'Addresses by bytes',
@@ -232,11 +242,12 @@ function addressTable(request: FastifyRequest, siteId: number, rows: readonly To
     empty: {
       title: 'No address seen',
       text: 'Addresses appear here when a sensor sees traffic of an address within the site’s local prefixes.',
+      ...(isObserved ? {} : { action: { label: 'Enrol a sensor', href: `/sites/${siteId}/settings#enrol` } }),
     },
   });
 }
 
-function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
+function gapTable(request: FastifyRequest, rows: readonly GapRow[], isObserved: boolean) {
   return dataTable<GapRow>(request, {
     id: 'gaps',
     caption: 'Gaps',
@@ -269,7 +280,12 @@ function gapTable(request: FastifyRequest, rows: readonly GapRow[]) {
         value: (row) => row.reason,
       },
     ],
-    empty: { title: 'No gaps', text: 'Every minute that the sensors were to collect in this range arrived.' },
+    empty: {
+      title: 'No gaps',
+      text: isObserved
+        ? 'Every minute that the sensors were to collect in this range arrived.'
+        : 'No sensor is enrolled here, so no minute was to be collected.',
+    },
   });
 }
 

@@ -12,14 +12,17 @@ before(async () => {
 after(() => at[Symbol.asyncDispose]());
 
 /**
- * Of every operation, caller and owner one way of naming the workspace; over the operations each way comes up. Version 1
- * has the handlers of version 2, so a third of its cells do; the proof runs all.
+ * Of every operation and owner one way of naming the workspace, by every second caller; over the operations each way and
+ * each caller comes up, and what is a caller's own is asked by all. Version 1 has the handlers of version 2, so a third of
+ * its cells do; the proof runs all.
  */
 function sampleOf(operation: Operation, index: number): Cell[] {
-  const sample = matrixOf(operation, at.callers).filter(
-    (_, cell) =>
-      cell % selections.length === (Math.floor(cell / selections.length) + index) % selections.length,
-  );
+  const sample = matrixOf(operation, at.callers)
+    .filter(
+      (_, cell) =>
+        cell % selections.length === (Math.floor(cell / selections.length) + index) % selections.length,
+    )
+    .filter(({ caller, tenantOf }) => tenantOf === 'own' || (at.callers.indexOf(caller) + index) % 2 === 0);
   return operation.version === 'v1' ? sample.filter((_, place) => (place + index) % 3 === 0) : sample;
 }
 
@@ -39,7 +42,7 @@ test('API-4.2, API-4.3, API-2.1.4: nothing of another workspace is reached by an
     );
   }
   assert.deepEqual(leaks, []);
-  assert.ok(cells >= (operations.length * at.callers.length * 5) / 2);
+  assert.ok(cells >= operations.length * at.callers.length);
   assert.ok(succeeded > operations.length);
 });
 

@@ -1,7 +1,7 @@
 import { buildOpenApi } from '#contracts/customer-api/index.ts';
 import { type ApiFacts, createApiReference } from '#operations/api-reference/index.ts';
 import type { App } from '#service-kit/http/index.ts';
-import { link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
+import { type Html, link, pageHeader, sendPage, shell } from '#service-kit/pages/index.ts';
 
 export interface ApiDocsDeps {
   apiFacts: ApiFacts;
@@ -11,7 +11,6 @@ const base = '/docs/api/';
 
 /** The public API reference (API-1.S5), and the document it is drawn from, for generators of clients. */
 export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
-  const openApi = JSON.stringify(buildOpenApi());
   const reference = createApiReference({
     base,
     facts: deps.apiFacts,
@@ -19,40 +18,43 @@ export function registerApiDocs(app: App, deps: ApiDocsDeps): void {
   });
   for (const { path, title, content } of reference) {
     const isFirst = path === '';
-    const page = shell(
-      {
-        area: 'Virtual servers',
-        home: '/',
-        title: isFirst ? title : `${title} · API reference`,
-        navigation: [
-          {
-            items: [
-              { label: 'API reference', href: base, key: 'd', current: true },
-              { label: 'OpenAPI document', href: `${base}openapi.json` },
-              { label: 'Customer portal', href: '/client/', key: 's' },
-            ],
-          },
+    const draw = (content: Html) =>
+      shell(
+        {
+          area: 'Virtual servers',
+          home: '/',
+          title: isFirst ? title : `${title} · API reference`,
+          navigation: [
+            {
+              items: [
+                { label: 'API reference', href: base, key: 'd', current: true },
+                { label: 'OpenAPI document', href: `${base}openapi.json` },
+                { label: 'Customer portal', href: '/client/', key: 's' },
+              ],
+            },
+          ],
+          breadcrumb: isFirst
+            ? [{ label: 'Home', href: '/' }, { label: title }]
+            : [{ label: 'Home', href: '/' }, { label: 'API reference', href: base }, { label: title }],
+        },
+        [
+          pageHeader({
+            title,
+            actions: isFirst && link(`${base}openapi.json`, 'OpenAPI document', { kind: 'button' }),
+          }),
+          content,
         ],
-        breadcrumb: isFirst
-          ? [{ label: 'Home', href: '/' }, { label: title }]
-          : [{ label: 'Home', href: '/' }, { label: 'API reference', href: base }, { label: title }],
-      },
-      [
-        pageHeader({
-          title,
-          actions: isFirst && link(`${base}openapi.json`, 'OpenAPI document', { kind: 'button' }),
-        }),
-        content,
-      ],
-    );
-    app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, page));
+      );
+    app.get(`${base}${path}`, async (_request, reply) => sendPage(reply, draw(content())));
   }
-  app.get(`${base}openapi.json`, async (_request, reply) =>
-    reply
+  let openApi: string | null = null;
+  app.get(`${base}openapi.json`, async (_request, reply) => {
+    openApi ??= JSON.stringify(buildOpenApi());
+    return reply
       .header('access-control-allow-origin', '*')
       .header('cache-control', 'public, max-age=300')
       .type('application/json; charset=utf-8')
-      .send(openApi),
-  );
+      .send(openApi);
+  });
   app.get('/developers/api/', async (_request, reply) => reply.redirect(base, 301));
 }

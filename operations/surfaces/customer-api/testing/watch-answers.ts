@@ -1,4 +1,4 @@
-import { createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
+import { type AnswerChecker, createAnswerChecker } from '#contracts/customer-api/testing/check-answer.ts';
 import type { App } from '#service-kit/http/index.ts';
 
 declare module 'fastify' {
@@ -13,7 +13,7 @@ declare module 'fastify' {
  * called before routes are registered; throws at the end, where tests are, because a hook can't fail a test.
  */
 export function watchAnswers(app: App): { throwFaults(): void } {
-  const checker = createAnswerChecker();
+  let checker: AnswerChecker | null = null;
   const faults = new Set<string>();
   app.decorateReply('watchedBody', '');
   app.addHook('onSend', async (_request, reply, payload) => {
@@ -24,6 +24,7 @@ export function watchAnswers(app: App): { throwFaults(): void } {
     if (!/^\/api\/v[12](\/|$|\?)/.test(request.url)) return;
     const hasBody = request.method !== 'HEAD' && reply.statusCode !== 304;
     const headers = Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]);
+    checker ??= createAnswerChecker();
     try {
       checker.check({
         method: request.method,

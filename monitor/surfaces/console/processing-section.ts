@@ -1,0 +1,113 @@
+/** Where each setting is: those of telemetry processing in the environment, with what holds now, the others in the console. */
+import type { FastifyRequest } from 'fastify';
+import {
+  type Content,
+  code,
+  definitionList,
+  formatCount,
+  formatDuration,
+  html,
+  link,
+  section,
+} from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
+import type { ConsoleDeps } from './index.ts';
+
+interface Setting {
+  what: string;
+  value: string;
+  names: string[];
+}
+
+export function processingSection(request: FastifyRequest, processing: ConsoleDeps['processing']): Content {
+  return [
+    section(
+      {
+        title: 'Telemetry processing',
+        description:
+          'As this process has it. Set in the environment of each of the monitor’s processes and read at its start; docs/settings.md describes all.',
+      },
+      dataTable<Setting>(request, {
+        id: 'processing',
+        caption: 'Telemetry processing',
+        isStacked: true,
+        rows: settingsOf(processing),
+        columns: [
+          { key: 'what', header: 'What', cell: (row) => row.what, value: (row) => row.what },
+          { key: 'value', header: 'Now', cell: (row) => row.value, value: (row) => row.value },
+          {
+            key: 'settings',
+            header: 'Set by',
+            kind: 'prose',
+            cell: (row) => row.names.map((name) => html`${code(name)} `),
+            value: (row) => row.names.join(' '),
+          },
+        ],
+        empty: { title: 'Nothing', text: 'There is no setting.' },
+      }),
+    ),
+    section(
+      { title: 'Set in this console', description: 'Saved in the database, for every process at once.' },
+      definitionList([
+        {
+          term: 'Of a site',
+          value: 'name, local prefixes and probes, under the site’s settings and availability',
+        },
+        {
+          term: 'Of operations',
+          value: html`connection, automatic import, clusters and the secret of destroy notices, under ${link('/operations', 'Operations')}`,
+        },
+        { term: 'Of alerts', value: html`channels and mutes, under ${link('/alerts', 'Alerts')}` },
+      ]),
+    ),
+  ];
+}
+
+function settingsOf(now: ConsoleDeps['processing']): Setting[] {
+  const done = (isHere: boolean, how: string) => (isHere ? how : 'left to another process');
+  return [
+    {
+      what: 'Uploads are applied',
+      value: done(now.hasInboxWorker, 'as they come'),
+      names: ['SVC_MONITOR_INBOX_WORKER'],
+    },
+    {
+      what: 'Applications of 24 hours are ranked',
+      value: done(now.hasRanking, 'every 5 min'),
+      names: ['SVC_APPLICATION_RANKING'],
+    },
+    {
+      what: 'A web process holds a ranking',
+      value: `for ${formatCount(now.rankingHoldSeconds)} s`,
+      names: ['SVC_APPLICATION_RANKING_HOLD_SECONDS'],
+    },
+    {
+      what: 'Live windows are kept',
+      value: `for ${formatDuration(now.liveHistorySeconds)}, at most ${formatCount(now.liveHistoryMax)} of a site`,
+      names: ['SVC_LIVE_HISTORY_SECONDS', 'SVC_LIVE_HISTORY_MAXLEN'],
+    },
+    {
+      what: 'Minutes go to operations',
+      value: done(now.hasTrafficSync, `every ${formatCount(now.trafficSyncSeconds)} s`),
+      names: ['SVC_OPS_DDOS_SYNC', 'SVC_OPS_DDOS_SYNC_SECONDS'],
+    },
+    {
+      what: 'The inventory is imported',
+      value: done(
+        now.hasInventorySync,
+        `every ${formatCount(now.inventorySyncSeconds)} s while that is automatic`,
+      ),
+      names: ['SVC_OPS_INVENTORY_SYNC', 'SVC_OPS_INVENTORY_SYNC_SECONDS'],
+    },
+    {
+      what: 'Alerts are judged',
+      value: done(now.hasAlerts, 'all the time'),
+      names: ['SVC_MONITOR_ALERTS'],
+    },
+    {
+      what: 'What has expired is removed',
+      value: done(now.hasMaintenance, 'every hour'),
+      names: ['SVC_MONITOR_MAINTENANCE'],
+    },
+  ];
+}

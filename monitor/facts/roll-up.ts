@@ -5,6 +5,7 @@
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { pairsKeptMs } from './facts.ts';
+import * as minuteStore from './minute-store.ts';
 import type { PartitionMaker } from './partition-store.ts';
 import * as store from './rollup-store.ts';
 import { hourSeconds } from './span-store.ts';
@@ -25,7 +26,7 @@ export async function rollUp(
   for (const siteTen of await store.findDirtyTens(db)) {
     await ensureRollUps(db, partitions, siteTen.start, pairsFrom);
     await db.transaction().execute(async (trx) => {
-      await store.lockSite(trx, siteTen.siteId);
+      await minuteStore.lockSite(trx, siteTen.siteId);
       await store.recomputeTen(trx, siteTen, pairsFrom);
     });
   }
@@ -34,7 +35,7 @@ export async function rollUp(
   for (const siteDay of await store.findDirtyDays(db, hours)) {
     await ensureRollUps(db, partitions, siteDay.day, pairsFrom);
     await db.transaction().execute(async (trx) => {
-      await store.lockSite(trx, siteDay.siteId);
+      await minuteStore.lockSite(trx, siteDay.siteId);
       await store.recomputeDay(trx, siteDay);
     });
   }
@@ -42,13 +43,13 @@ export async function rollUp(
 
 async function rollUpMinutes(db: Queryable): Promise<void> {
   for (;;) {
-    const sites = await store.findMarkedSites(db);
+    const sites = await minuteStore.findMarkedSites(db);
     if (sites.length === 0) return;
     for (const siteId of sites) {
       await db.transaction().execute(async (trx) => {
-        await store.lockSite(trx, siteId);
-        const minutes = await store.takeMarks(trx, siteId, marksMax);
-        if (minutes.length > 0) await store.recomputeSiteMinutes(trx, siteId, minutes);
+        await minuteStore.lockSite(trx, siteId);
+        const minutes = await minuteStore.takeMarks(trx, siteId, marksMax);
+        if (minutes.length > 0) await minuteStore.recomputeSiteMinutes(trx, siteId, minutes);
       });
     }
   }
@@ -62,13 +63,13 @@ async function judgeMinutes(
   pairsFrom: number,
 ): Promise<void> {
   for (;;) {
-    const due = await store.findUnjudged(db, which, judgedMax);
+    const due = await minuteStore.findUnjudged(db, which, judgedMax);
     if (!due) return;
     for (const minute of due.minutes) await ensureRollUps(db, partitions, minute, pairsFrom);
     await db.transaction().execute(async (trx) => {
-      await store.lockSite(trx, due.siteId);
-      const minutes = await store.beginMinutes(trx, due.siteId, { minutes: due.minutes });
-      await store.judgeMinutes(trx, due.siteId, minutes, pairsFrom);
+      await minuteStore.lockSite(trx, due.siteId);
+      const minutes = await minuteStore.beginMinutes(trx, due.siteId, { minutes: due.minutes });
+      await minuteStore.judgeMinutes(trx, due.siteId, minutes, pairsFrom);
     });
   }
 }
@@ -84,10 +85,10 @@ async function rollUpHour(
   const hasPairs = hour >= pairsFrom;
   await ensureRollUps(db, partitions, hour, pairsFrom);
   await db.transaction().execute(async (trx) => {
-    await store.lockSite(trx, siteId);
+    await minuteStore.lockSite(trx, siteId);
     if (!(await store.beginHour(trx, siteHour))) return;
-    const left = await store.beginMinutes(trx, siteId, { from: hour, to: hour + hourSeconds });
-    await store.judgeMinutes(trx, siteId, left, pairsFrom);
+    const left = await minuteStore.beginMinutes(trx, siteId, { from: hour, to: hour + hourSeconds });
+    await minuteStore.judgeMinutes(trx, siteId, left, pairsFrom);
     await store.recomputeHour(trx, siteHour, hasPairs);
   });
 }

@@ -109,15 +109,16 @@ function hasRoomInMemory(): boolean {
   }
 }
 
-/** These take longest. They begin first, so that none of them runs alone when all others are done. */
+/** These run whole programs through real minutes and mostly wait, so they go beside the others, which use the processor. */
+const waiting = ['system-tests/journey.test.ts', 'system-tests/kills.test.ts', 'system-tests/replay.test.ts'];
+
+/** Of the others these take longest. They begin first, so that none of them runs alone when all others are done. */
 const longest = [
-  'system-tests/journey.test.ts',
-  'system-tests/kills.test.ts',
-  'system-tests/replay.test.ts',
-  'system-tests/keyboard.test.ts',
   'operations/surfaces/customer-api/isolation.test.ts',
   'service-kit/pages/browser.test.ts',
   'sensor/spool/traced-cycles.test.ts',
+  'system-tests/keyboard.test.ts',
+  'system-tests/restart.test.ts',
   'sensor/collection/live-capture.test.ts',
   'sensor/spool/kill.test.ts',
   'monitor/inbox/faults.test.ts',
@@ -126,21 +127,20 @@ const longest = [
   'tools/package/package.test.ts',
 ];
 
-function longestFirst(files: readonly string[]): string[] {
-  const gone = longest.filter((file) => !files.includes(file));
+/** All that is tested, in the order in which it begins. */
+function listTests(): string[] {
+  const files = listFiles().filter((file) => file.endsWith('.test.ts'));
+  const first = [...waiting, ...longest];
+  const gone = first.filter((file) => !files.includes(file));
   if (gone.length > 0) throw new Error(`tools/test.ts begins with files that are gone: ${gone.join(', ')}`);
-  return [...longest, ...files.filter((file) => !longest.includes(file))];
+  return [...first, ...files.filter((file) => !first.includes(file))];
 }
 
-/**
- * Runs the files and returns the exit code. Those that run whole programs through real minutes mostly wait: they go two
- * at a time beside the many others, which use the processor.
- */
+/** Runs the files and returns the exit code. */
 async function runTests(files: string[]): Promise<number> {
-  const runsPrograms = (file: string) => file.startsWith('system-tests/') || file.startsWith('lab/');
   const lanes = [
-    { files: files.filter(runsPrograms), concurrency: 2 },
-    { files: files.filter((file) => !runsPrograms(file)), concurrency: 3 },
+    { files: files.filter((file) => waiting.includes(file)), concurrency: waiting.length },
+    { files: files.filter((file) => !waiting.includes(file)), concurrency: 3 },
   ];
   const events = new PassThrough({ objectMode: true });
   const ends = lanes
@@ -171,7 +171,7 @@ async function main(): Promise<number> {
     if (process.argv.includes('--checks')) return 0;
   }
   if (named.length > 0) return runTests(named);
-  const files = longestFirst(listFiles().filter((file) => file.endsWith('.test.ts')));
+  const files = listTests();
   if (hasRoomInMemory()) {
     mkdirSync(memoryDir, { recursive: true, mode: 0o755 });
     process.env.SVC_TEST_MEMORY_DIR = memoryDir;

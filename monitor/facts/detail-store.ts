@@ -1,9 +1,9 @@
 /** Who used one application, and which pairs there were. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { inDirection, judgedFacts, judgedPairs, nobody, ofKey } from './application-store.ts';
 import { directionOf, evidenceOf } from './codes.ts';
 import type * as facts from './facts.ts';
+import { inDirection, judgedFacts, judgedPairs, nobody, ofKey } from './judge-store.ts';
 import { type Coverage, inHours, inSpans, type Span } from './span-store.ts';
 
 const listMax = 10;
@@ -51,8 +51,10 @@ export async function readApplication(
   const { siteId, spans, hours, pairs } = coverage;
   const { direction, name, protocol, serverPort } = options;
   const key = { name, protocol, serverPort };
+  const judging = { siteId, direction, key, judged: coverage.judged, unjudged: coverage.unjudged };
+  const judgingPairs = { ...judging, judged: pairs.judged, unjudged: pairs.unjudged };
   const fromPairs = await sql<Entry>`
-    with ${judgedFacts(siteId, pairs.spans, direction)}, ${judgedPairs(siteId, pairs.spans, direction, key)},
+    with ${judgedFacts(judgingPairs)}, ${judgedPairs(judgingPairs)},
     ${ownedMinutes(siteId, pairs.spans)},
     pieces as (
       select client, server, nullif(local, ${nobody}) as local, device_key, bytes
@@ -65,7 +67,7 @@ export async function readApplication(
     ${cutLists}`.execute(db);
   if (fromPairs.rows.length > 0) return toDetail(fromPairs.rows, false);
   const fromFacts = await sql<Entry>`
-    with ${judgedFacts(siteId, spans, direction)}, ${ownedMinutes(siteId, spans)},
+    with ${judgedFacts(judging)}, ${ownedMinutes(siteId, spans)},
     pieces as (
       select null::inet as client, null::inet as server, nullif(local, ${nobody}) as local, device_key,
         inbound_bytes + outbound_bytes as bytes
@@ -74,7 +76,6 @@ export async function readApplication(
       select null::inet as client, null::inet as server, case when j.direction <> 4 then j.local end as local, o.device_key,
         sum(j.inbound_bytes + j.outbound_bytes) filter (where j.owns) as bytes
       from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      where ${ofKey(key)}
       group by 1, 2, 3, 4),
     ${cutLists}`.execute(db);
   return toDetail(fromFacts.rows, true);

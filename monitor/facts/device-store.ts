@@ -85,7 +85,7 @@ export async function stepDevice(
   const { deviceKey, stepSeconds } = options;
   const source = await findSource(db, coverage, [deviceKey]);
   if (stepSeconds % hourSeconds !== 0) {
-    source.spans = uniteSpans(source.spans, spansOf(source.hours));
+    source.spans = uniteSpans(source.spans, spansOf(source.hours, hourSeconds));
     source.hours = [];
   }
   const { rows } = await sql<SumRow & { timeMs: number }>`

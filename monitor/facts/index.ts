@@ -35,8 +35,9 @@ export interface FactStore {
    */
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
   /**
-   * Brings sites' minutes up to date, and hours that have ended and settled, or `all` of them. Any number of processes may
-   * do so at once; one that is killed leaves its marks to the next.
+   * Brings sites' sums by minute up to date; with `settled`, judges minutes that have settled and makes ten minutes, hours and
+   * days of them, or with `all` of everything. Any number of processes may do so at once; one that is killed leaves its
+   * marks to the next.
    */
   rollUp(hours: 'none' | 'settled' | 'all'): Promise<void>;
 

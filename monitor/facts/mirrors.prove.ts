@@ -176,7 +176,7 @@ async function plantSum({ rows }: MonitorWorld, siteId: number): Promise<void> {
   const first = '(select min(id) from captures where site_id = $1)';
   for (const table of ['host_minutes', 'application_facts'])
     await rows(`update ${table} set capture_id = ${first} where site_id = $1`, [siteId]);
-  await rows('update rolled_hours set is_dirty = true where site_id = $1', [siteId]);
+  await forgetRollUps(rows, siteId);
 }
 
 /** As if whoever came last owned the minute: its bytes stay, those of the others are gone. */
@@ -190,7 +190,17 @@ async function plantLastArrival(
     'delete from application_facts where site_id = $1 and ctid not in (select max(ctid) from application_facts where site_id = $1 group by minute, direction)',
     [siteId],
   );
+  await forgetRollUps(rows, siteId);
+}
+
+/** Lets the facts alone speak. */
+async function forgetRollUps(rows: MonitorWorld['rows'], siteId: number): Promise<void> {
   await rows('update rolled_hours set is_dirty = true where site_id = $1', [siteId]);
+  await rows('update rolled_days set is_dirty = true where site_id = $1', [siteId]);
+  await rows(
+    'insert into unjudged_minutes (site_id, minute) select site_id, minute from site_minutes where site_id = $1 on conflict do nothing',
+    [siteId],
+  );
 }
 
 function permutations(count: number): number[][] {

@@ -13,17 +13,28 @@ const uploaded = [
   ['endpoint_pairs', hour],
 ] as const;
 
+/** What is made of a minute's facts and of an hour's; those of pairs only while there are any. */
 const rolledUp = [
+  ['minute_owners', day],
+  ['name_minutes', day],
+  ['name_tens', day],
+  ['name_pair_minutes', hour],
+  ['name_pair_tens', hour],
   ['address_hours', 7 * day],
   ['application_hours', day],
-  ['application_minutes', day],
+  ['name_hours', day],
   ['pair_hours', hour],
+  ['name_pair_hours', hour],
+  ['name_days', 28 * day],
 ] as const;
+const ofPairs: ReadonlySet<string> = new Set(
+  rolledUp.map(([table]) => table).filter((table) => table.includes('pair')),
+);
 
 export interface PartitionMaker {
   /** Makes what these minutes need, once each, so that a steady stream asks once an hour. */
   ensureMinutes(db: Queryable, minutes: readonly number[]): Promise<void>;
-  /** Makes what the roll-up of an hour needs. */
+  /** Makes what the roll-up of an hour, of its minutes and of its day needs. */
   ensureRollUps(db: Queryable, hour: number, hasPairs: boolean): Promise<void>;
 }
 
@@ -34,8 +45,11 @@ export function createPartitionMaker(): PartitionMaker {
     const key = `${table} ${start}`;
     if (known.has(key)) return;
     // Pairs that expired already are not stored, so they need no place.
+    const isPairs = span === hour;
     await sql`select ensure_fact_partition(${table}, to_timestamp(${start}), make_interval(secs => ${span}))
-      where ${span} > ${hour} or to_timestamp(${start + span}) > svc_now() - interval '24 hours'`.execute(db);
+      where not ${isPairs}::boolean or to_timestamp(${start + span}) > svc_now() - interval '24 hours'`.execute(
+      db,
+    );
     // An old entry may have been dropped by retention; forgetting it costs one look.
     if (known.size > 256) known.clear();
     known.add(key);
@@ -43,7 +57,7 @@ export function createPartitionMaker(): PartitionMaker {
   return {
     async ensureRollUps(db, start, hasPairs) {
       for (const [table, span] of rolledUp) {
-        if (hasPairs || table !== 'pair_hours') await ensure(db, table, start, span);
+        if (hasPairs || !ofPairs.has(table)) await ensure(db, table, start, span);
       }
     },
     async ensureMinutes(db, minutes) {

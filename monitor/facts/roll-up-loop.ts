@@ -4,7 +4,7 @@ import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts'
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { FactStore } from './index.ts';
 
-const intervalMs = 20_000;
+const intervalMs = 10_000;
 const leaseSeconds = 120;
 
 /**

@@ -1,61 +1,65 @@
-/** Marks of what changed, and what is made of the facts because of them. */
-import { sql } from 'kysely';
+/** What is made of judged minutes: ten minutes, hours and days. */
+import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { judgedFacts, judgedPairs } from './application-store.ts';
 import { ownedMinutes } from './detail-store.ts';
 import { deviceMinutes } from './device-store.ts';
-import { hourSeconds, inSpans, preferHashing } from './span-store.ts';
-
-const counterMax = sql.lit(Number.MAX_SAFE_INTEGER);
+import { judgedFacts, judgedPairs } from './judge-store.ts';
+import { nameColumns, packPairs, sumNames, totalOf } from './name-store.ts';
+import { hourSeconds, inSpans, preferHashing, tenSeconds } from './span-store.ts';
 
 export interface SiteHour {
   siteId: number;
   hour: number;
 }
 
-/** Sites with marks. */
-export async function findMarkedSites(db: Queryable): Promise<number[]> {
-  const { rows } = await sql<{ siteId: number }>`
-    select distinct site_id as "siteId" from site_minute_marks order by 1`.execute(db);
-  return rows.map((row) => row.siteId);
+export interface SiteTen {
+  siteId: number;
+  start: number;
 }
 
-/** Lets one process at a time roll up a site, until the transaction ends: an older sum must not follow a newer one. */
-export async function lockSite(trx: Queryable, siteId: number): Promise<void> {
-  // Who freezes while it holds the lock is cut off by the server, or nobody would ever roll the site up again.
-  await sql`select set_config('idle_in_transaction_session_timeout', '15s', true),
-    pg_advisory_xact_lock(7318102, ${siteId}::int)`.execute(trx);
+/** Ten minutes that have ended, all of which are judged, the newest first. */
+export async function findDirtyTens(db: Queryable): Promise<SiteTen[]> {
+  const { rows } = await sql<SiteTen>`
+    select t.site_id as "siteId", extract(epoch from t.start)::float8 as start from rolled_tens t
+    where t.is_dirty and t.start + interval '10 minutes' <= svc_now() and not exists (select from unjudged_minutes u
+      where u.site_id = t.site_id and u.minute >= t.start and u.minute < t.start + interval '10 minutes')
+    order by t.start desc, t.site_id limit 1000`.execute(db);
+  return rows;
 }
 
-/** Takes up to `limit` of a site's committed marks away and notes their hours as dirty. */
-export async function takeMarks(trx: Queryable, siteId: number, limit: number): Promise<number[]> {
-  const { rows } = await sql<{ minute: number }>`
-    with taken as (
-      delete from site_minute_marks where id in (
-        select id from site_minute_marks where site_id = ${siteId} order by id limit ${limit}) returning minute),
-    noted as (
-      insert into rolled_hours (site_id, hour, is_dirty)
-      select distinct ${siteId}::bigint, date_trunc('hour', minute, 'UTC'), true from taken
-      on conflict (site_id, hour) do update set is_dirty = true, marked_at = svc_now())
-    select distinct extract(epoch from minute)::float8 as minute from taken`.execute(trx);
-  return rows.map((row) => row.minute);
-}
-
-/** A minute in which captures listened and saw no address is a row of zeros: observed, and quiet. */
-export async function recomputeSiteMinutes(
+/** Makes ten minutes of their minutes; nothing, where one has changed since or somebody else was quicker. */
+export async function recomputeTen(
   trx: Queryable,
-  siteId: number,
-  minutes: readonly number[],
+  { siteId, start }: SiteTen,
+  pairsFrom: number,
 ): Promise<void> {
+  const span = { from: start, to: start + tenSeconds };
+  const at = sql`to_timestamp(${start}::float8)`;
+  const site = sql`${siteId}::bigint`;
+  const { rows } = await sql`
+    update rolled_tens set is_dirty = false, rolled_at = svc_now()
+    where site_id = ${siteId} and start = ${at} and is_dirty
+      and not exists (select from unjudged_minutes where site_id = ${siteId} and ${inSpans([span])}) returning 1`.execute(
+    trx,
+  );
+  if (rows.length === 0) return;
+  await preferHashing(trx);
+  for (const table of ['name_tens', 'name_pair_tens'])
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and start = ${at}`.execute(trx);
+  const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
+  const key = sql`direction, name, protocol, server_port`;
   await sql`
-    insert into site_minutes (site_id, minute, rx_bytes, tx_bytes, packets, addresses)
-    select ${siteId}::bigint, marked.minute, least(coalesce(sum(seen.rx_bytes), 0), ${counterMax}),
-      least(coalesce(sum(seen.tx_bytes), 0), ${counterMax}), least(coalesce(sum(seen.packets), 0), ${counterMax}), count(seen.address)
-    from (select to_timestamp(minute) as minute from unnest(${[...minutes]}::float8[]) minute) marked
-    left join lateral strongest_host_minutes(${siteId}, marked.minute, marked.minute + interval '1 minute') seen on true
-    group by marked.minute
-    on conflict (site_id, minute) do update set rx_bytes = excluded.rx_bytes, tx_bytes = excluded.tx_bytes,
-      packets = excluded.packets, addresses = excluded.addresses`.execute(trx);
+    insert into name_tens (start, site_id, ${nameColumns})
+    select ${at}, ${site}, ${key}, sum(inbound_bytes), sum(outbound_bytes), max(evidence), bool_or(is_attributed), min(owner),
+      min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
+    from name_minutes where ${ofSite} group by ${key}`.execute(trx);
+  // Of ten minutes that are partly too old for pairs none are kept; what is left of them is read by the minute.
+  if (start < pairsFrom) return;
+  await sql`
+    insert into name_pair_tens (start, site_id, ${key}, pairs)
+    select ${at}, ${site}, ${key}, string_agg(pairs, ''::bytea) from name_pair_minutes where ${ofSite} group by ${key}`.execute(
+    trx,
+  );
 }
 
 /**
@@ -81,7 +85,7 @@ export async function beginHour(trx: Queryable, { siteId, hour }: SiteHour): Pro
   return rows.length > 0;
 }
 
-/** Makes everything of one hour anew. Pairs of hours that begin before `pairsFrom` are not kept. */
+/** Makes everything of one hour anew, of judged minutes. Pairs of hours that begin before `pairsFrom` are not kept. */
 export async function recomputeHour(
   trx: Queryable,
   { siteId, hour }: SiteHour,
@@ -90,44 +94,116 @@ export async function recomputeHour(
   await preferHashing(trx);
   const spans = [{ from: hour, to: hour + hourSeconds }];
   const start = sql`to_timestamp(${hour}::float8)`;
+  const site = sql`${siteId}::bigint`;
   const ofHour = sql`site_id = ${siteId} and hour = ${start}`;
-  for (const table of ['address_hours', 'application_hours', 'pair_hours', 'site_hours'])
+  for (const table of [
+    'address_hours',
+    'application_hours',
+    'name_hours',
+    'pair_hours',
+    'name_pair_hours',
+    'site_hours',
+  ])
     await sql`delete from ${sql.table(table)} where ${ofHour}`.execute(trx);
-  await sql`delete from application_minutes where site_id = ${siteId} and ${inSpans(spans)}`.execute(trx);
 
   await sql`
     insert into site_hours (site_id, hour, rx_bytes, tx_bytes, packets, addresses, minutes)
-    select ${siteId}::bigint, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*)
+    select ${site}, ${start}, sum(rx_bytes), sum(tx_bytes), sum(packets), max(addresses), count(*)
     from site_minutes where site_id = ${siteId} and ${inSpans(spans)} having count(*) > 0`.execute(trx);
 
   await sql`
     with ${deviceMinutes({ siteId, spans }, null)}
     insert into address_hours (hour, site_id, address, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes, lan_tx_bytes)
-    select ${start}, ${siteId}::bigint, address, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
+    select ${start}, ${site}, address, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
       sum(lan_rx), sum(lan_tx)
     from device_minutes group by address, device_key`.execute(trx);
 
+  const judging = { siteId, judged: spans, unjudged: [], direction: null };
   await sql`
-    with ${judgedFacts(siteId, spans, null)}, ${ownedMinutes(siteId, spans)}, ${judgedPairs(siteId, hasPairs ? spans : [], null)},
+    with ${judgedFacts(judging)}, ${ownedMinutes(siteId, spans)},
+    ${judgedPairs({ ...judging, judged: hasPairs ? spans : [] })},
     by_address as (
       insert into application_hours (hour, site_id, direction, name, protocol, server_port, local, device_key, inbound_bytes,
         outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at)
-      select ${start}, ${siteId}::bigint, j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key,
+      select ${start}, ${site}, j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key,
         sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns), max(j.evidence),
         bool_or(j.is_attributed), min(j.vantage) filter (where j.owns), min(j.vantage), max(j.last_sent_at)
       from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key),
-    by_minute as (
-      insert into application_minutes (minute, site_id, direction, name, bytes)
-      select minute, ${siteId}::bigint, direction, name, sum(inbound_bytes + outbound_bytes)
-      from judged where owns group by grouping sets ((minute, direction, name), (minute, direction)))
+      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key)
     insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, device_key, bytes)
-    select ${start}, ${siteId}::bigint, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
+    select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
       sum(p.client_bytes + p.server_bytes) filter (where p.owns)
     from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute
     group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key`.execute(
     trx,
   );
+
+  await insertNames(trx, 'name_hours', 'hour', start, siteId, sql`hour = ${start}`);
+  await sql`
+    with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
+      where ${ofHour} group by direction, name, protocol, server_port, client, server)
+    insert into name_pair_hours (hour, site_id, direction, name, protocol, server_port, pairs)
+    select ${start}, ${site}, packed.* from (${packPairs(sql`each_pair`, sql`direction`)}) packed`.execute(
+    trx,
+  );
+}
+
+/** Sums hours by name and address up to a unit of hours by name. */
+async function insertNames(
+  trx: Queryable,
+  table: 'name_hours' | 'name_days',
+  column: string,
+  start: RawBuilder<unknown>,
+  siteId: number,
+  hours: RawBuilder<unknown>,
+): Promise<void> {
+  const site = sql`${siteId}::bigint`;
+  await sql`
+    with by_local as (
+      select direction, name, protocol, server_port, local, sum(inbound_bytes) as inbound_bytes,
+        sum(outbound_bytes) as outbound_bytes, max(evidence) as evidence, bool_or(is_attributed) as is_attributed,
+        min(owner) as owner, min(seen) as seen, max(last_sent_at) as last_sent_at
+      from application_hours where site_id = ${siteId} and ${hours}
+      group by direction, name, protocol, server_port, local),
+    sums as materialized (${sumNames(sql`by_local`, sql`direction`)})
+    insert into ${sql.table(table)} (${sql.ref(column)}, site_id, ${nameColumns})
+    select ${start}, ${site}, ${nameColumns} from sums
+    union all select ${start}, ${site}, totals.* from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(
+    trx,
+  );
+}
+
+export interface SiteDay {
+  siteId: number;
+  day: number;
+}
+
+/** Days that have to be made, all hours of which are. A settled one has ended and got no mark of late, or waits for an hour. */
+export async function findDirtyDays(db: Queryable, which: 'settled' | 'all'): Promise<SiteDay[]> {
+  const isSettled = sql`d.day + interval '1 day 10 minutes' <= svc_now() and (d.marked_at <= svc_now() - interval '5 minutes'
+    or coalesce(d.rolled_at, d.day) <= svc_now() - interval '25 hours')`;
+  const { rows } = await sql<SiteDay>`
+    select d.site_id as "siteId", extract(epoch from d.day)::float8 as day from rolled_days d
+    where d.is_dirty and ${which === 'all' ? sql`true` : isSettled} and not exists (select from rolled_hours h
+      where h.site_id = d.site_id and h.is_dirty and h.hour >= d.day and h.hour < d.day + interval '1 day')
+    order by d.day desc, d.site_id limit 100`.execute(db);
+  return rows;
+}
+
+/** Makes a day of its hours by address; nothing, where one of them is out of date or somebody else was quicker. */
+export async function recomputeDay(trx: Queryable, { siteId, day }: SiteDay): Promise<void> {
+  const start = sql`to_timestamp(${day}::float8)`;
+  const inDay = sql`hour >= ${start} and hour < ${start} + interval '1 day'`;
+  const { rows } = await sql`
+    update rolled_days set is_dirty = false, rolled_at = svc_now()
+    where site_id = ${siteId} and day = ${start} and is_dirty
+      and not exists (select from rolled_hours where site_id = ${siteId} and is_dirty and ${inDay}) returning 1`.execute(
+    trx,
+  );
+  if (rows.length === 0) return;
+  await preferHashing(trx);
+  await sql`delete from name_days where site_id = ${siteId} and day = ${start}`.execute(trx);
+  await insertNames(trx, 'name_days', 'day', start, siteId, inDay);
 }
 
 /** The database's time, seconds since 1970. */

@@ -34,7 +34,7 @@ export async function prove(options: StoresOptions) {
   for (const offence of offences) options.report(offence);
   let caught = 0;
   for (const plant of ['trimmed_by_arrival', 'repetition_stored', 'age_by_arrival'] as const) {
-    const found = await compareStores({ ...options, n: 10, report: () => {} }, plant);
+    const found = await compareStores({ ...options, n: 200, report: () => {} }, plant);
     options.report(`planted ${plant}: ${found[0] ?? 'NOT NOTICED'}`);
     if (found.length > 0) caught += 1;
   }

@@ -214,7 +214,7 @@ test('NET-8: a table with rows of a time has a line, so that none grows for ever
      from pg_class c where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace`,
   );
   const named = new Set(keptTables.map((kept) => kept.table));
-  const perSubject = new Set(['sensor_conditions', 'site_minute_marks']);
+  const perSubject = new Set(['sensor_conditions', 'site_minute_marks', 'unjudged_minutes']);
   for (const { name, is_timed } of rows) {
     if (!is_timed || perSubject.has(name)) continue;
     assert.ok(named.has(name) || keptElsewhere[name], `${name} has no retention`);

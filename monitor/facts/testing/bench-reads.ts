@@ -92,7 +92,7 @@ const deviceKeys = () =>
   );
 
 /** A site with one day of applications and pairs and a month of addresses. */
-async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
+export async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
   const { monitor, database } = bench;
   const site = await monitor.sites.create(systemActor, 'Large');
   const { pool } = database;
@@ -122,18 +122,21 @@ async function makeSite(bench: BenchDatabase, report: (line: string) => void): P
     where m >= to_timestamp(${end - 86_400}) or a < ${addresses / 10}`);
   const perMinute = Math.round(facts / 1440);
   // Names by a skewed draw: the first ones are busy, most are rare.
-  const draw = `from generate_series(to_timestamp(${end - 86_400}), to_timestamp(${end - 60}), interval '1 minute') m,
-    lateral (select i, floor(${names} * power(random(), 3))::int as n, i % ${addresses} as a, m + interval '0' as at
-      from generate_series(1, ${perMinute}) i) f`;
-  await query(`insert into application_facts (site_id, minute, capture_id, vantage, direction, local_address, name, protocol,
-      server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at)
-    select ${site.id}, m, 1, 1, 1, ('10.0.0.' || a)::inet, 'service-' || n || '.example', 6, 443, 5, true, 1000 + i, 100, 10, m
-    ${draw}`);
-  await query(`insert into endpoint_pairs (site_id, minute, capture_id, vantage, direction, client, server, name, protocol,
-      server_port, evidence, client_bytes, server_bytes, packets)
-    select ${site.id}, m, 1, 1, 1, ('10.0.0.' || a)::inet, ('198.18.' || n / 250 || '.' || n % 250)::inet,
-      'service-' || n || '.example', 6, 443, 5, 100, 1000 + i, 10
-    ${draw}`);
+  // An hour at a time: a statement has two minutes to answer.
+  for (let from = end - 86_400; from < end; from += 3600) {
+    const draw = `from generate_series(to_timestamp(${from}), to_timestamp(${from + 3540}), interval '1 minute') m,
+      lateral (select i, floor(${names} * power(random(), 3))::int as n, i % ${addresses} as a, m + interval '0' as at
+        from generate_series(1, ${perMinute}) i) f`;
+    await query(`insert into application_facts (site_id, minute, capture_id, vantage, direction, local_address, name, protocol,
+        server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, packets, last_sent_at)
+      select ${site.id}, m, 1, 1, 1, ('10.0.0.' || a)::inet, 'service-' || n || '.example', 6, 443, 5, true, 1000 + i, 100, 10, m
+      ${draw}`);
+    await query(`insert into endpoint_pairs (site_id, minute, capture_id, vantage, direction, client, server, name, protocol,
+        server_port, evidence, client_bytes, server_bytes, packets)
+      select ${site.id}, m, 1, 1, 1, ('10.0.0.' || a)::inet, ('198.18.' || n / 250 || '.' || n % 250)::inet,
+        'service-' || n || '.example', 6, 443, 5, 100, 1000 + i, 10
+      ${draw}`);
+  }
   await query(`insert into site_minute_marks (site_id, minute) select ${site.id}, m from ${minutes}`);
   await query('analyze');
   const made = performance.now();

@@ -87,8 +87,13 @@ function randomRange(random: Random, origins: readonly FactOrigin[], minutes: re
   const { siteId } = origins[random(origins.length)]!;
   const first = Math.min(...minutes);
   const last = Math.max(...minutes) + 3600;
-  const isWide = random(3) === 0;
-  const from = isWide ? first - 60 * random(200) : last - 60 * (60 + random(400));
+  const kind = ['wide', 'late', 'around'][random(3)]!;
+  if (kind === 'around') {
+    // Ends within hours, so that everything smaller than an hour is asked for.
+    const fromMinute = minutes[random(minutes.length)]! - 60 * random(30);
+    return { siteId, fromMinute, toMinute: fromMinute + 60 * (1 + random(59)) };
+  }
+  const from = kind === 'wide' ? first - 60 * random(200) : last - 60 * (60 + random(400));
   const snap = random(2) === 0 ? 3600 : 60;
   const fromMinute = Math.floor(from / snap) * snap;
   return { siteId, fromMinute, toMinute: Math.ceil((last - 60 * random(60)) / snap) * snap };

@@ -1,0 +1,78 @@
+/**
+ * Who counts, decided in one place: per site-minute and direction the vantage, and of its captures the strongest for each
+ * local address (NET-2.2.5). Settled minutes keep the decision, in `minute_owners`; it is the same expression that makes
+ * it for minutes that nobody has judged yet, so an answer does not depend on which is which.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { directionCode } from './codes.ts';
+import type * as facts from './facts.ts';
+import { inSpans, type Span } from './span-store.ts';
+
+/** What stands for the missing local endpoint of traffic between two foreign ones, so that rows of it compare. */
+export const nobody = sql`'0.0.0.0'::inet`;
+const localOfPair = sql`case direction when 4 then ${nobody} when 2 then server else client end`;
+
+export const inDirection = (direction: facts.Direction | null) =>
+  direction === null ? sql`true` : sql`direction = ${sql.lit(directionCode(direction))}`;
+
+export const ofKey = (key: facts.ApplicationKey | null) =>
+  key === null
+    ? sql`true`
+    : sql`name = ${key.name} and protocol = ${key.protocol} and server_port is not distinct from ${key.serverPort}::int`;
+
+/** Facts to judge: those of minutes that keep their owners, and those of which every name is needed to decide. */
+export interface Judging {
+  siteId: number;
+  judged: readonly Span[];
+  unjudged: readonly Span[];
+  direction: facts.Direction | null;
+  /** Null: all applications. */
+  key?: facts.ApplicationKey | null;
+}
+
+/** `fresh_owners`: who counts in minutes that nobody has judged; `owners`: in all of them. */
+function judgedOwners({ siteId, judged, unjudged, direction }: Judging): RawBuilder<unknown> {
+  return sql`fresh as materialized (
+      select minute, capture_id, vantage, direction, coalesce(local_address, ${nobody}) as local, name, protocol, server_port,
+        evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
+      from application_facts where site_id = ${siteId} and ${inSpans(unjudged)} and ${inDirection(direction)}),
+    sums as (
+      select minute, direction, local, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes
+      from fresh group by minute, direction, local, capture_id, vantage),
+    vantages as (
+      select minute, direction, case
+        when direction = 3 then case when bool_or(vantage = 2 and bytes > 0) or not bool_or(vantage = 1) then 2 else 1 end
+        else case when bool_or(vantage = 1 and bytes > 0) or not bool_or(vantage = 2) then 1 else 2 end end as vantage
+      from sums group by minute, direction),
+    fresh_owners as materialized (
+      select distinct on (minute, direction, local) minute, direction, local, capture_id, vantage
+      from sums join vantages using (minute, direction, vantage) join captures c on c.id = capture_id
+      order by minute, direction, local, bytes desc, c.sensor_id, c.name collate "C"),
+    owners as materialized (
+      select minute, direction, local, capture_id, vantage from minute_owners
+      where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)}
+      union all select * from fresh_owners)`;
+}
+
+/** `owners`: of each minute, direction and local address the capture that counts; `judged`: the facts, each with whether it does. */
+export function judgedFacts(judging: Judging): RawBuilder<unknown> {
+  const { siteId, judged, direction, key = null } = judging;
+  return sql`${judgedOwners(judging)},
+    judged as (
+      select f.*, o.capture_id is not null as owns
+      from (select minute, capture_id, vantage, direction, coalesce(local_address, ${nobody}) as local, name, protocol,
+          server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
+        from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
+        union all select * from fresh where ${ofKey(key)}) f
+      left join owners o using (minute, direction, local, capture_id, vantage))`;
+}
+
+/** `judged_pairs`: the pairs of these spans, each with whether it counts; after `judgedFacts` of spans that hold them. */
+export function judgedPairs(judging: Judging): RawBuilder<unknown> {
+  const { siteId, judged, unjudged, direction, key = null } = judging;
+  return sql`judged_pairs as (
+      select p.*, o.capture_id is not null as owns
+      from (select *, ${localOfPair} as local from endpoint_pairs
+        where site_id = ${siteId} and ${inSpans([...judged, ...unjudged])} and ${inDirection(direction)} and ${ofKey(key)}) p
+      left join owners o using (minute, direction, local, capture_id, vantage))`;
+}

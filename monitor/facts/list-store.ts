@@ -1,0 +1,48 @@
+/** The packed lists of applications that are shown: of all others they are never read. */
+import { type RawBuilder, sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type * as facts from './facts.ts';
+import { inDirection } from './judge-store.ts';
+import { type Coverage, daySeconds, hourSeconds, inSpans, inStarts, tenSeconds } from './span-store.ts';
+
+/** By `keyText`: local addresses, and pairs with bytes, as `packed.ts` reads them. */
+export interface KeptLists {
+  locals: Map<string, Buffer>;
+  pairs: Map<string, Buffer>;
+}
+
+export const keyText = (key: facts.ApplicationKey): string => `${key.protocol} ${key.serverPort} ${key.name}`;
+
+/** What is kept of a range under these names; minutes that nobody has judged are not among it. */
+export async function readKeptLists(
+  db: Queryable,
+  coverage: Coverage,
+  direction: facts.Direction | null,
+  names: readonly string[],
+): Promise<KeptLists> {
+  if (names.length === 0) return { locals: new Map(), pairs: new Map() };
+  const isWanted = sql`site_id = ${coverage.siteId} and ${inDirection(direction)} and name = any(${[...names]}::text[])`;
+  const part = (list: string, table: string, isIn: RawBuilder<unknown>) =>
+    sql`select name, protocol, server_port, ${sql.ref(list)} as list from ${sql.table(table)} where ${isWanted} and ${isIn}`;
+  const { names: all, namePairs: young } = coverage;
+  return {
+    locals: await readLists(db, [
+      part('locals', 'name_days', inStarts(all.days, daySeconds, 'day')),
+      part('locals', 'name_hours', inStarts(all.hours, hourSeconds, 'hour')),
+      part('locals', 'name_tens', inStarts(all.tens, tenSeconds, 'start')),
+      part('locals', 'name_minutes', inSpans(all.judged)),
+    ]),
+    pairs: await readLists(db, [
+      part('pairs', 'name_pair_hours', inStarts(young.hours, hourSeconds, 'hour')),
+      part('pairs', 'name_pair_tens', inStarts(young.tens, tenSeconds, 'start')),
+      part('pairs', 'name_pair_minutes', inSpans(young.judged)),
+    ]),
+  };
+}
+
+async function readLists(db: Queryable, parts: readonly RawBuilder<unknown>[]): Promise<Map<string, Buffer>> {
+  const { rows } = await sql<facts.ApplicationKey & { list: Buffer }>`
+    select name, protocol, server_port as "serverPort", string_agg(list, ''::bytea) as list
+    from (${sql.join(parts, sql` union all `)}) lists group by name, protocol, server_port`.execute(db);
+  return new Map(rows.map((row) => [keyText(row), row.list]));
+}

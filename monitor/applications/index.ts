@@ -6,14 +6,15 @@
  */
 
 import type { Clock } from '#common/clock/index.ts';
-import type {
-  AddressApplication,
-  ApplicationDetail,
-  ApplicationKey,
-  ApplicationStep,
-  ApplicationUse,
-  FactStore,
-  PairClassification,
+import {
+  type AddressApplication,
+  type ApplicationDetail,
+  type ApplicationKey,
+  type ApplicationStep,
+  type ApplicationUse,
+  type FactStore,
+  keyText,
+  type PairClassification,
 } from '#monitor/facts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createRankingReader } from './rank-day.ts';
@@ -36,6 +37,10 @@ export type { CollectionNotices } from './read-notices.ts';
 export type { StoredRanking } from './store.ts';
 export { type ApplicationView, applicationViews } from './views.ts';
 
+const dayMs = 86_400_000;
+/** A stored ranking that is older has not been renewed as it should have been. */
+const renewedMs = 900_000;
+
 export interface Applications {
   /**
    * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
@@ -47,7 +52,10 @@ export interface Applications {
     fromMinute: number,
     toMinute: number,
   ): Promise<AddressApplication[]>;
-  /** A site's applications of a range by bytes, largest first. */
+  /**
+   * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
+   * of its stored ranking, where it has them.
+   */
   list(
     siteId: number,
     view: ApplicationView,
@@ -110,8 +118,17 @@ export function createApplications(deps: {
   return {
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
-    list: (siteId, view, fromMs, toMs, limit) =>
-      facts.rankApplications({ ...viewRange(siteId, view, fromMs, toMs), limit }),
+    async list(siteId, view, fromMs, toMs, limit) {
+      const range = { ...viewRange(siteId, view, fromMs, toMs), limit };
+      const nowMs = deps.clock.nowMs();
+      const day = fromMs <= nowMs - dayMs ? await ranking(siteId, view) : null;
+      // Pairs are kept for a day, so every range around it has those of the stored ranking; not of one that nobody renews.
+      const isAround =
+        day && fromMs <= day.fromMs && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
+      if (!isAround) return facts.rankApplications(range);
+      const topConnections = new Map(day.use.rows.map((row) => [keyText(row), row.topConnection]));
+      return facts.rankApplications({ ...range, topConnections });
+    },
     ranking,
     detail: (siteId, view, fromMs, toMs, key) =>
       facts.readApplication({ ...viewRange(siteId, view, fromMs, toMs), ...key }),

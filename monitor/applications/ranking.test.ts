@@ -35,3 +35,28 @@ test('NET-8.8: the 24-hour ranking is the one computed last, held for as long as
   assert.equal(await bytes(), 6200, 'read again');
   await loop.stop();
 });
+
+test('NET-8.R3: a range around the last day takes its top connections from the stored ranking, of one that nobody renews none', async () => {
+  await using world = await createMonitorWorld();
+  const { facts, siteId } = world;
+  const db = () => world.database.db;
+  await world.apply(createSpool().upload([captureMinute({ usage: [usageRow()] })]));
+  await createRankingLoop({ db, facts, clock: systemClock, reporter: silentReporter }).runOnce();
+  // As if the busiest pair had been another one when the ranking was computed.
+  const then = { client: '192.0.2.99', server: '198.51.100.99', pairs: 7 };
+  await world.database.pool.query(
+    `update application_rankings set ranking = jsonb_set(ranking, '{rows,0,topConnection}', $1) where view = 'outbound'`,
+    [JSON.stringify(then)],
+  );
+  const topOfWeek = async () => {
+    const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 0 });
+    const nowMs = Math.ceil(Date.now() / 60_000) * 60_000;
+    const week = await applications.list(siteId, 'outbound', nowMs - 7 * 86_400_000, nowMs, 10);
+    return week.rows[0]?.topConnection;
+  };
+  assert.deepEqual(await topOfWeek(), then);
+  await world.database.pool.query(
+    "update application_rankings set computed_at = computed_at - interval '20 minutes'",
+  );
+  assert.deepEqual(await topOfWeek(), { client: '192.0.2.10', server: '198.51.100.7', pairs: 1 });
+});

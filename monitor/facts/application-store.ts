@@ -5,9 +5,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf, vantageOf } from './codes.ts';
-import type * as facts from './facts.ts';
+import * as facts from './facts.ts';
 import { inDirection, judgedFacts, judgedPairs } from './judge-store.ts';
-import { type KeptLists, keyText, readKeptLists } from './list-store.ts';
+import { type KeptLists, readKeptLists } from './list-store.ts';
 import { judgedNames, judgedPairSums } from './name-store.ts';
 import { countAddresses, findTopPair } from './packed.ts';
 import {
@@ -67,7 +67,7 @@ const sameKey = (a: string, b: string) => sql`${sql.ref(`${a}.name`)} = ${sql.re
 export async function rankApplications(
   db: Queryable,
   coverage: Coverage,
-  options: View & { limit: number },
+  options: View & Pick<facts.Ranking, 'limit' | 'topConnections'>,
 ): Promise<facts.ApplicationUse> {
   const { siteId, names, namePairs: pairs } = coverage;
   const { direction, limit } = options;
@@ -105,9 +105,14 @@ export async function rankApplications(
     db,
   );
   const first = rows[0];
-  const lists = await readKeptLists(db, coverage, direction, [...new Set(rows.map((row) => row.name))]);
+  const known = options.topConnections ?? new Map<string, facts.ApplicationRow['topConnection']>();
+  const namesOf = (all: readonly RankedRow[]) => [...new Set(all.map((row) => row.name))];
+  const kept = await readKeptLists(db, coverage, direction, {
+    locals: namesOf(rows),
+    pairs: namesOf(rows.filter((row) => !known.has(facts.keyText(row)))),
+  });
   return {
-    rows: rows.map((row) => toApplicationRow(row, lists)),
+    rows: rows.map((row) => toApplicationRow(row, kept, known.get(facts.keyText(row)))),
     total: first?.total ?? 0,
     bytes: first?.allBytes ?? 0,
     domainBytes: first?.domainBytes ?? 0,
@@ -115,11 +120,15 @@ export async function rankApplications(
   };
 }
 
-function toApplicationRow(row: RankedRow, kept: KeptLists): facts.ApplicationRow {
+function toApplicationRow(
+  row: RankedRow,
+  kept: KeptLists,
+  known: facts.ApplicationRow['topConnection'] | undefined,
+): facts.ApplicationRow {
   const { name, protocol, serverPort, isAttributed, inboundBytes, outboundBytes, lastSentMs } = row;
   const packed = (list: 'locals' | 'pairs') =>
     Buffer.concat(
-      [row[list], kept[list].get(keyText(row))].filter((part) => part !== null && part !== undefined),
+      [row[list], kept[list].get(facts.keyText(row))].filter((part) => part !== null && part !== undefined),
     );
   return {
     name,
@@ -132,7 +141,7 @@ function toApplicationRow(row: RankedRow, kept: KeptLists): facts.ApplicationRow
     vantage: vantageOf(row.vantage),
     addresses: countAddresses(packed('locals')),
     lastSentMs,
-    topConnection: findTopPair(packed('pairs')),
+    topConnection: known === undefined ? findTopPair(packed('pairs')) : known,
   };
 }
 

@@ -55,7 +55,7 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
   const ask = () => store.facts.rankApplications({ ...range, direction: null, limit: 50 });
   const before = await ask();
   assert.ok(before.total > 0);
-  for (const table of ['name_tens', 'name_days']) {
+  for (const table of ['name_tens', 'name_days', 'name_day_locals']) {
     const partitions = await world.rows<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits where inhparent = '${table}'::regclass`,
     );

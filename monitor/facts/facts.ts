@@ -208,6 +208,15 @@ export interface ApplicationRow extends ApplicationKey {
   topConnection: { client: string; server: string; pairs: number } | null;
 }
 
+/** Keys that are told apart by text. */
+export const keyText = (key: ApplicationKey): string => `${key.protocol} ${key.serverPort} ${key.name}`;
+
+/** A list of applications: how many rows, and the top connections that are known already, by `keyText`. */
+export interface Ranking extends ViewRange {
+  limit: number;
+  topConnections?: ReadonlyMap<string, ApplicationRow['topConnection']>;
+}
+
 export interface ApplicationUse {
   rows: ApplicationRow[];
   /** Rows before the limit. */

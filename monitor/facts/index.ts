@@ -62,7 +62,7 @@ export interface FactStore {
   /** What an exact local address used over the Internet, each minute and direction at one capture. */
   readAddressApplications(range: facts.AddressRange): Promise<facts.AddressApplication[]>;
   /** A range's applications by bytes, largest first, with the busiest pair of each. */
-  rankApplications(range: facts.ViewRange & { limit: number }): Promise<facts.ApplicationUse>;
+  rankApplications(range: facts.Ranking): Promise<facts.ApplicationUse>;
   /** Bytes over time of these names and, under null, of the rest. */
   stepApplications(
     range: facts.ViewRange & { stepSeconds: number; names: readonly string[] },

@@ -1,7 +1,7 @@
 /** The packed lists of applications that are shown: of all others they are never read. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type * as facts from './facts.ts';
+import * as facts from './facts.ts';
 import { inDirection } from './judge-store.ts';
 import { type Coverage, daySeconds, hourSeconds, inSpans, inStarts, tenSeconds } from './span-store.ts';
 
@@ -11,24 +11,21 @@ export interface KeptLists {
   pairs: Map<string, Buffer>;
 }
 
-export const keyText = (key: facts.ApplicationKey): string => `${key.protocol} ${key.serverPort} ${key.name}`;
-
 /** What is kept of a range under these names; minutes that nobody has judged are not among it. */
 export async function readKeptLists(
   db: Queryable,
   coverage: Coverage,
   direction: facts.Direction | null,
-  names: readonly string[],
+  wanted: Record<'locals' | 'pairs', readonly string[]>,
 ): Promise<KeptLists> {
-  if (names.length === 0) return { locals: new Map(), pairs: new Map() };
-  const isWanted = sql`site_id = ${coverage.siteId} and ${inDirection(direction)} and name = any(${[...names]}::text[])`;
-  const part = (list: string, table: string, isIn: RawBuilder<unknown>) =>
-    sql`select name, protocol, server_port, ${sql.ref(list)} as list from ${sql.table(table)} where ${isWanted} and ${isIn}`;
+  const part = (list: 'locals' | 'pairs', table: string, isIn: RawBuilder<unknown>) =>
+    sql`select name, protocol, server_port, ${sql.ref(list)} as list from ${sql.table(table)}
+      where site_id = ${coverage.siteId} and ${inDirection(direction)} and name = any(${[...wanted[list]]}::text[]) and ${isIn}`;
   const { names: all, namePairs: young } = coverage;
   return {
     locals: await readLists(db, [
-      part('locals', 'name_days', inStarts(all.days, daySeconds, 'day')),
-      part('locals', 'name_hours', inStarts(all.hours, hourSeconds, 'hour')),
+      part('locals', 'name_day_locals', inStarts(all.days, daySeconds, 'day')),
+      part('locals', 'name_hour_locals', inStarts(all.hours, hourSeconds, 'hour')),
       part('locals', 'name_tens', inStarts(all.tens, tenSeconds, 'start')),
       part('locals', 'name_minutes', inSpans(all.judged)),
     ]),
@@ -44,5 +41,5 @@ async function readLists(db: Queryable, parts: readonly RawBuilder<unknown>[]): 
   const { rows } = await sql<facts.ApplicationKey & { list: Buffer }>`
     select name, protocol, server_port as "serverPort", string_agg(list, ''::bytea) as list
     from (${sql.join(parts, sql` union all `)}) lists group by name, protocol, server_port`.execute(db);
-  return new Map(rows.map((row) => [keyText(row), row.list]));
+  return new Map(rows.map((row) => [facts.keyText(row), row.list]));
 }

@@ -121,9 +121,9 @@ export async function judgeMinutes(
       insert into minute_owners (site_id, minute, direction, local, capture_id, vantage)
       select ${site}, minute, direction, local, capture_id, vantage from fresh_owners),
     kept_names as (
-      insert into name_minutes (site_id, minute, ${nameColumns})
-      select ${site}, minute, ${nameColumns} from name_sums
-      union all select ${site}, totals.* from (${totalOf(sql`name_sums`, sql`minute, direction`)}) totals)
+      insert into name_minutes (site_id, minute, ${nameColumns}, locals)
+      select ${site}, minute, ${nameColumns}, locals from name_sums
+      union all select ${site}, minute, ${nameColumns}, ''::bytea from (${totalOf(sql`name_sums`, sql`minute, direction`)}) totals)
     insert into name_pair_minutes (site_id, minute, direction, name, protocol, server_port, pairs)
     select ${site}, minute, direction, name, protocol, server_port, pairs from pair_sums`.execute(trx);
 }

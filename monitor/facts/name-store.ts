@@ -5,9 +5,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { nobody } from './judge-store.ts';
 
-/** Columns of `name_minutes`, `name_hours` and `name_days` after their start and site. */
+/** What a name exchanged, as every table of names has it after its start and site; those of minutes and tens have `locals` as well. */
 export const nameColumns = sql`direction, name, protocol, server_port, inbound_bytes, outbound_bytes, evidence, is_attributed,
-  owner, seen, last_sent_at, locals`;
+  owner, seen, last_sent_at`;
 
 const packedLocals = sql`coalesce(string_agg(inet_send(local), ''::bytea) filter (where local <> ${nobody}), ''::bytea)`;
 
@@ -32,8 +32,9 @@ export const judgedNames = sql`name_sums as materialized (
 
 /** The bytes of all names, as a row without one. */
 export const totalOf = (sums: RawBuilder<unknown>, further: RawBuilder<unknown>) => sql`
-  select ${further}, null, 0, null::int, sum(inbound_bytes) as inbound_bytes, sum(outbound_bytes), 0, false, null::smallint, 1,
-    null::timestamptz, ''::bytea
+  select ${further}, null::text as name, 0 as protocol, null::int as server_port, sum(inbound_bytes) as inbound_bytes,
+    sum(outbound_bytes) as outbound_bytes, 0 as evidence, false as is_attributed, null::smallint as owner, 1 as seen,
+    null::timestamptz as last_sent_at
   from ${sums} where owner is not null group by ${further}`;
 
 const packedPair = sql`inet_send(client) || inet_send(server) || float8send(coalesce(bytes::float8, 'NaN'))`;

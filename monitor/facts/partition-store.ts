@@ -25,7 +25,9 @@ const rolledUp = [
   ['name_hours', day],
   ['pair_hours', hour],
   ['name_pair_hours', hour],
+  ['name_hour_locals', day],
   ['name_days', 28 * day],
+  ['name_day_locals', 28 * day],
 ] as const;
 const ofPairs: ReadonlySet<string> = new Set(
   rolledUp.map(([table]) => table).filter((table) => table.includes('pair')),

@@ -49,7 +49,7 @@ export async function recomputeTen(
   const ofSite = sql`site_id = ${siteId} and ${inSpans([span])}`;
   const key = sql`direction, name, protocol, server_port`;
   await sql`
-    insert into name_tens (start, site_id, ${nameColumns})
+    insert into name_tens (start, site_id, ${nameColumns}, locals)
     select ${at}, ${site}, ${key}, sum(inbound_bytes), sum(outbound_bytes), max(evidence), bool_or(is_attributed), min(owner),
       min(seen), max(last_sent_at), string_agg(locals, ''::bytea)
     from name_minutes where ${ofSite} group by ${key}`.execute(trx);
@@ -96,14 +96,7 @@ export async function recomputeHour(
   const start = sql`to_timestamp(${hour}::float8)`;
   const site = sql`${siteId}::bigint`;
   const ofHour = sql`site_id = ${siteId} and hour = ${start}`;
-  for (const table of [
-    'address_hours',
-    'application_hours',
-    'name_hours',
-    'pair_hours',
-    'name_pair_hours',
-    'site_hours',
-  ])
+  for (const table of ['address_hours', 'application_hours', 'pair_hours', 'name_pair_hours', 'site_hours'])
     await sql`delete from ${sql.table(table)} where ${ofHour}`.execute(trx);
 
   await sql`
@@ -138,7 +131,7 @@ export async function recomputeHour(
     trx,
   );
 
-  await insertNames(trx, 'name_hours', 'hour', start, siteId, sql`hour = ${start}`);
+  await insertNames(trx, 'hour', start, siteId, sql`hour = ${start}`);
   await sql`
     with each_pair as (select direction, name, protocol, server_port, client, server, sum(bytes) as bytes from pair_hours
       where ${ofHour} group by direction, name, protocol, server_port, client, server)
@@ -148,16 +141,18 @@ export async function recomputeHour(
   );
 }
 
-/** Sums hours by name and address up to a unit of hours by name. */
+/** Sums hours by name and address up to a unit of hours by name, and its addresses. */
 async function insertNames(
   trx: Queryable,
-  table: 'name_hours' | 'name_days',
-  column: string,
+  unit: 'hour' | 'day',
   start: RawBuilder<unknown>,
   siteId: number,
   hours: RawBuilder<unknown>,
 ): Promise<void> {
   const site = sql`${siteId}::bigint`;
+  const at = sql.ref(unit);
+  for (const table of [`name_${unit}s`, `name_${unit}_locals`])
+    await sql`delete from ${sql.table(table)} where site_id = ${siteId} and ${at} = ${start}`.execute(trx);
   await sql`
     with by_local as (
       select direction, name, protocol, server_port, local, sum(inbound_bytes) as inbound_bytes,
@@ -165,10 +160,13 @@ async function insertNames(
         min(owner) as owner, min(seen) as seen, max(last_sent_at) as last_sent_at
       from application_hours where site_id = ${siteId} and ${hours}
       group by direction, name, protocol, server_port, local),
-    sums as materialized (${sumNames(sql`by_local`, sql`direction`)})
-    insert into ${sql.table(table)} (${sql.ref(column)}, site_id, ${nameColumns})
+    sums as materialized (${sumNames(sql`by_local`, sql`direction`)}),
+    locals as (
+      insert into ${sql.table(`name_${unit}_locals`)} (${at}, site_id, direction, name, protocol, server_port, locals)
+      select ${start}, ${site}, direction, name, protocol, server_port, locals from sums)
+    insert into ${sql.table(`name_${unit}s`)} (${at}, site_id, ${nameColumns})
     select ${start}, ${site}, ${nameColumns} from sums
-    union all select ${start}, ${site}, totals.* from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(
+    union all select ${start}, ${site}, ${nameColumns} from (${totalOf(sql`sums`, sql`direction`)}) totals`.execute(
     trx,
   );
 }
@@ -202,8 +200,7 @@ export async function recomputeDay(trx: Queryable, { siteId, day }: SiteDay): Pr
   );
   if (rows.length === 0) return;
   await preferHashing(trx);
-  await sql`delete from name_days where site_id = ${siteId} and day = ${start}`.execute(trx);
-  await insertNames(trx, 'name_days', 'day', start, siteId, inDay);
+  await insertNames(trx, 'day', start, siteId, inDay);
 }
 
 /** The database's time, seconds since 1970. */

@@ -64,6 +64,7 @@ create table name_tens (
 ) partition by range (start);
 create index name_tens_site_start on name_tens (site_id, start);
 
+-- Hours and days are read by the thousand to find the names that are shown, so their addresses stand apart.
 create table name_hours (
   hour timestamptz not null,
   site_id bigint not null,
@@ -77,9 +78,18 @@ create table name_hours (
   is_attributed boolean not null,
   owner smallint,
   seen smallint not null,
-  last_sent_at timestamptz,
+  last_sent_at timestamptz
+) partition by range (hour);
+create table name_hour_locals (
+  hour timestamptz not null,
+  site_id bigint not null,
+  direction smallint not null,
+  name text not null,
+  protocol smallint not null,
+  server_port integer,
   locals bytea not null
 ) partition by range (hour);
+create index name_hour_locals_name on name_hour_locals (site_id, name, hour);
 create index name_hours_site_hour on name_hours (site_id, hour);
 create index name_hours_name on name_hours (site_id, name, hour);
 
@@ -96,11 +106,19 @@ create table name_days (
   is_attributed boolean not null,
   owner smallint,
   seen smallint not null,
-  last_sent_at timestamptz,
+  last_sent_at timestamptz
+) partition by range (day);
+create table name_day_locals (
+  day timestamptz not null,
+  site_id bigint not null,
+  direction smallint not null,
+  name text not null,
+  protocol smallint not null,
+  server_port integer,
   locals bytea not null
 ) partition by range (day);
+create index name_day_locals_name on name_day_locals (site_id, name, day);
 create index name_days_site_day on name_days (site_id, day);
-create index name_days_name on name_days (site_id, name, day);
 
 -- The exact pairs of a name, for their 24 hours: client and server as `inet_send` writes them, then the bytes of both
 -- directions as `float8send` does, NaN where only the name is known. A pair may stand there twice; its bytes add.

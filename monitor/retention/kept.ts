@@ -26,6 +26,8 @@ export const keptTables: readonly KeptTable[] = [
   { table: 'name_tens', column: 'start', keptFor: '3 months', isPartitioned: true },
   { table: 'rolled_tens', column: 'start', keptFor: '3 months', isPartitioned: false },
   { table: 'name_hours', column: 'hour', keptFor: '3 months', isPartitioned: true },
+  { table: 'name_hour_locals', column: 'hour', keptFor: '3 months', isPartitioned: true },
+  { table: 'name_day_locals', column: 'day', keptFor: '3 months', isPartitioned: true },
   { table: 'name_days', column: 'day', keptFor: '3 months', isPartitioned: true },
   { table: 'rolled_days', column: 'day', keptFor: '3 months', isPartitioned: false },
   { table: 'name_pair_minutes', column: 'minute', keptFor: '24 hours', isPartitioned: true },

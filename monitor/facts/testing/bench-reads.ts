@@ -39,9 +39,22 @@ export async function benchReads(report: (line: string) => void): Promise<void> 
         86_400,
       ),
     'applications of the last hour': () =>
-      monitor.applications.list(siteId, 'outbound', now - 3_600_000, now, 100),
+      monitor.applications.list(siteId, 'outbound', now - 3_600_000, now, 50),
+    'applications of 15 minutes': () => monitor.applications.list(siteId, 'outbound', now - 900_000, now, 50),
+    'applications of 6 hours': () =>
+      monitor.applications.list(siteId, 'outbound', now - 6 * 3_600_000, now, 50),
     'applications of 24 hours, not stored': () =>
-      monitor.applications.list(siteId, 'outbound', now - 86_400_000, now, 100),
+      monitor.applications.list(siteId, 'outbound', now - 86_400_000, now, 50),
+    'applications of seven days': () =>
+      monitor.applications.list(siteId, 'outbound', now - 7 * 86_400_000, now, 50),
+    'applications of 30 days': () =>
+      monitor.applications.list(siteId, 'outbound', now - 30 * 86_400_000, now, 50),
+    'one application of the last hour': () =>
+      monitor.applications.detail(siteId, 'outbound', now - 3_600_000, now, {
+        name: 'service-1.example',
+        protocol: 6,
+        serverPort: 443,
+      }),
     'one application of 24 hours': () =>
       monitor.applications.detail(siteId, 'outbound', now - 86_400_000, now, {
         name: 'service-1.example',
@@ -92,7 +105,7 @@ const deviceKeys = () =>
   );
 
 /** A site with one day of applications and pairs and a month of addresses. */
-export async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
+async function makeSite(bench: BenchDatabase, report: (line: string) => void): Promise<number> {
   const { monitor, database } = bench;
   const site = await monitor.sites.create(systemActor, 'Large');
   const { pool } = database;

@@ -44,17 +44,20 @@ const renewedMs = 900_000;
 export interface Applications {
   /**
    * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
-   * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
+   * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4);
+   * summed by steps of `stepSeconds`, of a minute where absent.
    */
   readAddressApplications(
     siteId: number,
     address: string,
     fromMinute: number,
     toMinute: number,
+    stepSeconds?: number,
   ): Promise<AddressApplication[]>;
   /**
    * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
-   * of its stored ranking, where it has them.
+   * of its stored ranking, where it has them. `nameContains` leaves other names out of the rows and their total, not out
+   * of the sums.
    */
   list(
     siteId: number,
@@ -62,6 +65,7 @@ export interface Applications {
     fromMs: number,
     toMs: number,
     limit: number,
+    nameContains?: string,
   ): Promise<ApplicationUse>;
   /**
    * The stored ranking of the last 24 hours, recomputed every five minutes and held here for a while (NET-8.8); null: not
@@ -116,10 +120,10 @@ export function createApplications(deps: {
   const { facts } = deps;
   const ranking = createRankingReader({ ...deps, holdSeconds: deps.rankingHoldSeconds });
   return {
-    readAddressApplications: (siteId, address, fromMinute, toMinute) =>
-      facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
-    async list(siteId, view, fromMs, toMs, limit) {
-      const range = { ...viewRange(siteId, view, fromMs, toMs), limit };
+    readAddressApplications: (siteId, address, fromMinute, toMinute, stepSeconds = 60) =>
+      facts.readAddressApplications({ siteId, address, fromMinute, toMinute, stepSeconds }),
+    async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
+      const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();
       const day = fromMs <= nowMs - dayMs ? await ranking(siteId, view) : null;
       // Pairs are kept for a day, so every range around it has those of the stored ranking; not of one that nobody renews.

@@ -211,9 +211,12 @@ export interface ApplicationRow extends ApplicationKey {
 /** Keys that are told apart by text. */
 export const keyText = (key: ApplicationKey): string => `${key.protocol} ${key.serverPort} ${key.name}`;
 
-/** A list of applications: how many rows, and the top connections that are known already, by `keyText`. */
+/** A list of applications. */
 export interface Ranking extends ViewRange {
   limit: number;
+  /** Only names with this in them, in any case; sums are of all names, the total of these. */
+  nameContains?: string;
+  /** Top connections that are known already, by `keyText`. */
   topConnections?: ReadonlyMap<string, ApplicationRow['topConnection']>;
 }
 

@@ -290,7 +290,11 @@ function strongestCapture(all: readonly UsageFact[]): UsageFact['capture'] {
   )[0]![0];
 }
 
-function readAddressApplications(rows: MemoryRows, range: facts.AddressRange): facts.AddressApplication[] {
+function readAddressApplications(
+  rows: MemoryRows,
+  range: facts.AddressRange & { stepSeconds?: number },
+): facts.AddressApplication[] {
+  const startOf = (minute: number) => stepOf(minute, range.stepSeconds ?? 60) / 1000;
   const used = rows
     .usage(range.siteId)
     .filter((one) => within(range)(one) && one.local === range.address)
@@ -306,13 +310,13 @@ function readAddressApplications(rows: MemoryRows, range: facts.AddressRange): f
     return all.filter((one) => one.capture === owner);
   });
   const keyOf = (one: UsageFact) =>
-    [one.minute, one.direction, one.name, one.protocol, one.serverPort].join('\n');
+    [startOf(one.minute), one.direction, one.name, one.protocol, one.serverPort].join('\n');
   return [...Map.groupBy(owned, keyOf).values()]
     .map((all) => {
       const { minute, direction, name, protocol, serverPort } = all[0]!;
       const sent = Math.max(...all.map((one) => one.lastSentMs));
       return {
-        minute,
+        minute: startOf(minute),
         direction: direction as 'outbound' | 'inbound',
         name,
         protocol,
@@ -377,10 +381,7 @@ function pairsOf(rows: MemoryRows, all: readonly JudgedFact[]) {
     );
 }
 
-function rankApplications(
-  rows: MemoryRows,
-  range: facts.ViewRange & { limit: number },
-): facts.ApplicationUse {
+function rankApplications(rows: MemoryRows, range: facts.Ranking): facts.ApplicationUse {
   const all = [...Map.groupBy(judged(rows, range), keyText).values()]
     .filter((of) => of.some((one) => one.owns || one.isAttributed))
     .map((of): facts.ApplicationRow => {
@@ -415,9 +416,11 @@ function rankApplications(
       a.protocol - b.protocol ||
       nullsLast(a.serverPort, b.serverPort),
   );
+  const part = (range.nameContains ?? '').toLowerCase();
+  const named = all.filter((row) => row.name.toLowerCase().includes(part));
   return {
-    rows: all.slice(0, range.limit),
-    total: all.length,
+    rows: named.slice(0, range.limit),
+    total: named.length,
     bytes: total(all),
     domainBytes: total(all.filter((row) => row.evidence !== 'none')),
     portBytes: total(all.filter((row) => row.evidence === 'none' && row.isAttributed)),

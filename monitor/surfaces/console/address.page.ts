@@ -176,6 +176,7 @@ async function readUse(
     address,
     Math.max(range.fromMs / 1000, to - 86_400),
     to,
+    dayMs / 1000,
   );
 }
 

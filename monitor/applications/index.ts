@@ -8,6 +8,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import {
   type AddressApplication,
+  type AddressUse,
   type ApplicationDetail,
   type ApplicationKey,
   type ApplicationStep,
@@ -24,6 +25,7 @@ import { type ApplicationView, viewRange } from './views.ts';
 
 export type {
   AddressApplication,
+  AddressUse,
   ApplicationDetail,
   ApplicationKey,
   ApplicationRow,
@@ -45,15 +47,24 @@ export interface Applications {
   /**
    * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
    * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4);
-   * summed by steps of `stepSeconds`, of a minute where absent.
+   * by minute.
    */
   readAddressApplications(
     siteId: number,
     address: string,
     fromMinute: number,
     toMinute: number,
-    stepSeconds?: number,
   ): Promise<AddressApplication[]>;
+  /**
+   * What a local address used and hosted over the Internet in a range, by bytes, largest first: its part of the site's list,
+   * where one vantage owns the bytes of a minute (NET-2.2.5).
+   */
+  sumAddressApplications(
+    siteId: number,
+    address: string,
+    fromMinute: number,
+    toMinute: number,
+  ): Promise<AddressUse[]>;
   /**
    * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
    * of its stored ranking, where it has them. `nameContains` leaves other names out of the rows and their total, not out
@@ -120,15 +131,17 @@ export function createApplications(deps: {
   const { facts } = deps;
   const ranking = createRankingReader({ ...deps, holdSeconds: deps.rankingHoldSeconds });
   return {
-    readAddressApplications: (siteId, address, fromMinute, toMinute, stepSeconds = 60) =>
-      facts.readAddressApplications({ siteId, address, fromMinute, toMinute, stepSeconds }),
+    readAddressApplications: (siteId, address, fromMinute, toMinute) =>
+      facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
+    sumAddressApplications: (siteId, address, fromMinute, toMinute) =>
+      facts.sumAddressApplications({ siteId, address, fromMinute, toMinute }),
     async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
       const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();
-      const day = fromMs <= nowMs - dayMs ? await ranking(siteId, view) : null;
+      // A range that was asked for a moment ago reaches back a day as well.
+      const day = fromMs <= nowMs - dayMs + 60_000 ? await ranking(siteId, view) : null;
       // Pairs are kept for a day, so every range around it has those of the stored ranking; not of one that nobody renews.
-      const isAround =
-        day && fromMs <= day.fromMs && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
+      const isAround = day && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
       if (!isAround) return facts.rankApplications(range);
       const topConnections = new Map(day.use.rows.map((row) => [keyText(row), row.topConnection]));
       return facts.rankApplications({ ...range, topConnections });

@@ -178,9 +178,8 @@ export async function stepApplications(
 /** Of each minute and direction one capture counts: the uplink where it saw bytes, else the strongest. */
 export async function readAddressApplications(
   db: Queryable,
-  range: facts.AddressRange & { stepSeconds?: number },
+  range: facts.AddressRange,
 ): Promise<facts.AddressApplication[]> {
-  const step = range.stepSeconds ?? 60;
   const { rows } = await sql<
     Omit<facts.AddressApplication, 'direction' | 'evidence'> & { direction: number; evidence: number }
   >`
@@ -193,13 +192,13 @@ export async function readAddressApplications(
       from (select minute, direction, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes
         from f group by minute, direction, capture_id, vantage) seen join captures c on c.id = capture_id
       order by minute, direction, (vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id, c.name collate "C")
-    select floor(${seconds('f.minute')} / ${step}) * ${step}::float8 as minute, f.direction, f.name, f.protocol, f.server_port as "serverPort",
+    select ${seconds('f.minute')} as minute, f.direction, f.name, f.protocol, f.server_port as "serverPort",
       max(f.evidence) as evidence, bool_or(f.is_attributed) as "isAttributed",
       sum(f.inbound_bytes)::float8 as "inboundBytes", sum(f.outbound_bytes)::float8 as "outboundBytes",
       (extract(epoch from max(f.last_sent_at)) * 1000)::float8 as "lastSentMs"
     from f join owners using (minute, direction, capture_id)
-    group by 1, f.direction, f.name, f.protocol, f.server_port
-    order by 1, f.direction = 1, f.name collate "C", f.protocol, f.server_port`.execute(db);
+    group by f.minute, f.direction, f.name, f.protocol, f.server_port
+    order by f.minute, f.direction = 1, f.name collate "C", f.protocol, f.server_port`.execute(db);
   return rows.map((row) => ({
     ...row,
     direction: directionOf(row.direction) as 'outbound' | 'inbound',

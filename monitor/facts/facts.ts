@@ -182,6 +182,12 @@ export interface AddressApplication {
   lastSentMs: number | null;
 }
 
+/** What a local address exchanged under one name in a range; bytes are null where only the name is known. */
+export interface AddressUse extends Omit<AddressApplication, 'minute' | 'inboundBytes' | 'outboundBytes'> {
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+}
+
 export interface ViewRange extends SiteRange {
   /** Null: all. */
   direction: Direction | null;

@@ -59,13 +59,10 @@ export interface FactStore {
   /** Start of the newest minute with facts of each site that has any, seconds. */
   newestMinutes(): Promise<Map<number, number>>;
 
-  /**
-   * What an exact local address used over the Internet, each minute and direction at one capture; by minute, or summed by
-   * steps of so many seconds.
-   */
-  readAddressApplications(
-    range: facts.AddressRange & { stepSeconds?: number },
-  ): Promise<facts.AddressApplication[]>;
+  /** What an exact local address used over the Internet, each minute and direction at one capture. */
+  readAddressApplications(range: facts.AddressRange): Promise<facts.AddressApplication[]>;
+  /** A local address's part of the site's applications over the Internet, by bytes, largest first. */
+  sumAddressApplications(range: facts.AddressRange): Promise<facts.AddressUse[]>;
   /** A range's applications by bytes, largest first, with the busiest pair of each. */
   rankApplications(range: facts.Ranking): Promise<facts.ApplicationUse>;
   /** Bytes over time of these names and, under null, of the rest. */

@@ -326,7 +326,7 @@ async function readApplications(
     const from = Math.max(fromMs, binding.firstSeenMs) / 1000;
     const to = Math.min(toMs, Math.ceil((binding.endedAtMs ?? toMs) / 60_000) * 60_000) / 1000;
     return from < to
-      ? deps.applications.readAddressApplications(device.siteId, binding.address, from, to, 3600)
+      ? deps.applications.readAddressApplications(device.siteId, binding.address, from, to)
       : [];
   };
   for (const uses of await Promise.all(owned.slice(0, addressesMax).map(read))) {

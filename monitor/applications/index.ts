@@ -8,6 +8,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import {
   type AddressApplication,
+  type AddressUse,
   type ApplicationDetail,
   type ApplicationKey,
   type ApplicationStep,
@@ -24,6 +25,7 @@ import { type ApplicationView, viewRange } from './views.ts';
 
 export type {
   AddressApplication,
+  AddressUse,
   ApplicationDetail,
   ApplicationKey,
   ApplicationRow,
@@ -44,7 +46,8 @@ const renewedMs = 900_000;
 export interface Applications {
   /**
    * What an exact local address used over the Internet, by minute from `fromMinute` (inclusive) to `toMinute`
-   * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4).
+   * (exclusive), both directions of use: as client (outbound) and as host of a service (inbound) (NET-2.4.4);
+   * by minute.
    */
   readAddressApplications(
     siteId: number,
@@ -53,8 +56,19 @@ export interface Applications {
     toMinute: number,
   ): Promise<AddressApplication[]>;
   /**
+   * What a local address used and hosted over the Internet in a range, by bytes, largest first: its part of the site's list,
+   * where one vantage owns the bytes of a minute (NET-2.2.5).
+   */
+  sumAddressApplications(
+    siteId: number,
+    address: string,
+    fromMinute: number,
+    toMinute: number,
+  ): Promise<AddressUse[]>;
+  /**
    * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
-   * of its stored ranking, where it has them.
+   * of its stored ranking, where it has them. `nameContains` leaves other names out of the rows and their total, not out
+   * of the sums.
    */
   list(
     siteId: number,
@@ -62,6 +76,7 @@ export interface Applications {
     fromMs: number,
     toMs: number,
     limit: number,
+    nameContains?: string,
   ): Promise<ApplicationUse>;
   /**
    * The stored ranking of the last 24 hours, recomputed every five minutes and held here for a while (NET-8.8); null: not
@@ -118,13 +133,15 @@ export function createApplications(deps: {
   return {
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
-    async list(siteId, view, fromMs, toMs, limit) {
-      const range = { ...viewRange(siteId, view, fromMs, toMs), limit };
+    sumAddressApplications: (siteId, address, fromMinute, toMinute) =>
+      facts.sumAddressApplications({ siteId, address, fromMinute, toMinute }),
+    async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
+      const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();
-      const day = fromMs <= nowMs - dayMs ? await ranking(siteId, view) : null;
+      // A range that was asked for a moment ago reaches back a day as well.
+      const day = fromMs <= nowMs - dayMs + 60_000 ? await ranking(siteId, view) : null;
       // Pairs are kept for a day, so every range around it has those of the stored ranking; not of one that nobody renews.
-      const isAround =
-        day && fromMs <= day.fromMs && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
+      const isAround = day && day.toMs <= toMs && day.computedAtMs > nowMs - renewedMs;
       if (!isAround) return facts.rankApplications(range);
       const topConnections = new Map(day.use.rows.map((row) => [keyText(row), row.topConnection]));
       return facts.rankApplications({ ...range, topConnections });

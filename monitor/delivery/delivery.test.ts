@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { composeMonitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
@@ -362,4 +364,15 @@ test('NET-2.9: cursors that nothing visited for two days are forgotten', async (
   await tick(feed);
   assert.equal(await feed.forgetCursors(Date.now() - 2 * 86_400_000), 0);
   assert.equal(await feed.forgetCursors(Date.now() + 1_000), 1);
+});
+
+test('NET-4.6: the traffic loop runs every 30 seconds, never more often than every 5, and 0 leaves it to a worker of its own', () => {
+  const setting = (value: string) => readConfig({ SVC_OPS_DDOS_SYNC_SECONDS: value }).trafficSyncSeconds;
+  assert.equal(readConfig({}).trafficSyncSeconds, 30);
+  assert.equal(setting('5'), 5);
+  assert.throws(() => setting('4'), /SVC_OPS_DDOS_SYNC_SECONDS/);
+  const loopsOf = (environment: NodeJS.ProcessEnv) =>
+    composeMonitor(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).loops.map((part) => part.name);
+  assert.ok(loopsOf({}).includes('loop sync_ops_ddos'));
+  assert.ok(!loopsOf({ SVC_OPS_DDOS_SYNC: '0' }).includes('loop sync_ops_ddos'));
 });

@@ -67,12 +67,12 @@ const sameKey = (a: string, b: string) => sql`${sql.ref(`${a}.name`)} = ${sql.re
 export async function rankApplications(
   db: Queryable,
   coverage: Coverage,
-  options: View & Pick<facts.Ranking, 'limit' | 'topConnections'>,
+  options: View & Pick<facts.Ranking, 'limit' | 'nameContains' | 'topConnections'>,
 ): Promise<facts.ApplicationUse> {
   const { siteId, names, namePairs: pairs } = coverage;
-  const { direction, limit } = options;
+  const { direction, limit, nameContains = '' } = options;
   const unjudged = uniteSpans(names.unjudged, pairs.unjudged);
-  const { rows } = await sql<RankedRow>`
+  const { rows: found } = await sql<RankedRow | (Omit<RankedRow, 'name'> & { name: null })>`
     with ${judgedFacts({ siteId, judged: [], unjudged, direction })}, ${judgedNames},
     pieces as (${namePieces(coverage, options)}),
     named as (
@@ -82,11 +82,13 @@ export async function rankApplications(
       from pieces where name is not null group by name, protocol, server_port
       -- A row that another capture owns is worth a line only where it brings a name.
       having min(owner) is not null or bool_or(is_attributed)),
+    sums_of_all as (
+      select sum(inbound + outbound) as all_bytes, sum(inbound + outbound) filter (where evidence > 0) as domain_bytes,
+        sum(inbound + outbound) filter (where evidence = 0 and is_attributed) as port_bytes
+      from named),
     ranked as materialized (
-      select *, count(*) over ()::int as total, sum(inbound + outbound) over () as all_bytes,
-        sum(inbound + outbound) filter (where evidence > 0) over () as domain_bytes,
-        sum(inbound + outbound) filter (where evidence = 0 and is_attributed) over () as port_bytes
-      from named order by coalesce(inbound + outbound, -1) desc, name collate "C", protocol, server_port limit ${limit}),
+      select *, count(*) over ()::int as total from named where position(lower(${nameContains}) in lower(name)) > 0
+      order by coalesce(inbound + outbound, -1) desc, name collate "C", protocol, server_port limit ${limit}),
     locals as (
       select r.name, r.protocol, r.server_port, string_agg(p.locals, ''::bytea) as locals
       from ranked r join name_sums p on ${sameKey('p', 'r')} where ${inSpans(names.unjudged)}
@@ -97,14 +99,16 @@ export async function rankApplications(
       from ranked r join pair_sums p on ${sameKey('p', 'r')} group by r.name, r.protocol, r.server_port)
     select r.name, r.protocol, r.server_port as "serverPort", r.evidence, r.is_attributed as "isAttributed",
       r.inbound::float8 as "inboundBytes", r.outbound::float8 as "outboundBytes", coalesce(r.owner, r.seen) as vantage,
-      l.locals, (extract(epoch from r.last_sent_at) * 1000)::float8 as "lastSentMs", p.pairs, r.total,
-      coalesce(r.all_bytes, 0)::float8 as "allBytes", coalesce(r.domain_bytes, 0)::float8 as "domainBytes",
-      coalesce(r.port_bytes, 0)::float8 as "portBytes"
-    from ranked r left join locals l on ${sameKey('l', 'r')} left join pairs p on ${sameKey('p', 'r')}
+      l.locals, (extract(epoch from r.last_sent_at) * 1000)::float8 as "lastSentMs", p.pairs, coalesce(r.total, 0) as total,
+      coalesce(a.all_bytes, 0)::float8 as "allBytes", coalesce(a.domain_bytes, 0)::float8 as "domainBytes",
+      coalesce(a.port_bytes, 0)::float8 as "portBytes"
+    from sums_of_all a left join ranked r on true left join locals l on ${sameKey('l', 'r')} left join pairs p on ${sameKey('p', 'r')}
     order by coalesce(r.inbound + r.outbound, -1) desc, r.name collate "C", r.protocol, r.server_port`.execute(
     db,
   );
-  const first = rows[0];
+  // The sums stand there even where no name is among them.
+  const first = found[0]!;
+  const rows = found.filter((row) => row.name !== null);
   const known = options.topConnections ?? new Map<string, facts.ApplicationRow['topConnection']>();
   const namesOf = (all: readonly RankedRow[]) => [...new Set(all.map((row) => row.name))];
   const kept = await readKeptLists(db, coverage, direction, {
@@ -113,10 +117,10 @@ export async function rankApplications(
   });
   return {
     rows: rows.map((row) => toApplicationRow(row, kept, known.get(facts.keyText(row)))),
-    total: first?.total ?? 0,
-    bytes: first?.allBytes ?? 0,
-    domainBytes: first?.domainBytes ?? 0,
-    portBytes: first?.portBytes ?? 0,
+    total: first.total,
+    bytes: first.allBytes,
+    domainBytes: first.domainBytes,
+    portBytes: first.portBytes,
   };
 }
 

@@ -1,4 +1,4 @@
-/** Who used one application, and which pairs there were. */
+/** Who used one application, what one address used, and which pairs there were. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { directionOf, evidenceOf } from './codes.ts';
@@ -93,6 +93,38 @@ function toDetail(rows: readonly Entry[], isFallback: boolean): facts.Applicatio
     pairCount: countOf('pair'),
     isFallback,
   };
+}
+
+/** What an address used and hosted over the Internet, from judged facts as the site's list is. */
+export async function sumAddressApplications(
+  db: Queryable,
+  coverage: Coverage,
+  address: string,
+): Promise<facts.AddressUse[]> {
+  const { siteId, hours, judged, unjudged } = coverage;
+  const { rows } = await sql<
+    Omit<facts.AddressUse, 'direction' | 'evidence'> & { direction: number; evidence: number }
+  >`
+    with ${judgedFacts({ siteId, judged, unjudged, direction: null, local: address })},
+    pieces as (
+      select direction, name, protocol, server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
+      from application_hours where site_id = ${siteId} and local = ${address}::inet and ${inHours(hours)}
+      union all
+      select direction, name, protocol, server_port, evidence, is_attributed, case when owns then inbound_bytes end,
+        case when owns then outbound_bytes end, last_sent_at
+      from judged)
+    select direction, name, protocol, server_port as "serverPort", max(evidence) as evidence, bool_or(is_attributed) as "isAttributed",
+      sum(inbound_bytes)::float8 as "inboundBytes", sum(outbound_bytes)::float8 as "outboundBytes",
+      (extract(epoch from max(last_sent_at)) * 1000)::float8 as "lastSentMs"
+    from pieces where direction in (1, 2) group by direction, name, protocol, server_port
+    order by coalesce(sum(inbound_bytes) + sum(outbound_bytes), -1) desc, direction, name collate "C", protocol, server_port`.execute(
+    db,
+  );
+  return rows.map((row) => ({
+    ...row,
+    direction: directionOf(row.direction) as 'outbound' | 'inbound',
+    evidence: evidenceOf(row.evidence),
+  }));
 }
 
 /** Pairs by minute with what named them; of several captures the strongest's counts. */

@@ -182,6 +182,12 @@ export interface AddressApplication {
   lastSentMs: number | null;
 }
 
+/** What a local address exchanged under one name in a range; bytes are null where only the name is known. */
+export interface AddressUse extends Omit<AddressApplication, 'minute' | 'inboundBytes' | 'outboundBytes'> {
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+}
+
 export interface ViewRange extends SiteRange {
   /** Null: all. */
   direction: Direction | null;
@@ -211,9 +217,12 @@ export interface ApplicationRow extends ApplicationKey {
 /** Keys that are told apart by text. */
 export const keyText = (key: ApplicationKey): string => `${key.protocol} ${key.serverPort} ${key.name}`;
 
-/** A list of applications: how many rows, and the top connections that are known already, by `keyText`. */
+/** A list of applications. */
 export interface Ranking extends ViewRange {
   limit: number;
+  /** Only names with this in them, in any case; sums are of all names, the total of these. */
+  nameContains?: string;
+  /** Top connections that are known already, by `keyText`. */
   topConnections?: ReadonlyMap<string, ApplicationRow['topConnection']>;
 }
 

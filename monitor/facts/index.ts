@@ -61,6 +61,8 @@ export interface FactStore {
 
   /** What an exact local address used over the Internet, each minute and direction at one capture. */
   readAddressApplications(range: facts.AddressRange): Promise<facts.AddressApplication[]>;
+  /** A local address's part of the site's applications over the Internet, by bytes, largest first. */
+  sumAddressApplications(range: facts.AddressRange): Promise<facts.AddressUse[]>;
   /** A range's applications by bytes, largest first, with the busiest pair of each. */
   rankApplications(range: facts.Ranking): Promise<facts.ApplicationUse>;
   /** Bytes over time of these names and, under null, of the rest. */

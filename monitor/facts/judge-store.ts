@@ -28,6 +28,8 @@ export interface Judging {
   direction: facts.Direction | null;
   /** Null: all applications. */
   key?: facts.ApplicationKey | null;
+  /** Null: all local addresses. */
+  local?: string | null;
 }
 
 /** `fresh_owners`: who counts in minutes that nobody has judged; `owners`: in all of them. */
@@ -56,14 +58,17 @@ function judgedOwners({ siteId, judged, unjudged, direction }: Judging): RawBuil
 
 /** `owners`: of each minute, direction and local address the capture that counts; `judged`: the facts, each with whether it does. */
 export function judgedFacts(judging: Judging): RawBuilder<unknown> {
-  const { siteId, judged, direction, key = null } = judging;
+  const { siteId, judged, direction, key = null, local = null } = judging;
+  const ofLocal = local === null ? sql`true` : sql`local_address = ${local}::inet`;
+  const ofFreshLocal = local === null ? sql`true` : sql`local = ${local}::inet`;
   return sql`${judgedOwners(judging)},
     judged as (
       select f.*, o.capture_id is not null as owns
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${nobody}) as local, name, protocol,
           server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
         from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
-        union all select * from fresh where ${ofKey(key)}) f
+          and ${ofLocal}
+        union all select * from fresh where ${ofKey(key)} and ${ofFreshLocal}) f
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
 

@@ -41,6 +41,8 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     sumCollection: (range) => addresses.sumCollection(db(), range),
     newestMinutes: () => addresses.newestMinutes(db()),
     readAddressApplications: (range) => applications.readAddressApplications(db(), range),
+    sumAddressApplications: (range) =>
+      covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range.address)),
     rankApplications: (range) =>
       covered(range, (trx, coverage) => applications.rankApplications(trx, coverage, range)),
     stepApplications: (range) =>

@@ -122,7 +122,8 @@ export async function recomputeHour(
         sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns), max(j.evidence),
         bool_or(j.is_attributed), min(j.vantage) filter (where j.owns), min(j.vantage), max(j.last_sent_at)
       from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key)
+      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key
+      order by j.local)
     insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, device_key, bytes)
     select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
       sum(p.client_bytes + p.server_bytes) filter (where p.owns)

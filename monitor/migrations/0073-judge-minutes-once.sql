@@ -180,6 +180,9 @@ create table rolled_days (
 create index rolled_days_dirty on rolled_days (day) where is_dirty;
 create index rolled_days_day on rolled_days (day);
 
+-- What one address used is read as well; its rows of an hour are written side by side.
+create index application_hours_local on application_hours (site_id, local, hour);
+
 -- What was there before this migration has to be judged as well.
 insert into unjudged_minutes (site_id, minute) select site_id, minute from site_minutes;
 update rolled_hours set is_dirty = true;

@@ -109,6 +109,7 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   const limit = 1 + random(20);
   const step = pick([60, 300, 3600, 86_400]);
   const names = [['example.net'], ['example.org', 'SSH'], []][random(3)]!;
+  const nameContains = pick(['', '', 'EXAMPLE', 'ssh']);
   const deviceKey = pick(sampleKeys);
   const key = pick([
     { name: 'example.net', protocol: 6, serverPort: 443 },
@@ -132,7 +133,8 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     ['sumCollection', (facts) => facts.sumCollection(range)],
     ['newestMinutes', async (facts) => (await facts.newestMinutes()).get(range.siteId)],
     ['readAddressApplications', (facts) => facts.readAddressApplications(address)],
-    ['rankApplications', (facts) => facts.rankApplications({ ...view, limit })],
+    ['sumAddressApplications', (facts) => facts.sumAddressApplications(address)],
+    ['rankApplications', (facts) => facts.rankApplications({ ...view, limit, nameContains })],
     ['stepApplications', (facts) => facts.stepApplications({ ...view, stepSeconds: step, names })],
     ['readApplication', (facts) => facts.readApplication({ ...view, ...key })],
     ['listPairs', (facts) => facts.listPairs(view, limit)],

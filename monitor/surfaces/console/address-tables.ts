@@ -1,6 +1,6 @@
 /** The tables of an address's page. */
 import type { FastifyRequest } from 'fastify';
-import { type AddressApplication, describeService } from '#monitor/applications/index.ts';
+import { type AddressUse, describeService } from '#monitor/applications/index.ts';
 import type { AddressOwner } from '#monitor/devices/index.ts';
 import {
   age,
@@ -27,50 +27,14 @@ import { minuteText } from './origin.ts';
 const pointsShown = 60;
 const applicationsShown = 50;
 
-interface Use {
-  direction: AddressApplication['direction'];
-  name: string;
-  service: string;
-  evidence: string;
-  isAttributed: boolean;
-  inBytes: number;
-  outBytes: number;
-  lastSentMs: number | null;
-}
-
-/** Minutes of one name, service and direction as one row, largest first. */
-function sumUse(rows: readonly AddressApplication[]): Use[] {
-  const uses = new Map<string, Use>();
-  for (const row of rows) {
-    const service = describeService(row.protocol, row.serverPort);
-    const key = `${row.direction} ${service} ${row.name}`;
-    const use = uses.get(key) ?? {
-      direction: row.direction,
-      name: row.name,
-      service,
-      evidence: evidenceText(row),
-      isAttributed: row.isAttributed,
-      inBytes: 0,
-      outBytes: 0,
-      lastSentMs: null,
-    };
-    use.inBytes += row.inboundBytes;
-    use.outBytes += row.outboundBytes;
-    use.lastSentMs = Math.max(use.lastSentMs ?? 0, row.lastSentMs ?? 0) || null;
-    uses.set(key, use);
-  }
-  return [...uses.values()].sort((a, b) => b.inBytes + b.outBytes - (a.inBytes + a.outBytes));
-}
-
 export function applicationTable(
   request: FastifyRequest,
   siteId: number,
-  rows: readonly AddressApplication[],
+  all: readonly AddressUse[],
   nowMs: number,
 ) {
-  const all = sumUse(rows);
   const shown = wantedFile(request) ? all : all.slice(0, applicationsShown);
-  return dataTable<Use>(request, {
+  return dataTable<AddressUse>(request, {
     id: 'applications',
     caption: 'Applications of this address',
     rows: shown,
@@ -86,8 +50,8 @@ export function applicationTable(
         key: 'service',
         header: 'Service',
         kind: 'code',
-        cell: (row) => row.service,
-        value: (row) => row.service,
+        cell: (row) => describeService(row.protocol, row.serverPort),
+        value: (row) => describeService(row.protocol, row.serverPort),
       },
       {
         key: 'direction',
@@ -95,22 +59,27 @@ export function applicationTable(
         cell: (row) => (row.direction === 'outbound' ? 'used' : 'hosted'),
         value: (row) => row.direction,
       },
-      { key: 'evidence', header: 'Evidence', cell: (row) => row.evidence, value: (row) => row.evidence },
+      {
+        key: 'evidence',
+        header: 'Evidence',
+        cell: (row) => evidenceText(row),
+        value: (row) => evidenceText(row),
+      },
       {
         key: 'in',
         header: 'In',
         kind: 'figure',
-        cell: (row) => formatBytes(row.inBytes),
+        cell: (row) => bytesCell(row.inboundBytes),
         field: 'in_bytes',
-        value: (row) => row.inBytes,
+        value: (row) => row.inboundBytes,
       },
       {
         key: 'out',
         header: 'Out',
         kind: 'figure',
-        cell: (row) => formatBytes(row.outBytes),
+        cell: (row) => bytesCell(row.outboundBytes),
         field: 'out_bytes',
-        value: (row) => row.outBytes,
+        value: (row) => row.outboundBytes,
       },
       {
         key: 'sent',
@@ -131,6 +100,10 @@ export function applicationTable(
     },
   });
 }
+
+/** Another capture than the one that counts has named it; nothing is added to that one. */
+const bytesCell = (bytes: number | null) =>
+  bytes === null ? badge('neutral', 'name only') : formatBytes(bytes);
 
 export function ownerTable(
   request: FastifyRequest,

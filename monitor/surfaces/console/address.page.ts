@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { canonicalAddress } from '#common/ip/index.ts';
-import type { AddressApplication } from '#monitor/applications/index.ts';
+import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressConflict, AddressOwner } from '#monitor/devices/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -164,14 +164,9 @@ async function readPoints(deps: ConsoleDeps, site: Site, address: string, range:
   return pointsOf(minutes, range, nowMs);
 }
 
-async function readUse(
-  deps: ConsoleDeps,
-  site: Site,
-  address: string,
-  range: Range,
-): Promise<AddressApplication[]> {
+async function readUse(deps: ConsoleDeps, site: Site, address: string, range: Range): Promise<AddressUse[]> {
   const to = range.toMs / 1000;
-  return deps.applications.readAddressApplications(
+  return deps.applications.sumAddressApplications(
     site.id,
     address,
     Math.max(range.fromMs / 1000, to - 86_400),

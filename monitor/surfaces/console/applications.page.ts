@@ -26,8 +26,6 @@ import type { ConsoleDeps } from './index.ts';
 
 /** With a chart of 720 points the page stays below 150 KiB. */
 const rowsShown = 50;
-/** Rows that a name is looked for in. */
-const rowsSearched = 10_000;
 /** Applications with a line of their own; the palette has eight colours. */
 const linesMax = 5;
 
@@ -44,10 +42,9 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
         readUse(deps, request, site, view, range),
         deps.traffic.listGaps(site.id, range.fromMs, range.toMs, gapsMax),
       ]);
-      const found = narrow(use, request.query.name, rowsLimit(request, rowsShown));
       const [notices, data, unfolded] = await Promise.all([
         deps.applications.notices(site.id, view, range.fromMs, range.toMs, use),
-        readChart(deps, site.id, view, range, chartNames(found)),
+        readChart(deps, site.id, view, range, chartNames(use)),
         readUnfolded(deps, request, site, view, range),
       ]);
       const content = [
@@ -68,7 +65,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
           collectionNotices(notices),
           attributionStats(use, notices),
           applicationChart(request.url, site.id, data, use),
-          applicationTable(request, site.id, found, { nowMs, rankedAtMs, unfolded }),
+          applicationTable(request, site.id, use, { nowMs, rankedAtMs, unfolded }),
         ]),
       ];
       return sendConsolePage(
@@ -88,7 +85,7 @@ export function registerApplicationsPage(app: App, deps: ConsoleDeps): void {
       const range = readRange(request.query, Date.now(), '24h');
       const view = readView(request.query.view);
       const { use } = await readUse(deps, request, site, view, range);
-      const names = chartNames(narrow(use, request.query.name, rowsShown));
+      const names = chartNames(use);
       return chartJson('bit/s', await readChart(deps, site.id, view, range, names));
     },
   );
@@ -128,16 +125,9 @@ async function readUse(
       return { use, rankedAtMs: ranking.computedAtMs };
     }
   }
-  const limit = name ? rowsSearched : rowsLimit(request, rowsShown);
-  const use = await deps.applications.list(site.id, view, range.fromMs, range.toMs, limit);
+  const limit = rowsLimit(request, rowsShown);
+  const use = await deps.applications.list(site.id, view, range.fromMs, range.toMs, limit, name?.trim());
   return { use, rankedAtMs: null };
-}
-
-function narrow(use: ApplicationUse, name: string | undefined, limit: number): ApplicationUse {
-  const part = name?.trim().toLowerCase();
-  if (!part) return use;
-  const rows = use.rows.filter((row) => row.name.toLowerCase().includes(part));
-  return { ...use, rows: rows.slice(0, limit), total: rows.length };
 }
 
 /** What the unfolded row holds, with the devices that its keys name. */

@@ -299,7 +299,7 @@ test('what is not there is a page that says so to people and JSON to programs', 
   assert.match(answer.headers.get('content-type')!, /json/);
 });
 
-test('NET-2.2.8: programs read and set a site’s local prefixes under a session, at most 128 of them', async () => {
+test('NET-2.2.8, NET-4.h: programs read and set a site’s local prefixes under a session, at most 128 of them', async () => {
   await using server = await startMonitorServer();
   const path = `${server.url}/api/v1/sites/${server.siteId}/application-settings`;
   assert.equal((await fetch(path)).status, 401);

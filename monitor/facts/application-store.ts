@@ -1,6 +1,6 @@
 /**
- * Reads of applications. Lists and charts are composed of what is kept by name: whole days, whole hours, judged minutes,
- * and what the facts say of the minutes that nobody has judged yet. All four were made by the same expressions.
+ * Reads of applications. Lists and charts are composed of what is kept by name: whole days, hours and ten minutes, judged
+ * minutes, and what the facts say of those that nobody has judged yet. All were made by the same expressions.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -12,8 +12,8 @@ async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
   const { facts, siteId } = world;
   const second = await world.enrol('node-2');
   // Every roll-up by a process that knows nothing of those before it.
-  const rollUp: FactStore['rollUp'] = (hours) =>
-    createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours);
+  const rollUp: FactStore['rollUp'] = (hours, mayGoOn) =>
+    createFactStore({ db: () => world.database.db, nameApplication }).rollUp(hours, mayGoOn);
   return {
     facts: { ...facts, rollUp },
     origins: [world.sensor.id, second.id].map((sensorId) => ({ siteId, sensorId })),
@@ -50,7 +50,11 @@ test('NET-8.8: a process that finds minutes judged by another one makes the room
     randomUpload(random, { origins: [origin], minutes: [minute] }),
   );
   await store.append(uploads);
+  const unjudged = () => world.rows('select 1 from unjudged_minutes');
+  await store.facts.rollUp('all', async () => false);
+  assert.equal((await unjudged()).length, 1, 'who may not go on leaves it');
   await store.facts.rollUp('all');
+  assert.deepEqual(await unjudged(), []);
   const range = { siteId: origin.siteId, fromMinute: minute - 86_400, toMinute: minute + 86_400 };
   const ask = () => store.facts.rankApplications({ ...range, direction: null, limit: 50 });
   const before = await ask();

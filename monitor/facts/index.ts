@@ -36,10 +36,10 @@ export interface FactStore {
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
   /**
    * Brings sites' sums by minute up to date; with `settled`, judges minutes that have settled and makes ten minutes, hours and
-   * days of them, or with `all` of everything. Any number of processes may do so at once; one that is killed leaves its
-   * marks to the next.
+   * days of them, or with `all` of everything. Any number of processes may do so at once; one that is killed, or
+   * told between two transactions that it may not go on, leaves the rest to the next.
    */
-  rollUp(hours: 'none' | 'settled' | 'all'): Promise<void>;
+  rollUp(hours: 'none' | 'settled' | 'all', mayGoOn?: () => Promise<boolean>): Promise<void>;
 
   /** All that is known of an exact address in a range. */
   readAddress(range: facts.AddressRange): Promise<facts.AddressFacts>;

@@ -29,7 +29,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
     append: (trx, uploads) => appendUploads(trx, uploads, deps.nameApplication),
-    rollUp: (hours) => rollUp(db(), partitions, hours),
+    rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
     readAddress: (range) => addresses.readAddress(db(), range),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
     sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),

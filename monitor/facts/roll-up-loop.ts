@@ -25,6 +25,7 @@ export function createRollUpLoop(deps: {
     db,
     clock,
     reporter,
-    run: () => facts.rollUp('settled'),
+    // After an upgrade or a long pause there may be hours of work: the lease is kept, and a stop doesn't wait for it.
+    run: (_lease, renew, signal) => facts.rollUp('settled', async () => !signal.aborted && renew()),
   });
 }

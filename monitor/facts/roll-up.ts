@@ -14,31 +14,41 @@ import { hourSeconds } from './span-store.ts';
 const marksMax = 500;
 const judgedMax = 30;
 
+/** Asked between two transactions; false ends the work there, and what is left waits for the next. */
+export type MayGoOn = () => Promise<boolean>;
+
 export async function rollUp(
   db: Queryable,
   partitions: PartitionMaker,
   hours: 'none' | 'settled' | 'all',
+  mayGoOn: MayGoOn = async () => true,
 ): Promise<void> {
   await rollUpMinutes(db);
   if (hours === 'none') return;
   const pairsFrom = (await store.readNow(db)) - pairsKeptMs / 1000;
-  await judgeMinutes(db, partitions, hours, pairsFrom);
+  await judgeMinutes(db, partitions, hours, pairsFrom, mayGoOn);
   for (const siteTen of await store.findDirtyTens(db)) {
+    if (!(await mayGoOn())) return;
     await ensureRollUps(db, partitions, siteTen.start, pairsFrom);
-    await db.transaction().execute(async (trx) => {
-      await minuteStore.lockSite(trx, siteTen.siteId);
-      await store.recomputeTen(trx, siteTen, pairsFrom);
-    });
+    await underLock(db, siteTen.siteId, (trx) => store.recomputeTen(trx, siteTen, pairsFrom));
   }
-  for (const siteHour of await store.findDirtyHours(db, hours))
+  for (const siteHour of await store.findDirtyHours(db, hours)) {
+    if (!(await mayGoOn())) return;
     await rollUpHour(db, partitions, siteHour, pairsFrom);
-  for (const siteDay of await store.findDirtyDays(db, hours)) {
-    await ensureRollUps(db, partitions, siteDay.day, pairsFrom);
-    await db.transaction().execute(async (trx) => {
-      await minuteStore.lockSite(trx, siteDay.siteId);
-      await store.recomputeDay(trx, siteDay);
-    });
   }
+  for (const siteDay of await store.findDirtyDays(db, hours)) {
+    if (!(await mayGoOn())) return;
+    await ensureRollUps(db, partitions, siteDay.day, pairsFrom);
+    await underLock(db, siteDay.siteId, (trx) => store.recomputeDay(trx, siteDay));
+  }
+}
+
+/** One transaction in which nobody else rolls up this site. */
+function underLock(db: Queryable, siteId: number, work: (trx: Queryable) => Promise<void>): Promise<void> {
+  return db.transaction().execute(async (trx) => {
+    await minuteStore.lockSite(trx, siteId);
+    await work(trx);
+  });
 }
 
 async function rollUpMinutes(db: Queryable): Promise<void> {
@@ -46,8 +56,7 @@ async function rollUpMinutes(db: Queryable): Promise<void> {
     const sites = await minuteStore.findMarkedSites(db);
     if (sites.length === 0) return;
     for (const siteId of sites) {
-      await db.transaction().execute(async (trx) => {
-        await minuteStore.lockSite(trx, siteId);
+      await underLock(db, siteId, async (trx) => {
         const minutes = await minuteStore.takeMarks(trx, siteId, marksMax);
         if (minutes.length > 0) await minuteStore.recomputeSiteMinutes(trx, siteId, minutes);
       });
@@ -61,13 +70,13 @@ async function judgeMinutes(
   partitions: PartitionMaker,
   which: 'settled' | 'all',
   pairsFrom: number,
+  mayGoOn: MayGoOn,
 ): Promise<void> {
   for (;;) {
     const due = await minuteStore.findUnjudged(db, which, judgedMax);
-    if (!due) return;
+    if (!due || !(await mayGoOn())) return;
     for (const minute of due.minutes) await ensureRollUps(db, partitions, minute, pairsFrom);
-    await db.transaction().execute(async (trx) => {
-      await minuteStore.lockSite(trx, due.siteId);
+    await underLock(db, due.siteId, async (trx) => {
       const minutes = await minuteStore.beginMinutes(trx, due.siteId, { minutes: due.minutes });
       await minuteStore.judgeMinutes(trx, due.siteId, minutes, pairsFrom);
     });
@@ -84,8 +93,7 @@ async function rollUpHour(
   // Readers take pairs of whole young hours alone; of an older one none is needed.
   const hasPairs = hour >= pairsFrom;
   await ensureRollUps(db, partitions, hour, pairsFrom);
-  await db.transaction().execute(async (trx) => {
-    await minuteStore.lockSite(trx, siteId);
+  await underLock(db, siteId, async (trx) => {
     if (!(await store.beginHour(trx, siteHour))) return;
     const left = await minuteStore.beginMinutes(trx, siteId, { from: hour, to: hour + hourSeconds });
     await minuteStore.judgeMinutes(trx, siteId, left, pairsFrom);

@@ -14,8 +14,7 @@ export function planOnce(pool: pg.Pool): void {
   };
   pool.options.options = '-c plan_cache_mode=force_generic_plan';
   pool.on('connect', (client) => {
-    // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
-    const query = client.query.bind(client) as (...args: any[]) => unknown;
+    const query = client.query.bind(client) as (...given: readonly unknown[]) => unknown;
     const named = (first: unknown, ...rest: unknown[]) =>
       typeof first === 'string' && Array.isArray(rest[0])
         ? query({ name: nameOf(first), text: first, values: rest[0] }, ...rest.slice(1))

@@ -23,6 +23,18 @@ function strongestCapture(all: readonly UsageFact[]): UsageFact['capture'] {
   )[0]![0];
 }
 
+/** What named these, the strongest, and when they were last sent. */
+function namedBy(
+  all: readonly UsageFact[],
+): Pick<facts.AddressUse, 'evidence' | 'isAttributed' | 'lastSentMs'> {
+  const sent = Math.max(...all.map((one) => one.lastSentMs));
+  return {
+    evidence: evidenceOf(Math.max(...all.map((one) => evidenceCode(one.evidence)))),
+    isAttributed: all.some((one) => one.isAttributed),
+    lastSentMs: sent > 0 ? sent : null,
+  };
+}
+
 export function readAddressApplications(
   rows: MemoryRows,
   range: facts.AddressRange,
@@ -46,18 +58,15 @@ export function readAddressApplications(
   return [...Map.groupBy(owned, keyOf).values()]
     .map((all) => {
       const { minute, direction, name, protocol, serverPort } = all[0]!;
-      const sent = Math.max(...all.map((one) => one.lastSentMs));
       return {
         minute,
         direction: direction as 'outbound' | 'inbound',
         name,
         protocol,
         serverPort,
-        evidence: evidenceOf(Math.max(...all.map((one) => evidenceCode(one.evidence)))),
-        isAttributed: all.some((one) => one.isAttributed),
+        ...namedBy(all),
         inboundBytes: sumOf(all, (one) => one.inboundBytes),
         outboundBytes: sumOf(all, (one) => one.outboundBytes),
-        lastSentMs: sent > 0 ? sent : null,
       };
     })
     .sort(
@@ -104,17 +113,14 @@ export function sumAddressApplications(rows: MemoryRows, range: facts.AddressRan
   return [...Map.groupBy(used, (one) => `${one.direction} ${keyText(one)}`).values()]
     .map((all): facts.AddressUse => {
       const { direction, name, protocol, serverPort } = all[0]!;
-      const sent = Math.max(...all.map((one) => one.lastSentMs));
       return {
         direction: direction as 'outbound' | 'inbound',
         name,
         protocol,
         serverPort,
-        evidence: evidenceOf(Math.max(...all.map((one) => evidenceCode(one.evidence)))),
-        isAttributed: all.some((one) => one.isAttributed),
+        ...namedBy(all),
         inboundBytes: bytesOf(all, (one) => one.inboundBytes),
         outboundBytes: bytesOf(all, (one) => one.outboundBytes),
-        lastSentMs: sent > 0 ? sent : null,
       };
     })
     .sort(
@@ -150,19 +156,16 @@ export function rankApplications(rows: MemoryRows, range: facts.Ranking): facts.
       const { name, protocol, serverPort } = of[0]!;
       const owning = of.filter((one) => one.owns);
       const vantage = Math.min(...(owning.length > 0 ? owning : of).map((one) => one.vantage));
-      const sent = Math.max(...of.map((one) => one.lastSentMs));
       const pairs = pairsOf(rows, of);
       return {
         name,
         protocol,
         serverPort,
-        evidence: evidenceOf(Math.max(...of.map((one) => evidenceCode(one.evidence)))),
-        isAttributed: of.some((one) => one.isAttributed),
+        ...namedBy(of),
         inboundBytes: bytesOf(of, (one) => one.inboundBytes),
         outboundBytes: bytesOf(of, (one) => one.outboundBytes),
         vantage: vantage === 1 ? 'uplink' : 'bridge',
         addresses: new Set(of.flatMap((one) => (one.local === null ? [] : [one.local]))).size,
-        lastSentMs: sent > 0 ? sent : null,
         topConnection: pairs[0]
           ? { client: pairs[0].client, server: pairs[0].server, pairs: pairs.length }
           : null,

@@ -1,13 +1,11 @@
 /** The tables of an address's page. */
 import type { FastifyRequest } from 'fastify';
-import { type AddressUse, describeService } from '#monitor/applications/index.ts';
+import type { AddressUse } from '#monitor/applications/index.ts';
 import type { AddressOwner } from '#monitor/devices/index.ts';
 import {
-  age,
   badge,
   code,
   formatBitRate,
-  formatBytes,
   formatCount,
   formatPercent,
   formatTime,
@@ -21,8 +19,8 @@ import {
 import type { AddressPoint } from './address-points.ts';
 import { namedHref } from './application-detail.ts';
 import { dataTable, wantedFile } from './data-table.ts';
-import { evidenceText } from './evidence.ts';
 import { minuteText } from './origin.ts';
+import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from './usage-columns.ts';
 
 const pointsShown = 60;
 const applicationsShown = 50;
@@ -46,49 +44,16 @@ export function applicationTable(
           link(namedHref(request, siteId, row.name), row.isAttributed ? row.name : code(row.name)),
         value: (row) => row.name,
       },
-      {
-        key: 'service',
-        header: 'Service',
-        kind: 'code',
-        cell: (row) => describeService(row.protocol, row.serverPort),
-        value: (row) => describeService(row.protocol, row.serverPort),
-      },
+      serviceColumn,
       {
         key: 'direction',
         header: 'Direction',
         cell: (row) => (row.direction === 'outbound' ? 'used' : 'hosted'),
         value: (row) => row.direction,
       },
-      {
-        key: 'evidence',
-        header: 'Evidence',
-        cell: (row) => evidenceText(row),
-        value: (row) => evidenceText(row),
-      },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => bytesCell(row.inboundBytes),
-        field: 'in_bytes',
-        value: (row) => row.inboundBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => bytesCell(row.outboundBytes),
-        field: 'out_bytes',
-        value: (row) => row.outboundBytes,
-      },
-      {
-        key: 'sent',
-        header: 'Last sent',
-        kind: 'figure',
-        cell: (row) => age(row.lastSentMs, nowMs),
-        field: 'last_sent',
-        value: (row) => isoTime(row.lastSentMs),
-      },
+      evidenceColumn,
+      ...exchangedColumns(() => 'name only'),
+      lastSentColumn(nowMs),
     ],
     pages:
       all.length > shown.length
@@ -100,10 +65,6 @@ export function applicationTable(
     },
   });
 }
-
-/** Another capture than the one that counts has named it; nothing is added to that one. */
-const bytesCell = (bytes: number | null) =>
-  bytes === null ? badge('neutral', 'name only') : formatBytes(bytes);
 
 export function ownerTable(
   request: FastifyRequest,

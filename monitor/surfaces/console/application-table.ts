@@ -2,27 +2,23 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { type ApplicationRow, type ApplicationUse, describeService } from '#monitor/applications/index.ts';
+import type { ApplicationRow, ApplicationUse } from '#monitor/applications/index.ts';
 import {
-  age,
   attributes,
-  badge,
   type Content,
   code,
   field,
   form,
   formatAge,
-  formatBytes,
   formatCount,
   hiddenField,
   html,
-  isoTime,
   link,
   withQuery,
 } from '#service-kit/pages/index.ts';
 import { keyText } from './application-detail.ts';
 import { dataTable } from './data-table.ts';
-import { evidenceText } from './evidence.ts';
+import { evidenceColumn, exchangedColumns, lastSentColumn, serviceColumn } from './usage-columns.ts';
 
 export const Query = Type.Object({
   range: Type.Optional(Type.String()),
@@ -69,30 +65,9 @@ export function applicationTable(
         cell: (row) => nameCell(request, row, isUnfolded(row)),
         value: (row) => row.name,
       },
-      {
-        key: 'service',
-        header: 'Service',
-        kind: 'code',
-        cell: (row) => describeService(row.protocol, row.serverPort),
-        value: (row) => describeService(row.protocol, row.serverPort),
-      },
-      { key: 'evidence', header: 'Evidence', cell: evidenceText, value: (row) => row.evidence },
-      {
-        key: 'in',
-        header: 'In',
-        kind: 'figure',
-        cell: (row) => bytesCell(row, row.inboundBytes),
-        field: 'in_bytes',
-        value: (row) => row.inboundBytes,
-      },
-      {
-        key: 'out',
-        header: 'Out',
-        kind: 'figure',
-        cell: (row) => bytesCell(row, row.outboundBytes),
-        field: 'out_bytes',
-        value: (row) => row.outboundBytes,
-      },
+      serviceColumn,
+      evidenceColumn,
+      ...exchangedColumns<ApplicationRow>((row) => `${row.vantage} only`),
       {
         key: 'addresses',
         header: 'Addresses',
@@ -108,14 +83,7 @@ export function applicationTable(
         field: 'top_connection',
         value: ({ topConnection: top }) => top && `${top.client} to ${top.server}`,
       },
-      {
-        key: 'sent',
-        header: 'Last sent',
-        kind: 'figure',
-        cell: (row) => age(row.lastSentMs, nowMs),
-        field: 'last_sent',
-        value: (row) => isoTime(row.lastSentMs),
-      },
+      lastSentColumn(nowMs),
     ],
     fields: [
       { field: 'vantage', value: (row) => row.vantage },
@@ -164,11 +132,6 @@ function nameFilter(request: FastifyRequest, siteId: number): Content {
     },
     [kept, field({ kind: 'search', name: 'name', label: 'Name contains', value: name })],
   );
-}
-
-/** A name that only the bridge saw has no bytes of its own: the uplink's count. */
-function bytesCell(row: ApplicationRow, bytes: number | null) {
-  return bytes === null ? badge('neutral', `${row.vantage} only`) : formatBytes(bytes);
 }
 
 /** The busiest pair; pointing at it or reaching it by keyboard shows up to five (NET-2.2.2). */

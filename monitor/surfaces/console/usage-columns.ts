@@ -1,0 +1,66 @@
+/** Columns of tables whose rows say what was exchanged under a name: of a site's applications and of an address's. */
+import { describeService } from '#monitor/applications/index.ts';
+import { age, badge, formatBytes, isoTime } from '#service-kit/pages/index.ts';
+import type { DataColumn } from './data-table.ts';
+import { evidenceText } from './evidence.ts';
+
+interface Used {
+  protocol: number;
+  serverPort: number | null;
+  evidence: string;
+  isAttributed: boolean;
+  /** Null: another capture than the one that counts has named it, and nothing is added to that one. */
+  inboundBytes: number | null;
+  outboundBytes: number | null;
+  lastSentMs: number | null;
+}
+
+export const serviceColumn: DataColumn<Used> = {
+  key: 'service',
+  header: 'Service',
+  kind: 'code',
+  cell: (row) => describeService(row.protocol, row.serverPort),
+  value: (row) => describeService(row.protocol, row.serverPort),
+};
+
+export const evidenceColumn: DataColumn<Used> = {
+  key: 'evidence',
+  header: 'Evidence',
+  cell: evidenceText,
+  value: (row) => row.evidence,
+};
+
+/** In and out; `nameOnly` stands in place of bytes where only the name is known. */
+export function exchangedColumns<Row extends Used>(
+  nameOnly: (row: Row) => string,
+): readonly DataColumn<Row>[] {
+  const cell = (row: Row, bytes: number | null) =>
+    bytes === null ? badge('neutral', nameOnly(row)) : formatBytes(bytes);
+  return [
+    {
+      key: 'in',
+      header: 'In',
+      kind: 'figure',
+      cell: (row) => cell(row, row.inboundBytes),
+      field: 'in_bytes',
+      value: (row) => row.inboundBytes,
+    },
+    {
+      key: 'out',
+      header: 'Out',
+      kind: 'figure',
+      cell: (row) => cell(row, row.outboundBytes),
+      field: 'out_bytes',
+      value: (row) => row.outboundBytes,
+    },
+  ];
+}
+
+export const lastSentColumn = (nowMs: number): DataColumn<Used> => ({
+  key: 'sent',
+  header: 'Last sent',
+  kind: 'figure',
+  cell: (row) => age(row.lastSentMs, nowMs),
+  field: 'last_sent',
+  value: (row) => isoTime(row.lastSentMs),
+});

@@ -5,7 +5,7 @@
  * request's source address and id (`origin`), which the guards set. The database refuses to change entries, and to
  * delete them within a year. Reading is paged and streamed; customers read the entries of their own organization.
  */
-export { type ActorKind, type AuditActor, type Traceable } from './actor.ts';
+export type { ActorKind, AuditActor, Traceable } from './actor.ts';
 export { type AuditEntry, changedMembers, type StoredEntry } from './entry.ts';
 export { readEntries, streamEntries } from './read-entries.ts';
 export { record } from './record.ts';

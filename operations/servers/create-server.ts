@@ -4,13 +4,14 @@
  * will happen, also after a crash.
  */
 import { CodedError, hasCode } from '#common/errors/index.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, systemJob } from '#operations/accounts/index.ts';
 import { assignAddresses } from '#operations/addresses/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
 import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { joinNetwork } from '#operations/networks/index.ts';
 import type { DeployBudget, OrderForecast, StoredOrder } from '#operations/orders/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
@@ -91,7 +92,13 @@ export async function createServer(
   { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const placed = await deps.orders.placeOrder({ ...order, onOrdered, checkout });
+  const { tenantId, plan, image } = input;
+  const onPlaced: OnOrdered = async (tx, orderId) => {
+    await onOrdered?.(tx, orderId);
+    const subject = { kind: 'order', id: orderId };
+    await record(tx, actor, { operation: 'order.place', subject, tenantId, after: { plan, image } });
+  };
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered: onPlaced, checkout });
   deps.wake();
   return placed;
 }
@@ -129,7 +136,7 @@ async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServer
     tenantId: input.tenantId,
     plan: choice.plan,
     request: { ...request },
-    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, stored, choice),
+    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, actor, stored, choice),
   };
   return { order, plan: choice.plan };
 }
@@ -141,13 +148,14 @@ export async function queueStoredOrder(
   order: StoredOrder,
 ): Promise<number> {
   const { input } = order.request as unknown as OrderRequest;
-  return queueServer(deps, tx, order, await choose(deps.catalog, input));
+  return queueServer(deps, tx, systemJob('complete-orders'), order, await choose(deps.catalog, input));
 }
 
 /** Makes the server of an order and queues its provisioning. */
 async function queueServer(
   deps: ServersDeps,
   tx: Queryable,
+  actor: Actor,
   order: StoredOrder,
   choice: Choice,
 ): Promise<number> {
@@ -156,6 +164,13 @@ async function queueServer(
   await store.insertAction(tx, { serverId, command: 'create', ...requestedBy });
   await enqueueJob(tx, 'servers.provision', { server_id: serverId });
   await emit(tx, { type: 'server.created', serverId });
+  const { plan, image } = choice;
+  await record(tx, actor, {
+    operation: 'server.create',
+    subject: { kind: 'server', id: serverId, name: input.name ?? null },
+    tenantId: input.tenantId,
+    after: { orderId: order.id, plan: plan.slug, image: image.slug, networkId: input.networkId },
+  });
   return serverId;
 }
 

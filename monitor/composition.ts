@@ -115,6 +115,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     connection,
     devices,
     sites,
+    onPlaced: (trx, changed) => facts.rejudge(trx, changed),
     intervalSeconds: config.inventorySyncSeconds,
   });
   const delivery = createDelivery({

@@ -122,7 +122,9 @@ export async function explainAddress(
     join capture_minutes m on m.site_id = ${range.siteId} and m.minute = h.minute and m.capture_id = h.capture_id
       and m.minute >= to_timestamp(${range.fromMinute}) and m.minute < to_timestamp(${range.toMinute})
     left join strongest s on s.minute = h.minute and s.capture_id = h.capture_id
-    order by h.minute, (s.capture_id is null), h.is_foreign, h.rx + h.tx desc, c.sensor_id, c.name`.execute(db);
+    order by h.minute, (s.capture_id is null), h.is_foreign, h.rx + h.tx desc, c.sensor_id, c.name`.execute(
+    db,
+  );
   return rows.map(({ vantage, ...row }) => ({ ...row, role: vantageOf(vantage) }));
 }
 

@@ -4,10 +4,10 @@
  */
 import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
 import { copyRows, createRowWriter, type Queryable } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from './codes.ts';
 import { collectUsage, localAddressOf, type NameApplication } from './collect-facts.ts';
-import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from './facts.ts';
 
 /** Counters stay where a double holds them exactly, whatever a sensor claims. */

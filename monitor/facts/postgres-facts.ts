@@ -10,8 +10,8 @@ import { explainRows } from './explain-rows.ts';
 import type { SiteRange } from './facts.ts';
 import type { FactStore } from './index.ts';
 import { createPartitionMaker } from './partition-store.ts';
-import { rollUp } from './roll-up.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
+import { rollUp } from './roll-up.ts';
 import { type Coverage, readCovered } from './span-store.ts';
 
 export type { NameApplication } from './collect-facts.ts';

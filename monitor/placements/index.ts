@@ -46,13 +46,9 @@ async function check(
   find: (db: Queryable, spoken: readonly Spoken[]) => Promise<(Placement & { index: number })[]>,
 ): Promise<ForeignCheck> {
   const keyOf = (sensorId: number, subject: string) => `${sensorId} ${subject}`;
-  const asked = [
-    ...new Map(spoken.map((one) => [keyOf(one.sensorId, one.subject), one] as const)).values(),
-  ];
+  const asked = [...new Map(spoken.map((one) => [keyOf(one.sensorId, one.subject), one] as const)).values()];
   const found = asked.length === 0 ? [] : await find(db, asked);
-  const placements = Map.groupBy(found, ({ index }) =>
-    keyOf(asked[index]!.sensorId, asked[index]!.subject),
-  );
+  const placements = Map.groupBy(found, ({ index }) => keyOf(asked[index]!.sensorId, asked[index]!.subject));
   return (sensorId, subject, minute) => {
     const known = placements.get(keyOf(sensorId, subject));
     return known !== undefined && isForeign(known, minute);

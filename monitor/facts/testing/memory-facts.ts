@@ -2,11 +2,12 @@
  * The rules of the fact store once more, in plain memory and without any cleverness: everything is kept as it came and
  * every answer is computed from all of it. What the real engines answer is compared with this.
  */
+
+import { covers } from '#monitor/placements/index.ts';
 import type { NameApplication } from '../collect-facts.ts';
 import { explainRows } from '../explain-rows.ts';
 import type * as facts from '../facts.ts';
 import type { FactStore } from '../index.ts';
-import { covers } from '#monitor/placements/index.ts';
 import * as applications from './memory-applications.ts';
 import { createMemoryRows, type HostRow, type MemoryRows, type PlacementBook } from './memory-rows.ts';
 import {

@@ -1,8 +1,8 @@
 /** Uploads as they came, and the rows that they add up to. */
 import type { TelemetryMinute, TelemetryTotals, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import { vantageCode } from '../codes.ts';
 import { localAddressOf, type NameApplication } from '../collect-facts.ts';
-import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import type * as facts from '../facts.ts';
 
 export interface CaptureRowOfMinute {

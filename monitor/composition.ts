@@ -134,6 +134,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     reader,
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
+    onPlaced: (trx, changed) => facts.rejudge(trx, changed),
   });
   const meters = createMeters();
   const inbox = createInbox({

@@ -104,7 +104,7 @@ test('NET-2.4.2: a sensor of another node never speaks for a server, however muc
     applications.map((one) => one.inbound_bytes),
     [1000],
   );
-  const range = { siteId: world.siteId, fromMinute: minutesAgo(10), toMinute: minutesAgo(0) };
+  const range = { siteId: world.siteId, fromMinute: minutesAgo(10), toMinute: minutesAgo(0), sensorId: null };
   const foreign = await world.facts.listForeign(range, 10);
   assert.deepEqual(
     foreign.map((one) => [one.sensorId, one.address, one.minutes, one.rxBytes]),

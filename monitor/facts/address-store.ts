@@ -131,13 +131,14 @@ export async function explainAddress(
 /** What sensors told of addresses that servers of other nodes had, the most bytes first. */
 export async function listForeign(
   db: Queryable,
-  range: facts.SiteRange,
+  range: facts.SiteRange & { sensorId: number | null },
   limit: number,
 ): Promise<facts.ForeignAddress[]> {
   const { rows } = await sql<facts.ForeignAddress>`
     select c.sensor_id as "sensorId", host(h.address) as address, count(distinct h.minute)::int as minutes,
       sum(h.rx_bytes)::float8 as "rxBytes", sum(h.tx_bytes)::float8 as "txBytes", extract(epoch from max(h.minute))::float8 as "lastMinute"
     from (select * from host_minutes where site_id = ${range.siteId} and ${within(range)} and is_foreign) h join captures c on c.id = h.capture_id
+    where ${range.sensorId}::bigint is null or c.sensor_id = ${range.sensorId}
     group by 1, h.address
     order by sum(h.rx_bytes) + sum(h.tx_bytes) desc, 1, h.address limit ${limit}`.execute(db);
   return rows;

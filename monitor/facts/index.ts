@@ -50,8 +50,11 @@ export interface FactStore {
   readAddress(range: facts.AddressRange): Promise<facts.AddressFacts>;
   /** Every capture's row of an address, by minute, with which one counts and why. */
   explainAddress(range: facts.AddressRange): Promise<facts.CaptureRow[]>;
-  /** What sensors told of other nodes' addresses, the most bytes first. */
-  listForeign(range: facts.SiteRange, limit: number): Promise<facts.ForeignAddress[]>;
+  /** What a sensor, or with null every one, told of other nodes' addresses, the most bytes first. */
+  listForeign(
+    range: facts.SiteRange & { sensorId: number | null },
+    limit: number,
+  ): Promise<facts.ForeignAddress[]>;
   /** A site's traffic after selection in steps; steps without an observed minute are left out. */
   sumSite(range: facts.SiteRange & { stepSeconds: number }): Promise<facts.SiteStep[]>;
   listTopAddresses(range: facts.SiteRange, limit: number): Promise<facts.TopAddress[]>;

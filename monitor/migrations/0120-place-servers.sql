@@ -39,7 +39,8 @@ insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_un
 -- The node a sensor speaks for. A token decides it; sensors of before keep the node that they enrolled with. Without a
 -- cluster the name alone counts, in every cluster of the site.
 alter table enrolment_tokens add column node text, add column cluster_id bigint;
-alter table sensors add column cluster_id bigint;
+-- `is_node_bound`: an operator chose the node, and the sensor did not name it itself.
+alter table sensors add column cluster_id bigint, add column is_node_bound boolean not null default false;
 
 -- Who may speak for an address: its servers' places, each with whether it is this sensor's node. An address that means
 -- something inside its segment only belongs to servers of the sensor's site.

@@ -30,7 +30,7 @@ export async function share(trx: Queryable): Promise<void> {
   await store.lockShared(trx);
 }
 
-/** Looks up who may speak for these addresses, at once. Call it under `share` where the verdict is kept. */
+/** Looks up who may speak for these addresses, none twice. Call it under `share` where the verdict is kept. */
 export function checkAddresses(db: Queryable, spoken: readonly Spoken[]): Promise<ForeignCheck> {
   return check(db, spoken, store.findAddressPlacements);
 }
@@ -45,13 +45,18 @@ async function check(
   spoken: readonly Spoken[],
   find: (db: Queryable, spoken: readonly Spoken[]) => Promise<(Placement & { index: number })[]>,
 ): Promise<ForeignCheck> {
-  const keyOf = (sensorId: number, subject: string) => `${sensorId} ${subject}`;
-  const asked = [...new Map(spoken.map((one) => [keyOf(one.sensorId, one.subject), one] as const)).values()];
-  const found = asked.length === 0 ? [] : await find(db, asked);
-  const placements = Map.groupBy(found, ({ index }) => keyOf(asked[index]!.sensorId, asked[index]!.subject));
+  const found = spoken.length === 0 ? [] : await find(db, spoken);
+  // By sensor and subject; asked for every row of an upload, so it makes no text.
+  const known = new Map<number, Map<string, Placement[]>>();
+  for (const { index, ...placement } of found) {
+    const { sensorId, subject } = spoken[index]!;
+    const ofSensor = known.get(sensorId) ?? new Map<string, Placement[]>();
+    known.set(sensorId, ofSensor);
+    ofSensor.set(subject, [...(ofSensor.get(subject) ?? []), placement]);
+  }
   return (sensorId, subject, minute) => {
-    const known = placements.get(keyOf(sensorId, subject));
-    return known !== undefined && isForeign(known, minute);
+    const placements = known.get(sensorId)?.get(subject);
+    return placements !== undefined && isForeign(placements, minute);
   };
 }
 
@@ -78,4 +83,12 @@ export async function endServers(
   if (!(await store.hasOpen(trx, servers))) return;
   await store.lockExclusive(trx);
   await store.endServers(trx, servers);
+}
+
+/** Keeps everybody from judging, and returns how to list the addresses that these nodes have had. */
+export async function lockNodes(
+  trx: Queryable,
+): Promise<(nodes: readonly string[]) => Promise<store.ChangedAddress[]>> {
+  await store.lockExclusive(trx);
+  return (nodes) => store.listAddressesOf(trx, nodes);
 }

@@ -141,3 +141,11 @@ export async function listNodes(db: Queryable, siteId: number): Promise<NodeName
     group by 1, 2 order by 2, 1`.execute(db);
   return rows;
 }
+
+/** Every address that a server of these nodes has had, always. */
+export async function listAddressesOf(db: Queryable, nodes: readonly string[]): Promise<ChangedAddress[]> {
+  const { rows } = await sql<{ address: string }>`
+    select distinct host(address) as address from vm_placements
+    where node = any(${[...nodes]}::text[]) and address is not null`.execute(db);
+  return rows.map(({ address }) => ({ address, since: Number.NEGATIVE_INFINITY }));
+}

@@ -122,7 +122,7 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   return [
     ['readAddress', (facts) => facts.readAddress(address)],
     ['explainAddress', (facts) => facts.explainAddress(address)],
-    ['listForeign', (facts) => facts.listForeign(range, limit)],
+    ['listForeign', (facts) => facts.listForeign({ ...range, sensorId: null }, limit)],
     ['sumSite', (facts) => facts.sumSite({ ...range, stepSeconds: step })],
     ['listTopAddresses', (facts) => facts.listTopAddresses(range, limit)],
     ['listGaps', (facts) => facts.listGaps(range, limit)],

@@ -127,8 +127,14 @@ function maySaySilent(
     .every((one) => one.speaks && !(one.isOpen && minute + 60 > rows.book.certainUntil()));
 }
 
-function listForeign(rows: MemoryRows, range: facts.SiteRange, limit: number): facts.ForeignAddress[] {
-  const told = rows.foreignHosts(range.siteId).filter(within(range));
+function listForeign(
+  rows: MemoryRows,
+  range: facts.SiteRange & { sensorId: number | null },
+  limit: number,
+): facts.ForeignAddress[] {
+  const told = rows
+    .foreignHosts(range.siteId)
+    .filter((one) => within(range)(one) && (range.sensorId ?? one.capture.sensorId) === one.capture.sensorId);
   return [...Map.groupBy(told, (one) => `${one.capture.sensorId} ${one.address}`).values()]
     .map((all) => ({
       sensorId: all[0]!.capture.sensorId,

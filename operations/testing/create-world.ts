@@ -33,6 +33,7 @@ import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-an
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
@@ -153,6 +154,7 @@ export async function createWorld(options: WorldOptions = {}) {
     adminProjects,
     addresses,
     apiKeys,
+    auditTrail: createAuditTrail({ db }),
     metering,
     billing,
     orders,

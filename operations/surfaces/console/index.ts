@@ -20,9 +20,11 @@ import type { Orders } from '#operations/orders/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerAudit } from './audit.routes.ts';
 import { registerCatalog } from './catalog.routes.ts';
 import { registerClusters } from './clusters.routes.ts';
 import { registerCustomerChanges } from './customer-changes.routes.ts';
@@ -41,6 +43,7 @@ export interface ConsoleDeps {
   accounts: Accounts;
   addresses: Addresses;
   apiFacts: ApiFacts;
+  auditTrail: AuditTrail;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
   billing: Billing;
@@ -75,6 +78,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerCustomerChanges(routes, deps);
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
+      registerAudit(routes, deps);
       registerServers(routes, deps);
       registerClusters(routes, deps);
       registerPools(routes, deps);

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
@@ -40,6 +41,7 @@ export interface Monitor {
   database: Database;
   sessions: Sessions;
   operators: Operators;
+  auditTrail: AuditTrail;
   sites: Sites;
   sensors: Sensors;
   facts: FactStore;
@@ -197,6 +199,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     database,
     sessions,
     operators,
+    auditTrail: createAuditTrail({ db }),
     sites,
     sensors,
     facts,

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
-import { parsePerson, passwordLengthMin } from './add-operator.ts';
+import { parsePerson, passwordLengthMin, subjectOf } from './add-operator.ts';
 import { type Actor, type Operator, type OperatorRole, requireOperator } from './operator.ts';
 import * as store from './store.ts';
 
@@ -25,7 +26,13 @@ export async function inviteOperator(
   requireOperator(actor);
   const person = parsePerson(input);
   const password = newPassword();
-  const operator = await store.insertOperator(db, person, await hashPassword(password));
+  const passwordHash = await hashPassword(password);
+  const operator = await recorded(
+    db,
+    actor,
+    (added) => ({ operation: 'operator.invite', subject: subjectOf(added), after: person }),
+    (trx: Queryable) => store.insertOperator(trx, person, passwordHash),
+  );
   if (!operator) {
     throw new CodedError(
       'operators.email_taken',
@@ -46,7 +53,13 @@ export async function resetPassword(
     throw new CodedError('operators.own', 'Change your own password with the one you have.');
   }
   const password = newPassword();
-  const operator = await store.updatePassword(db, operatorId, await hashPassword(password));
+  const passwordHash = await hashPassword(password);
+  const operator = await recorded(
+    db,
+    actor,
+    (changed) => ({ operation: 'operator.reset_password', subject: subjectOf(changed) }),
+    (trx: Queryable) => store.updatePassword(trx, operatorId, passwordHash),
+  );
   return operator && { operator, password };
 }
 
@@ -55,6 +68,7 @@ export async function changeOwnPassword(
   db: Queryable,
   operatorId: number,
   input: { current: string; next: string },
+  actor: Actor = { kind: 'person', id: operatorId, role: 'viewer' },
 ): Promise<void> {
   const known = await store.findPasswordHash(db, operatorId);
   if (!(await verifyPassword(known, input.current))) {
@@ -63,7 +77,13 @@ export async function changeOwnPassword(
   if (input.next.length < passwordLengthMin) {
     throw new CodedError('operators.invalid', `A password needs at least ${passwordLengthMin} characters.`);
   }
-  await store.updatePassword(db, operatorId, await hashPassword(input.next));
+  const passwordHash = await hashPassword(input.next);
+  await recorded(
+    db,
+    actor,
+    (changed) => ({ operation: 'operator.change_password', subject: subjectOf(changed) }),
+    (trx: Queryable) => store.updatePassword(trx, operatorId, passwordHash),
+  );
 }
 
 /** Changes what somebody may do, or whether at all. Nobody shuts themselves out, and one operator always stays. */
@@ -77,9 +97,19 @@ export async function changeOperator(
   if (actor.kind === 'person' && actor.id === operatorId) {
     throw new CodedError('operators.own', 'Another operator has to change your own role or access.');
   }
-  const changed = await store.updateOperator(db, operatorId, change);
-  if (changed === 'last') {
-    throw new CodedError('operators.last', 'The last operator stays one: nobody could change anything then.');
-  }
-  return changed;
+  return recorded(
+    db,
+    actor,
+    (changed) => ({ operation: 'operator.change', subject: subjectOf(changed), after: change }),
+    async (trx: Queryable) => {
+      const changed = await store.updateOperator(trx, operatorId, change);
+      if (changed === 'last') {
+        throw new CodedError(
+          'operators.last',
+          'The last operator stays one: nobody could change anything then.',
+        );
+      }
+      return changed;
+    },
+  );
 }

@@ -4,6 +4,7 @@
  * Every operation takes an `Actor` and asks for the right itself, so that no surface can forget to. A viewer reads
  * everything and changes nothing; the system itself acts where a command or the demo world does.
  */
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { addOperator } from './add-operator.ts';
 import {
@@ -14,6 +15,7 @@ import {
   resetPassword,
 } from './change-operators.ts';
 import { checkPassword } from './check-password.ts';
+import { noteSession } from './note-session.ts';
 import type { Actor, AddOperatorInput, Operator, OperatorRole } from './operator.ts';
 import * as store from './store.ts';
 
@@ -35,7 +37,17 @@ export interface Operators {
   /** Gives somebody else a password that is shown once; end that person's sessions. Throws `operators.own`. */
   resetPassword(actor: Actor, operatorId: number): Promise<FirstPassword | null>;
   /** Throws `operators.wrong_password`, `operators.invalid`. */
-  changeOwnPassword(operatorId: number, input: { current: string; next: string }): Promise<void>;
+  changeOwnPassword(
+    operatorId: number,
+    input: { current: string; next: string },
+    actor?: Actor,
+  ): Promise<void>;
+  /** Writes the start or end of an operator's session to the audit trail. */
+  noteSession(
+    operatorId: number,
+    operation: 'session.start' | 'session.end',
+    origin: RequestOrigin,
+  ): Promise<void>;
   /** Changes somebody else's role or access. Throws `operators.own`, and `operators.last` rather than leave none. */
   change(
     actor: Actor,
@@ -52,7 +64,8 @@ export function createOperators(deps: { db: () => Queryable }): Operators {
     list: () => store.listOperators(deps.db()),
     invite: (actor, input) => inviteOperator(deps.db(), actor, input),
     resetPassword: (actor, operatorId) => resetPassword(deps.db(), actor, operatorId),
-    changeOwnPassword: (operatorId, input) => changeOwnPassword(deps.db(), operatorId, input),
+    changeOwnPassword: (operatorId, input, actor) => changeOwnPassword(deps.db(), operatorId, input, actor),
+    noteSession: (operatorId, operation, origin) => noteSession(deps.db(), operatorId, operation, origin),
     change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };
 }

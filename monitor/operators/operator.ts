@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import type { Traceable } from '#service-kit/audit/index.ts';
 
 export type OperatorRole = 'operator' | 'viewer';
 
@@ -17,7 +18,12 @@ export interface AddOperatorInput {
 }
 
 /** Who asks. */
-export type Actor = { kind: 'person'; id: number; role: OperatorRole } | { kind: 'system' };
+export type Actor = Traceable &
+  (
+    | { kind: 'person'; id: number; role: OperatorRole }
+    /** `job` names the command or the loop in the audit trail. */
+    | { kind: 'system'; job?: string }
+  );
 
 /** The program itself: commands and the demo world. */
 export const systemActor: Actor = { kind: 'system' };

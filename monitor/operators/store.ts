@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Operator } from './operator.ts';
 
 export async function upsertOperator(
@@ -93,7 +93,7 @@ export async function updateOperator(
   change: { role?: Operator['role']; isDisabled?: boolean },
 ): Promise<Operator | 'last' | null> {
   const { role = null, isDisabled = null } = change;
-  return db.transaction().execute(async (trx) => {
+  return inTransaction(db, async (trx) => {
     const able = await sql<{ id: number }>`
       select id from operators where role = 'operator' and disabled_at is null order by id for update`.execute(
       trx,

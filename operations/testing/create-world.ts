@@ -179,7 +179,6 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
-  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -189,9 +188,6 @@ export async function createWorld(options: WorldOptions = {}) {
     async routes(app) {
       answers = watchAnswers(app);
       secrets.watchApp(app);
-      app.addHook('onRoute', ({ method, url }) => {
-        for (const one of [method].flat()) routes.push({ method: one, url });
-      });
       registerAssets(app);
       await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
@@ -220,7 +216,7 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     /** Everything that the server answers. */
-    routes,
+    routes: http.routes,
     testClock: clock as TestClock,
 
     /** One look of the power observer. */

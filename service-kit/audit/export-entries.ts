@@ -36,7 +36,7 @@ async function* csvPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator
 }
 
 async function* jsonPieces(batches: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
-  yield '{"entries":[';
+  yield '{"rows":[';
   let separator = '';
   for await (const entries of batches) {
     const values = tableValues(fields, entries);

@@ -9,5 +9,7 @@ export type { AuditActor, Traceable } from './actor.ts';
 export { AuditQuery, auditTable, readAuditFilter } from './audit.page.ts';
 export { type AuditEntry, changedMembers, type StoredEntry } from './entry.ts';
 export { record } from './record.ts';
+export { recorded } from './record-change.ts';
 export { createAuditRetention } from './retention.ts';
 export { type AuditTrail, createAuditTrail } from './send-audit.ts';
+export { deleteExpired as deleteExpiredEntries } from './store.ts';

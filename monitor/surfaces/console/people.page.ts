@@ -135,7 +135,7 @@ async function changePassword(
     return showPeople(deps, request, reply, { passwordFault });
   }
   try {
-    await deps.operators.changeOwnPassword(operator.id, passwords);
+    await deps.operators.changeOwnPassword(operator.id, passwords, viewerOf(request).actor);
   } catch (error) {
     if (error instanceof CodedError && error.code === 'operators.invalid') await attempt.giveBack();
     const passwordFault = faultText(error, 'operators.wrong_password', 'operators.invalid');

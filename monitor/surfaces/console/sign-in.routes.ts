@@ -7,7 +7,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Operators } from '#monitor/operators/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 
@@ -52,6 +52,7 @@ export function registerSignIn(app: App, deps: { operators: Operators; sessions:
     await deps.sessions.end(request.headers.cookie);
     const device = await deps.sessions.knowDevice(email, request.headers.cookie);
     const session = await deps.sessions.start(operator.id);
+    await deps.operators.noteSession(operator.id, 'session.start', originOf(request));
     reply.header('set-cookie', device === null ? session : [session, device]);
     return reply.redirect(landing(next), 303);
   });
@@ -64,6 +65,7 @@ export function registerSignIn(app: App, deps: { operators: Operators; sessions:
       throw new HttpError(403, { code: 'forbidden', message });
     }
     reply.header('set-cookie', await deps.sessions.end(request.headers.cookie));
+    if (session) await deps.operators.noteSession(session.personId, 'session.end', originOf(request));
     return reply.redirect('/sign-in', 303);
   });
 }

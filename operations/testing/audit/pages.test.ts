@@ -31,8 +31,8 @@ test('an operator finds a deposit by person, subject, kind and time, and takes i
   assert.ok(lines.some((line) => line.includes('operator@staff.test') && line.includes('wire-A')));
   const json = (await (
     await operated.get('/console/audit/?operation=credit.deposit&format=json')
-  ).json()) as { entries: { after: { paymentReference: string } }[] };
-  assert.ok(json.entries.some((entry) => entry.after.paymentReference === 'wire-A'));
+  ).json()) as { rows: { after: { paymentReference: string } }[] };
+  assert.ok(json.rows.some((entry) => entry.after.paymentReference === 'wire-A'));
 });
 
 test('a customer reads the own organization’s entries alone, and no operator’s name or address', async () => {

@@ -191,7 +191,7 @@ function parseJson(text: string): unknown {
 
 function tryParse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseStrictJson(text);
   } catch {
     return undefined;
   }

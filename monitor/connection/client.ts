@@ -16,6 +16,7 @@ import {
   TelemetryReceipts,
   type TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
+import { parseStrictJson } from '#service-kit/http/index.ts';
 
 export interface OperationsClient {
   /** What the token's project may do. */

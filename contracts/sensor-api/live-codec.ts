@@ -7,6 +7,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { decodeMessage, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import {
+  type CaptureCondition,
   type LiveHost,
   type LiveUpload,
   type LiveWindow,
@@ -97,6 +98,11 @@ function encodeCondition(condition: SensorCondition): SensorConditionMessage {
     diskFreeBytes: BigInt(condition.diskFreeBytes),
     diskBytes: BigInt(condition.diskBytes),
     isPaused: condition.isPaused,
+    captures: (condition.captures ?? []).map((one) => ({
+      name: one.name,
+      role: one.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+      isListening: one.isListening,
+    })),
   });
 }
 
@@ -109,7 +115,16 @@ function decodeCondition(message: SensorConditionMessage): SensorCondition {
     diskFreeBytes: countOf(message.diskFreeBytes, 'condition.disk_free_bytes'),
     diskBytes: countOf(message.diskBytes, 'condition.disk_bytes'),
     isPaused: message.isPaused,
+    ...(message.captures.length > 0 ? { captures: decodeCaptures(message) } : {}),
   };
+}
+
+function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
+  return message.captures.map((one) => ({
+    name: plainText(one.name, captureNameMax, 'condition.captures.name'),
+    role: one.role === CaptureRole.BRIDGE ? 'bridge' : 'uplink',
+    isListening: one.isListening,
+  }));
 }
 
 function decodeWindow(message: LiveWindowMessage): LiveWindow {

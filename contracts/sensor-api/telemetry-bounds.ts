@@ -50,5 +50,6 @@ export const uploadBounds = compileBounds(TelemetryUploadSchema, {
 
 export const liveBounds = compileBounds(LiveUploadSchema, {
   'LiveUpload.windows': { max: liveWindowsMax },
+  'SensorCondition.captures': { max: captureMinutesMax, label: 'condition.captures', plainBytes: 96 },
   ...columnsOf('LiveHosts', liveColumns, liveHostsMax, 'hosts'),
 });

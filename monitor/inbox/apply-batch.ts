@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { decodedBytesMax, sliceRowsMax } from '#contracts/sensor-api/decode-slices.ts';
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type {
   HostInventory,
   ProbeResult,
@@ -91,9 +92,22 @@ async function prepare(
   upload: TelemetryUpload,
 ): Promise<AppliedUpload> {
   const { siteId, sensorId, nowMs } = pending;
-  const { minutes, gaps, inventory, probes: found } = upload;
+  const { minutes, probes: found } = upload;
   const probes = found && found.length > 0 ? ((await deps.probes?.prepare(found, nowMs)) ?? []) : [];
+  const gaps = withoutFuture(upload.gaps, nowMs);
+  const inventory = upload.inventory && {
+    ...upload.inventory,
+    observedAtMs: Math.min(upload.inventory.observedAtMs, nowMs),
+  };
   return { siteId, sensorId, nowMs, minutes, gaps, probes, ...(inventory ? { inventory } : {}) };
+}
+
+/** A gap is what was not heard; no sensor can know that of a time that has not come. */
+function withoutFuture(gaps: readonly TelemetryGap[], nowMs: number): TelemetryGap[] {
+  const lastMinute = Math.floor((nowMs / 1000 + aheadSecondsMax) / 60) * 60;
+  return gaps
+    .filter((gap) => gap.fromMinute <= lastMinute)
+    .map((gap) => ({ ...gap, toMinute: Math.min(gap.toMinute, lastMinute) }));
 }
 
 /** Rows that are written in one statement a table; a single minute is never divided. */

@@ -43,7 +43,7 @@ export interface InboxDeps {
   tally?: InboxTally;
   /** Reads uploads; one of its own when absent. */
   intake?: Intake;
-  sensors: Pick<Sensors, 'noteContacts'>;
+  sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
@@ -59,7 +59,8 @@ export interface InboxDeps {
 export interface Inbox {
   /**
    * Stores an upload and gives its receipt, after commit. Throws `telemetry.malformed`, `telemetry.encoding_unsupported`,
-   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again.
+   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again; `telemetry.clock_ahead` for what
+   * speaks of a time that has not come, which the sensor keeps. What was not taken is noted with its sensor.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<TelemetryReceipt>;
   /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
@@ -85,7 +86,10 @@ export function createInbox(deps: InboxDeps): Inbox {
         if (receipt.receipt === 'accepted') worker.wake();
         return receipt;
       } catch (error) {
-        if (error instanceof CodedError) deps.tally?.('refused', 1);
+        if (error instanceof CodedError) {
+          deps.tally?.('refused', 1);
+          await deps.sensors.noteRefusal(sensor.id, { code: error.code, message: error.message });
+        }
         throw error;
       }
     },

@@ -6,8 +6,9 @@
  * room refuses by name, and the sensor comes again. What a crash loses is lost. Nothing here touches minutes.
  */
 import { systemClock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
+import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { createIntake, type Intake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
@@ -26,11 +27,13 @@ export interface LiveDeps {
   intake?: Intake;
   /** Keeps what a sensor told of itself along with its windows. */
   noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
+  /** Wall time, for tests. */
+  nowMs?: () => number;
 }
 
 export interface Live {
   /**
-   * Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload, and `live.store_…`
+   * Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload or lies ahead, and `live.store_…`
    * where the store takes nothing at the moment.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
@@ -61,6 +64,12 @@ export function createLive(deps: LiveDeps): Live {
       const upload = await intake.readLive(sensor.id, body, encoding);
       // First: a store that is full must not keep a sensor from saying that it is full itself.
       if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
+      const latestMs = (deps.nowMs ?? Date.now)() + aheadSecondsMax * 1000;
+      if (upload.windows.some((window) => window.startedAtMs > latestMs))
+        throw new CodedError(
+          'telemetry.clock_ahead',
+          'live windows lie in the future; set the clock of this host',
+        );
       return store.add(sensor, upload.runId, upload.windows);
     },
     listWindows,

@@ -1,5 +1,7 @@
 /** Invitations: a link, shown once, that lets its holder join an organization within seven days. */
 import { createHash, randomBytes } from 'node:crypto';
+import { record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
@@ -37,13 +39,16 @@ export async function inviteMember(
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
   const invitation = await db.transaction().execute(async (tx) => {
     await store.revokeInvitationsOf(tx, organizationId, email);
-    return store.insertInvitation(tx, {
+    const made = await store.insertInvitation(tx, {
       organizationId,
       email,
       digest: digestOf(secret),
       invitedByPersonId: invitedBy,
       days: invitationDays,
     });
+    const subject = { kind: 'invitation', id: made.id, name: email };
+    await record(tx, actor, { operation: 'invitation.create', subject, organizationId });
+    return made;
   });
   return { invitation, secret };
 }
@@ -61,6 +66,7 @@ export async function acceptInvitation(
   db: Queryable,
   secret: string,
   given: { name: string; password: string },
+  origin?: RequestOrigin,
 ): Promise<Person> {
   const invitation = await findInvitation(db, secret);
   if (invitation === null) throw invalid('This invitation does not work any more. Ask for a new one.');
@@ -82,6 +88,19 @@ export async function acceptInvitation(
         (each) => each.organizationId === invitation.organizationId,
       );
       if (!member) await store.upsertMembership(tx, invitation.organizationId, person.id, 'member');
+      const actor = {
+        kind: 'customer',
+        personId: person.id,
+        keyId: null,
+        name: person.email,
+        origin,
+      } as const;
+      await record(tx, actor, {
+        operation: 'invitation.accept',
+        subject: { kind: 'invitation', id: invitation.id, name: invitation.email },
+        organizationId: invitation.organizationId,
+        after: { personId: person.id, isNewPerson: known === null },
+      });
       return person;
     });
   } catch (error) {

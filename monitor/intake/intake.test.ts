@@ -135,9 +135,9 @@ test('a sensor whose uploads can not be read is put off for a minute; others are
   intake.admit(1)();
 });
 
-test('four requests of one sensor may be under way; the next is told to wait', () => {
+test('eight requests of one sensor may be under way; the next is told to wait', () => {
   const { intake } = watchedIntake();
-  const ends = Array.from({ length: 4 }, () => intake.admit(1));
+  const ends = Array.from({ length: 8 }, () => intake.admit(1));
   assert.throws(() => intake.admit(1), { code: 'intake.throttled', retryAfterSeconds: 1 });
   intake.admit(2)();
   ends[0]!();

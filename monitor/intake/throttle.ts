@@ -2,7 +2,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 
 /** Requests of one sensor under way: it sends one upload, and live windows beside it. */
-const underWayMax = 4;
+const underWayMax = 8;
 /** Uploads of one sensor that were no uploads at all, in a minute: a working sensor sends none. */
 const malformedMax = 30;
 const windowMs = 60_000;

@@ -8,7 +8,7 @@ import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { type Alerts, type AlertsDeps, createAlerts } from './index.ts';
-import { type MailServer, startMailServer } from './testing/start-mail-server.ts';
+import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
 
 let world: MonitorWorld;
 let alerts: Alerts;

@@ -18,6 +18,11 @@ export async function revokeKey(db: Queryable, actor: Actor, keyId: string): Pro
   });
 }
 
+/** Revokes all keys of a person whose account is reset; `tx` is the transaction of that. */
+export async function revokeKeysOf(tx: Queryable, personId: number): Promise<void> {
+  for (const keyId of await store.revokeAllOf(tx, personId)) await emit(tx, { type: 'key.revoked', keyId });
+}
+
 /** Revokes the active keys of one name, as when the demo world mints new ones. */
 export function revokeKeysNamed(
   db: Queryable,

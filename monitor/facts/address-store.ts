@@ -153,7 +153,7 @@ export async function listCaptures(
   const { rows } = await sql<facts.CaptureFacts>`
     select c.id as "captureId", c.sensor_id as "sensorId", c.name, c.role,
       (select ${seconds('newest.minute')} from capture_minutes newest
-        where newest.site_id = c.site_id and newest.capture_id = c.id
+        where newest.site_id = c.site_id and newest.capture_id = c.id and newest.minute <= svc_now()
         order by newest.minute desc limit 1) as "newestMinute",
       coalesce(sum(m.packets), 0)::float8 as packets, coalesce(sum(m.kernel_dropped), 0)::float8 as "kernelDropped",
       coalesce(sum(m.parser_dropped), 0)::float8 as "parserDropped",
@@ -181,6 +181,18 @@ export async function listLosses(
   return rows;
 }
 
+export async function listOutages(db: Queryable, sinceMinute: number): Promise<facts.CaptureOutage[]> {
+  const { rows } = await sql<facts.CaptureOutage>`
+    select c.id as "captureId", c.sensor_id as "sensorId", c.site_id as "siteId", c.name, c.role,
+      (select extract(epoch from max(m.minute))::float8 from capture_minutes m where m.site_id = c.site_id and m.capture_id = c.id
+        and m.minute >= to_timestamp(${sinceMinute}) and m.minute <= svc_now()) as "newestMinute",
+      (select extract(epoch from max(g.to_minute))::float8 from telemetry_gaps g where g.site_id = c.site_id and g.sensor_id = c.sensor_id
+        and g.to_minute >= to_timestamp(${sinceMinute}) and g.reason = 'capture_failed'
+        and g.capture in ('', c.name)) as "failedThrough"
+    from captures c order by c.sensor_id, c.name collate "C"`.execute(db);
+  return rows;
+}
+
 export async function sumCollection(db: Queryable, range: facts.SiteRange): Promise<facts.Collection> {
   const { rows } = await sql<facts.Collection>`
     select count(*)::int as "captureMinutes", coalesce(sum(packets), 0)::float8 as packets,
@@ -193,8 +205,7 @@ export async function sumCollection(db: Queryable, range: facts.SiteRange): Prom
 export async function newestMinutes(db: Queryable): Promise<Map<number, number>> {
   const { rows } = await sql<{ siteId: number; minute: number }>`
     select s.id as "siteId", ${seconds('newest.minute')} as minute from sites s
-    cross join lateral (select minute from site_minutes m where m.site_id = s.id order by minute desc limit 1) newest`.execute(
-    db,
-  );
+    cross join lateral (select minute from site_minutes m where m.site_id = s.id and minute <= svc_now()
+      order by minute desc limit 1) newest`.execute(db);
   return new Map(rows.map((row) => [row.siteId, row.minute]));
 }

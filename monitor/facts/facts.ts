@@ -111,6 +111,19 @@ export interface CaptureLosses {
   parserDropped: number;
 }
 
+/** Whether a capture was collected of late, and until when it is known to have failed. */
+export interface CaptureOutage {
+  captureId: number;
+  sensorId: number;
+  siteId: number;
+  name: string;
+  role: Vantage;
+  /** The newest minute of the time asked for that was collected; null: none was. */
+  newestMinute: number | null;
+  /** The newest minute that a gap of reason `capture_failed` names; null: none does. */
+  failedThrough: number | null;
+}
+
 /** A capture of a site, with its newest minute and what it collected and lost of late. */
 export interface CaptureFacts {
   captureId: number;

@@ -54,6 +54,8 @@ export interface FactStore {
   listCaptures(siteId: number, sinceMinute: number): Promise<facts.CaptureFacts[]>;
   /** What each capture of any site lost in minutes from one (inclusive) to another (exclusive). */
   listLosses(fromMinute: number, toMinute: number): Promise<facts.CaptureLosses[]>;
+  /** How every capture of any site stands since that minute. */
+  listOutages(sinceMinute: number): Promise<facts.CaptureOutage[]>;
   /** What a site's captures collected and lost. */
   sumCollection(range: facts.SiteRange): Promise<facts.Collection>;
   /** Start of the newest minute with facts of each site that has any, seconds. */

@@ -37,6 +37,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
       covered(range, (trx, coverage) => devices.listTopAddresses(trx, coverage, limit)),
     listGaps: (range, limit) => addresses.listGaps(db(), range, limit),
     listCaptures: (siteId, sinceMinute) => addresses.listCaptures(db(), siteId, sinceMinute),
+    listOutages: (sinceMinute) => addresses.listOutages(db(), sinceMinute),
     listLosses: (fromMinute, toMinute) => addresses.listLosses(db(), fromMinute, toMinute),
     sumCollection: (range) => addresses.sumCollection(db(), range),
     newestMinutes: () => addresses.newestMinutes(db()),

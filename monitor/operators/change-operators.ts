@@ -1,5 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { createAccessLink, endAccessLinks, takeAccessLink } from '#service-kit/access-links/index.ts';
+import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
@@ -25,7 +27,11 @@ export async function inviteOperator(
 ): Promise<Invited> {
   requireOperator(actor);
   const person = parsePerson(input);
-  const operator = await store.insertOperator(db, person);
+  const operator = await db.transaction().execute(async (tx) => {
+    const made = await store.insertOperator(tx, person);
+    if (made) await recordOperator(tx, actor, 'operator.create', made, { after: made });
+    return made;
+  });
   if (!operator) {
     throw new CodedError(
       'operators.email_taken',
@@ -46,7 +52,11 @@ export async function sendAccessLink(
   if (actor.kind === 'person' && actor.id === operatorId) {
     throw new CodedError('operators.own', 'Change your own password with the one you have.');
   }
-  const operator = await store.findOperator(db, operatorId);
+  const operator = await db.transaction().execute(async (tx) => {
+    const found = await store.findOperator(tx, operatorId);
+    if (found) await recordOperator(tx, actor, 'operator.send_password_link', found);
+    return found;
+  });
   return operator && deliverLink(db, post, operator);
 }
 
@@ -68,6 +78,7 @@ export async function setPasswordByLink(
   secret: string,
   owner: Operator,
   password: string,
+  origin: RequestOrigin,
 ): Promise<Operator | null> {
   await checkNewPassword(password, owner);
   const passwordHash = await hashPassword(password);
@@ -76,6 +87,8 @@ export async function setPasswordByLink(
     const operator = await store.updatePassword(tx, owner.id, passwordHash);
     await endSessions(tx, owner.id);
     await forgetDevices(tx, owner.email);
+    const actor = { kind: 'anonymous', name: owner.email, origin } as const;
+    await recordOperator(tx, actor, 'operator.set_password_by_link', owner);
     return operator;
   });
 }
@@ -83,6 +96,7 @@ export async function setPasswordByLink(
 /** Throws `operators.wrong_password` when the present one is not right, `operators.invalid` for a weak new one. */
 export async function changeOwnPassword(
   db: Queryable,
+  actor: Actor,
   operatorId: number,
   input: { current: string; next: string },
 ): Promise<void> {
@@ -94,7 +108,11 @@ export async function changeOwnPassword(
     });
   }
   await checkNewPassword(input.next, operator);
-  await store.updatePassword(db, operatorId, await hashPassword(input.next));
+  const passwordHash = await hashPassword(input.next);
+  await db.transaction().execute(async (tx) => {
+    await store.updatePassword(tx, operatorId, passwordHash);
+    await recordOperator(tx, actor, 'operator.change_password', operator);
+  });
 }
 
 /**
@@ -113,6 +131,8 @@ export async function changeOperator(
   }
   const changed = await db.transaction().execute(async (tx) => {
     const result = await store.updateOperator(tx, operatorId, change);
+    if (result !== 'last' && result !== null)
+      await recordOperator(tx, actor, 'operator.change', result, { after: change });
     if (result !== 'last' && change.isDisabled !== undefined) {
       await endSessions(tx, operatorId);
       await endAccessLinks(tx, operatorId);
@@ -123,4 +143,14 @@ export async function changeOperator(
     throw new CodedError('operators.last', 'The last operator stays one: nobody could change anything then.');
   }
   return changed;
+}
+
+function recordOperator(
+  tx: Queryable,
+  actor: AuditActor,
+  operation: `operator.${string}`,
+  { id, email }: Operator,
+  states: { after?: object } = {},
+): Promise<void> {
+  return record(tx, actor, { operation, subject: { kind: 'operator', id, name: email }, ...states });
 }

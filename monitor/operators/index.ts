@@ -40,7 +40,11 @@ export interface Operators {
   /** Sends another person a link to set a password; null when there is none. Throws `operators.own`. */
   sendAccessLink(actor: Actor, operatorId: number): Promise<Invited | null>;
   /** Throws `operators.wrong_password`, `operators.invalid`. */
-  changeOwnPassword(operatorId: number, input: { current: string; next: string }): Promise<void>;
+  changeOwnPassword(
+    actor: Actor,
+    operatorId: number,
+    input: { current: string; next: string },
+  ): Promise<void>;
   /** Changes somebody else's role or access. Throws `operators.own`, and `operators.last` rather than leave none. */
   change(
     actor: Actor,
@@ -59,7 +63,7 @@ export function createOperators(deps: { db: () => Queryable; post: Post }): Oper
     list: () => store.listOperators(deps.db()),
     invite: (actor, input) => inviteOperator(deps.db(), post, actor, input),
     sendAccessLink: (actor, operatorId) => sendAccessLink(deps.db(), post, actor, operatorId),
-    changeOwnPassword: (operatorId, input) => changeOwnPassword(deps.db(), operatorId, input),
+    changeOwnPassword: (actor, operatorId, input) => changeOwnPassword(deps.db(), actor, operatorId, input),
     change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };
 }

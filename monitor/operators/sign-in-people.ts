@@ -17,9 +17,9 @@ export function createSignInPeople(db: () => Queryable): SignInPeople {
     find: (operatorId) => store.findOperator(db(), operatorId),
     findByEmail: async (email) => (await store.findByEmail(db(), foldEmail(email)))?.operator ?? null,
     findByLink,
-    async setPasswordByLink(secret, password) {
+    async setPasswordByLink(secret, password, origin) {
       const operator = await findByLink(secret);
-      return operator && setPasswordByLink(db(), secret, operator, password);
+      return operator && setPasswordByLink(db(), secret, operator, password, origin);
     },
     landingOf: async () => '/',
   };

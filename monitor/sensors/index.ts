@@ -17,6 +17,7 @@ import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { listLags, type SensorLag } from './lag-store.ts';
 import { readPlan } from './read-plan.ts';
+import * as refusals from './refusal-store.ts';
 import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
@@ -49,14 +50,16 @@ export interface Sensors {
   readPlan(siteId: number): Promise<SensorPlan>;
   /** Notes what sensors said, once for each; give the transaction that stores it. */
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
+  /** Notes that an upload of a sensor was not taken, and why. */
+  noteRefusal(sensorId: number, refusal: { code: string; message: string }): Promise<void>;
   /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
   noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
   /** Keeps what a sensor's host has room for. */
   noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
   /** What the hosts of a site's sensors had room for when they told last. */
   listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
-  /** When every sensor of any site was heard, by the database's clock. */
-  listHealth(): Promise<SensorHealth[]>;
+  /** How every sensor is, by the database's clock; of one site or of all. */
+  listHealth(siteId?: number): Promise<SensorHealth[]>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
@@ -77,10 +80,11 @@ export function createSensors(deps: SensorsDeps): Sensors {
     authenticate: createAuthentication(deps.reader),
     readPlan: (siteId) => readPlan(deps, siteId),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
+    noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
-    listHealth: () => listHealth(db()),
+    listHealth: (siteId) => listHealth(db(), siteId ?? null),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),

@@ -88,8 +88,10 @@ export async function readLocalCidrs(reader: Queryable, siteId: number): Promise
  */
 export async function upsertContacts(trx: Queryable, contacts: readonly Contact[]): Promise<void> {
   await sql`
-    insert into sensor_contacts as known (sensor_id, last_contact_at, sensor_version, spool_id, sequence, newest_minute)
-    select sensor_id, svc_now(), sensor_version, spool_id, sequence, to_timestamp(newest_minute)
+    insert into sensor_contacts as known (sensor_id, last_contact_at, sensor_version, spool_id, sequence, newest_minute,
+      newest_minute_at)
+    select sensor_id, svc_now(), sensor_version, spool_id, sequence, to_timestamp(newest_minute),
+      case when newest_minute is not null then svc_now() end
     from unnest(${contacts.map((one) => one.sensorId)}::bigint[], ${contacts.map((one) => one.sensorVersion)}::text[],
       ${contacts.map((one) => one.spoolId)}::uuid[], ${contacts.map((one) => one.sequence)}::bigint[],
       ${contacts.map((one) => one.newestMinute)}::float8[]) as given (sensor_id, sensor_version, spool_id, sequence, newest_minute)
@@ -98,7 +100,10 @@ export async function upsertContacts(trx: Queryable, contacts: readonly Contact[
       last_contact_at = svc_now(), sensor_version = excluded.sensor_version,
       sequence = case when known.spool_id = excluded.spool_id then greatest(known.sequence, excluded.sequence) else excluded.sequence end,
       spool_id = excluded.spool_id,
-      newest_minute = greatest(known.newest_minute, excluded.newest_minute)`.execute(trx);
+      newest_minute = greatest(known.newest_minute, excluded.newest_minute),
+      newest_minute_at = case when excluded.newest_minute is not null then svc_now() else known.newest_minute_at end`.execute(
+    trx,
+  );
 }
 
 export async function listSensors(db: Queryable, siteId: number): Promise<SensorState[]> {
@@ -107,7 +112,7 @@ export async function listSensors(db: Queryable, siteId: number): Promise<Sensor
       (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
       (extract(epoch from c.last_contact_at) * 1000)::float8 as "lastContactAtMs",
       c.sensor_version as "sensorVersion", c.spool_id as "spoolId", c.sequence,
-      (extract(epoch from c.newest_minute) * 1000)::float8 as "newestMinuteMs"
+      (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as "newestMinuteMs"
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
     where s.site_id = ${siteId} and s.revoked_at is null order by lower(s.host_name), s.id`.execute(db);
   return rows;

@@ -8,6 +8,7 @@
 import type {
   CaptureFacts,
   CaptureLosses,
+  CaptureOutage,
   CaptureRow,
   Collection,
   DeviceStep,
@@ -24,6 +25,7 @@ import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
 import { findSensors, readNowSecond } from './store.ts';
 
 export type {
+  CaptureOutage,
   Collection,
   DeviceBytes,
   DeviceStep,
@@ -94,7 +96,9 @@ export interface Traffic {
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
   /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<CaptureState[]>;
-  /** What each capture of any site lost in its newest whole minutes, by the database's clock. */
+  /** How each capture of any site stood in the last minutes, by the database's clock. */
+  listOutages(minutes: number): Promise<CaptureOutage[]>;
+  /** What each capture of any site lost in the last whole minutes, by the database's clock. */
   listLosses(minutes: number): Promise<CaptureLoss[]>;
   /** What the site's captures collected and lost in a range (NET-2.2.6). */
   readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
@@ -144,9 +148,12 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
           (a, b) => compare(a.hostName, b.hostName) || compare(b.role, a.role) || compare(a.name, b.name),
         );
     },
+    async listOutages(minutes) {
+      const since = Math.floor((await readNowSecond(db())) / 60) * 60 - minutes * 60;
+      return facts.listOutages(since);
+    },
     async listLosses(minutes) {
-      // The last whole minute may still be on its way.
-      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60 - 60;
+      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60;
       const rows = await facts.listLosses(toMinute - minutes * 60, toMinute);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
       return rows

@@ -1,8 +1,10 @@
 import { takeAccessLink } from '#service-kit/access-links/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person } from './account.ts';
-import { type Actor, forbidden, requireOperator, requireSystem } from './actor.ts';
+import { type Actor, forbidden } from './actor.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 
@@ -22,7 +24,12 @@ export async function changePassword(
   if (!(await verifyPassword(hash, given.current)) || person === null)
     throw invalid('The current password is not right.', 'current');
   await checkPassword(given.next, person);
-  await store.updatePassword(db, actor.personId, await hashPassword(given.next));
+  const passwordHash = await hashPassword(given.next);
+  await inTransaction(db, async (trx) => {
+    await store.updatePassword(trx, actor.personId, passwordHash);
+    const subject = { kind: 'person', id: actor.personId, name: person.email };
+    await record(trx, actor, { operation: 'person.change_password', subject });
+  });
 }
 
 /**
@@ -35,6 +42,7 @@ export async function setPasswordByLink(
   secret: string,
   owner: Person,
   password: string,
+  origin: RequestOrigin,
 ): Promise<Person | null> {
   await checkPassword(password, owner);
   const passwordHash = await hashPassword(password);
@@ -42,39 +50,15 @@ export async function setPasswordByLink(
     if ((await takeAccessLink(tx, secret)) !== owner.id) return null;
     const person = await store.lockPersonByEmail(tx, owner.email);
     if (!person?.isActive) return null;
-    if (!person.isVerified) await resetPerson(tx, person, deps.revokeKeysOf);
+    // The reader of a link has proved nothing but the mailbox.
+    const actor = { kind: 'anonymous', name: person.email, origin } as const;
+    if (!person.isVerified) await resetPerson(tx, actor, person, deps.revokeKeysOf);
     await store.updatePassword(tx, person.id, passwordHash);
     await store.verifyEmail(tx, person.id);
     await endSessions(tx, person.id);
     await forgetDevices(tx, person.email);
+    const subject = { kind: 'person', id: person.id, name: person.email };
+    await record(tx, actor, { operation: 'person.set_password_by_link', subject });
     return { ...person, isVerified: true };
-  });
-}
-
-/** The program itself, such as the demo world, which prints the passwords of its people. */
-export async function setPassword(
-  db: Queryable,
-  actor: Actor,
-  personId: number,
-  password: string,
-): Promise<void> {
-  requireSystem(actor);
-  const person = await store.findPerson(db, personId);
-  if (person === null) throw invalid('There is no such person.');
-  await checkPassword(password, person);
-  await store.updatePassword(db, personId, await hashPassword(password));
-}
-
-/** Operators only. A deactivated person's sessions and links end for good: activating them again brings none back. */
-export async function setPersonActive(
-  db: Queryable,
-  actor: Actor,
-  personId: number,
-  isActive: boolean,
-): Promise<void> {
-  requireOperator(actor);
-  await db.transaction().execute(async (tx) => {
-    if (!(await store.setPersonActive(tx, personId, isActive))) throw invalid('There is no such person.');
-    await endSessions(tx, personId);
   });
 }

@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { createAccessLink } from '#service-kit/access-links/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { addedAsOwnerMail } from '#service-kit/sign-in/index.ts';
@@ -45,8 +46,16 @@ export async function createCustomer(
   const email = asField('email', () => parseEmail(input.email));
   try {
     const made = await deps.db.transaction().execute(async (tx) => {
-      const { owner, secret } = await ensureOwner(tx, deps.revokeKeysOf, email, input.name);
-      return { owner, secret, ...(await insertOrganization(tx, name, owner.id)) };
+      const { owner, secret } = await ensureOwner(tx, deps.revokeKeysOf, actor, email, input.name);
+      const made = { owner, secret, ...(await insertOrganization(tx, name, owner.id)) };
+      await record(tx, actor, {
+        operation: 'organization.create',
+        subject: { kind: 'organization', id: made.organization.id, name },
+        organizationId: made.organization.id,
+        tenantId: made.tenant.id,
+        after: { name, owner: email, isNewPerson: secret !== null },
+      });
+      return made;
     });
     const { secret, ...result } = made;
     return { ...result, delivery: await tellOwner(deps.post, made.owner, name, secret) };
@@ -60,6 +69,7 @@ export async function createCustomer(
 async function ensureOwner(
   tx: Queryable,
   revokeKeysOf: RevokeKeysOf,
+  actor: Actor,
   email: string,
   givenName: string,
 ): Promise<{ owner: Person; secret: string | null }> {
@@ -69,7 +79,7 @@ async function ensureOwner(
   if (known?.isVerified) return { owner: known, secret: null };
   const name = asField('name', () => parseName(givenName, 'The name of the owner'));
   if (known !== null) {
-    await resetPerson(tx, known, revokeKeysOf);
+    await resetPerson(tx, actor, known, revokeKeysOf);
     await store.updatePersonName(tx, known.id, name);
   }
   const owner =

@@ -1,7 +1,8 @@
 import { CodedError } from '#common/errors/index.ts';
 import { createAccessLink } from '#service-kit/access-links/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOperator, requireSystem, type StaffRole } from './actor.ts';
@@ -32,7 +33,7 @@ export async function createPerson(db: Queryable, actor: Actor, input: CreatePer
   await checkPassword(input.password, { email, name });
   const passwordHash = await hashPassword(input.password);
   const person = { email, name, passwordHash, staffRole: input.staffRole ?? null, isVerified: true };
-  return insert(db, person);
+  return insert(db, actor, person);
 }
 
 /** Makes one of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */
@@ -46,15 +47,24 @@ export async function inviteStaff(
   const name = parseName(input.name, 'The name of a person');
   const row = { email, name, passwordHash: null, staffRole: input.role, isVerified: true };
   const { person, secret } = await deps.db.transaction().execute(async (tx) => {
-    const person = await insert(tx, row);
+    const person = await insert(tx, actor, row);
     return { person, secret: await createAccessLink(tx, person.id, firstLinkHours) };
   });
   return { person, delivery: await deliverAccessLink(deps.post, person, secret) };
 }
 
-async function insert(db: Queryable, person: store.NewPerson): Promise<Person> {
+async function insert(db: Queryable, actor: Actor, person: store.NewPerson): Promise<Person> {
   try {
-    return await store.insertPerson(db, person);
+    return await inTransaction(db, async (trx) => {
+      const made = await store.insertPerson(trx, person);
+      const { email, name, staffRole } = person;
+      await record(trx, actor, {
+        operation: 'person.create',
+        subject: { kind: 'person', id: made.id, name: email },
+        after: { email, name, staffRole },
+      });
+      return made;
+    });
   } catch (error) {
     if (isUniqueViolation(error))
       throw new CodedError('accounts.email_taken', 'A person with this email address exists already.');

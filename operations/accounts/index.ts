@@ -5,19 +5,12 @@
  * account share one id. The first tenant of an organization is its payer: listed first, and what a key acts on unless
  * told otherwise. People are deactivated, never deleted.
  */
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
-import {
-  type BillingProfile,
-  type Membership,
-  type Organization,
-  type Person,
-  parseName,
-  type Tenant,
-  type TenantStatus,
-} from './account.ts';
+import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
   type Actor,
   type CustomerActor,
@@ -25,7 +18,9 @@ import {
   requireStaff,
   type StaffActor,
 } from './actor.ts';
-import { changePassword, setPassword, setPersonActive } from './change-password.ts';
+import { addMember, removeMember, renameOrganization, revokeInvitation } from './change-members.ts';
+import { changePassword } from './change-password.ts';
+import { setPassword, setPersonActive } from './change-person.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
 import { type CreateCustomerInput, type CreateCustomerResult, createCustomer } from './create-customer.ts';
 import {
@@ -64,6 +59,7 @@ export {
   type StaffRole,
   type SystemActor,
   systemActor,
+  systemJob,
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 export type { CreateCustomerResult } from './create-customer.ts';
@@ -112,7 +108,11 @@ export interface Accounts {
   /** Null for a link that doesn't work (any more). */
   findInvitation(secret: string): Promise<Invitation | null>;
   /** Throws `accounts.invalid`. */
-  acceptInvitation(secret: string, given: { name: string; password: string }): Promise<Person>;
+  acceptInvitation(
+    secret: string,
+    given: { name: string; password: string },
+    origin: RequestOrigin,
+  ): Promise<Person>;
   /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
   changePassword(actor: Actor, given: { current: string; next: string }): Promise<void>;
   /** The owner or an operator. */
@@ -165,38 +165,22 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       requireStaff(actor);
       return store.listOrganizations(db());
     },
-    async addMember(actor, organizationId, personId) {
-      requireOwnerOrOperator(actor, organizationId);
-      const isOwner = (await store.listMemberships(db(), { organizationId })).some(
-        (member) => member.personId === personId && member.role === 'owner',
-      );
-      if (!isOwner) await store.upsertMembership(db(), organizationId, personId, 'member');
-    },
-    async removeMember(actor, organizationId, personId) {
-      requireOwnerOrOperator(actor, organizationId);
-      return store.deleteMembership(db(), organizationId, personId);
-    },
+    addMember: (actor, organizationId, personId) => addMember(db(), actor, organizationId, personId),
+    removeMember: (actor, organizationId, personId) => removeMember(db(), actor, organizationId, personId),
     inviteMember: (actor, organizationId, email) =>
       inviteMember({ db: db(), post }, actor, organizationId, email),
     async listInvitations(actor, organizationId) {
       requireOwnerOrOperator(actor, organizationId);
       return store.listOpenInvitations(db(), organizationId);
     },
-    async revokeInvitation(actor, organizationId, invitationId) {
-      requireOwnerOrOperator(actor, organizationId);
-      return store.revokeInvitation(db(), organizationId, invitationId);
-    },
+    revokeInvitation: (actor, organizationId, invitationId) =>
+      revokeInvitation(db(), actor, organizationId, invitationId),
     findInvitation: (secret) => findInvitation(db(), secret),
-    acceptInvitation: (secret, given) => acceptInvitation({ db: db(), revokeKeysOf }, secret, given),
+    acceptInvitation: (secret, given, origin) =>
+      acceptInvitation({ db: db(), revokeKeysOf }, secret, given, origin),
     changePassword: (actor, given) => changePassword(db(), actor, given),
-    async renameOrganization(actor, organizationId, name) {
-      requireOwnerOrOperator(actor, organizationId);
-      await store.updateOrganizationName(
-        db(),
-        organizationId,
-        parseName(name, 'The name of an organization'),
-      );
-    },
+    renameOrganization: (actor, organizationId, name) =>
+      renameOrganization(db(), actor, organizationId, name),
     renameTenant: (actor, tenantId, name) => renameTenant(db(), actor, tenantId, name),
     async listStaff(actor) {
       requireStaff(actor);
@@ -228,7 +212,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     async staffActorOf(personId) {
       const person = await store.findPerson(db(), personId);
       return person?.isActive && person.staffRole
-        ? { kind: 'staff', personId, role: person.staffRole }
+        ? { kind: 'staff', personId, role: person.staffRole, name: person.email }
         : null;
     },
   };

@@ -1,6 +1,8 @@
 /** Invitations: a link, mailed to the invited address alone, that lets its reader join an organization in seven days. */
 import { createHash, randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
+import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
@@ -43,13 +45,16 @@ export async function inviteMember(
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
   const invitation = await db.transaction().execute(async (tx) => {
     await store.revokeInvitationsOf(tx, organizationId, email);
-    return store.insertInvitation(tx, {
+    const made = await store.insertInvitation(tx, {
       organizationId,
       email,
       digest: digestOf(secret),
       invitedByPersonId: invitedBy,
       days: invitationDays,
     });
+    const subject = { kind: 'invitation', id: made.id, name: email };
+    await record(tx, actor, { operation: 'invitation.create', subject, organizationId });
+    return made;
   });
   const url = post.linkTo(`/join/${secret}`);
   const reason = await post.send(invitationMail(email, invitation.organizationName, url));
@@ -72,6 +77,7 @@ export async function acceptInvitation(
   deps: { db: Queryable; revokeKeysOf: RevokeKeysOf },
   secret: string,
   given: { name: string; password: string },
+  origin: RequestOrigin,
 ): Promise<Person> {
   const { db } = deps;
   const invitation = await findInvitation(db, secret);
@@ -81,15 +87,21 @@ export async function acceptInvitation(
     known?.isVerified && known.passwordHash !== null ? null : await newPassword(invitation, given);
   if (password === null && !(await isPasswordOf(known!, given.password))) throw wrongPassword();
   if (known !== null && !known.isActive) throw wrongPassword();
+  const actor = { kind: 'anonymous', name: invitation.email, origin } as const;
   try {
     return await db.transaction().execute(async (tx) => {
       if (!(await store.takeInvitation(tx, invitation.id))) throw goneInvitation();
-      const person =
-        password === null ? known! : await setUp(tx, deps.revokeKeysOf, invitation.email, password);
+      const person = password === null ? known! : await setUp(tx, deps, actor, invitation.email, password);
       const member = (await store.listMemberships(tx, { personId: person.id })).find(
         (each) => each.organizationId === invitation.organizationId,
       );
       if (!member) await store.upsertMembership(tx, invitation.organizationId, person.id, 'member');
+      await record(tx, actor, {
+        operation: 'invitation.accept',
+        subject: { kind: 'invitation', id: invitation.id, name: invitation.email },
+        organizationId: invitation.organizationId,
+        after: { personId: person.id },
+      });
       return person;
     });
   } catch (error) {
@@ -119,7 +131,8 @@ function isPasswordOf(person: { passwordHash: string | null }, password: string)
 /** A person of this address with this password, verified now. */
 async function setUp(
   tx: Queryable,
-  revokeKeysOf: RevokeKeysOf,
+  { revokeKeysOf }: { revokeKeysOf: RevokeKeysOf },
+  actor: AuditActor,
   email: string,
   { name, passwordHash }: NewPassword,
 ): Promise<Person> {
@@ -127,7 +140,7 @@ async function setUp(
   if (known === null)
     return store.insertPerson(tx, { email, name, passwordHash, staffRole: null, isVerified: true });
   if (known.isVerified) await endSessions(tx, known.id);
-  else await resetPerson(tx, known, revokeKeysOf);
+  else await resetPerson(tx, actor, known, revokeKeysOf);
   await store.updatePersonName(tx, known.id, name);
   await store.updatePassword(tx, known.id, passwordHash);
   await store.verifyEmail(tx, known.id);

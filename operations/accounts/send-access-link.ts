@@ -1,7 +1,8 @@
 /** Links that let a person set a password, and how they reach that person. */
 import { createAccessLink } from '#service-kit/access-links/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { accessLinkMail } from '#service-kit/sign-in/index.ts';
 import { invalid, type Person } from './account.ts';
 import { type Actor, requireOperator } from './actor.ts';
@@ -20,7 +21,11 @@ export async function sendAccessLink(
   requireOperator(actor);
   const person = await store.findPerson(db, personId);
   if (!person?.isActive) throw invalid('This person is deactivated. Activate them first.');
-  const secret = await createAccessLink(db, personId, firstLinkHours);
+  const secret = await inTransaction(db, async (trx) => {
+    const subject = { kind: 'person', id: personId, name: person.email };
+    await record(trx, actor, { operation: 'person.send_password_link', subject });
+    return createAccessLink(trx, personId, firstLinkHours);
+  });
   return deliverAccessLink(post, person, secret);
 }
 

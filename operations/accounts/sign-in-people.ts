@@ -29,11 +29,11 @@ export function createSignInPeople(deps: {
       const personId = await findAccessLink(deps.db(), secret);
       return personId === null ? null : findActive(personId);
     },
-    async setPasswordByLink(secret, password) {
+    async setPasswordByLink(secret, password, origin) {
       const personId = await findAccessLink(deps.db(), secret);
       const person = personId === null ? null : await findActive(personId);
       if (person === null) return null;
-      return setPasswordByLink({ ...deps, db: deps.db() }, secret, person, password);
+      return setPasswordByLink({ ...deps, db: deps.db() }, secret, person, password, origin);
     },
     async landingOf(personId) {
       const person = await store.findPerson(deps.db(), personId);

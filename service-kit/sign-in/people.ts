@@ -1,3 +1,5 @@
+import type { RequestOrigin } from '#service-kit/http/index.ts';
+
 /** A person who may sign in, as far as these pages know them. */
 export interface SignInPerson {
   id: number;
@@ -17,7 +19,7 @@ export interface SignInPeople {
    * Uses the link up, sets the password and ends all sessions of its person; null for a link that does not work. Throws
    * a `CodedError` ending in `.invalid` for a password that is refused.
    */
-  setPasswordByLink(secret: string, password: string): Promise<SignInPerson | null>;
+  setPasswordByLink(secret: string, password: string, origin: RequestOrigin): Promise<SignInPerson | null>;
   /** Where a person goes after signing in, unless they wanted to go elsewhere. */
   landingOf(personId: number): Promise<string>;
 }

@@ -6,7 +6,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { otherSiteFault } from '#service-kit/sessions/index.ts';
 import { passwordChangedMail } from './mails.ts';
@@ -55,7 +55,7 @@ export function registerReset(app: App, deps: SignInDeps): void {
       const person = await people.findByLink(secret);
       if (person === null) return gone(reply, area);
       try {
-        if ((await people.setPasswordByLink(secret, request.body.password)) === null)
+        if ((await people.setPasswordByLink(secret, request.body.password, originOf(request))) === null)
           return gone(reply, area);
       } catch (error) {
         if (!(error instanceof CodedError) || !error.code.endsWith('.invalid')) throw error;

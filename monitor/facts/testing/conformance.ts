@@ -130,6 +130,11 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
           .map((one) => textOf({ ...one, captureId: 0 }))
           .sort(),
     ],
+    [
+      'listOutages',
+      async (facts) =>
+        (await facts.listOutages(range.fromMinute)).map((one) => textOf({ ...one, captureId: 0 })).sort(),
+    ],
     ['sumCollection', (facts) => facts.sumCollection(range)],
     ['newestMinutes', async (facts) => (await facts.newestMinutes()).get(range.siteId)],
     ['readAddressApplications', (facts) => facts.readAddressApplications(address)],

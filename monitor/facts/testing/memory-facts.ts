@@ -36,6 +36,7 @@ export function createMemoryFacts(deps: {
     listGaps: async (range, limit) => listGaps(rows, range, limit),
     listCaptures: async (siteId, since) => listCaptures(rows, siteId, since),
     listLosses: async (fromMinute, toMinute) => listLosses(rows, { fromMinute, toMinute }),
+    listOutages: async (since) => listOutages(rows, since),
     sumCollection: async (range) => sumCollection(rows, range),
     newestMinutes: async () => newestMinutes(rows),
     readAddressApplications: async (range) => applications.readAddressApplications(rows, range),
@@ -229,6 +230,28 @@ function listLosses(
       parserDropped: sumOf(of, (one) => one.totals.parserDropped),
     };
   });
+}
+
+function listOutages(rows: MemoryRows, since: number): facts.CaptureOutage[] {
+  const latest = (minutes: number[]) => (minutes.length > 0 ? Math.max(...minutes) : null);
+  return rows.sites().flatMap((siteId) =>
+    rows.knownCaptures(siteId).map(({ captureId, sensorId, name, role }) => {
+      const minutes = rows.captures(siteId).filter((one) => one.captureId === captureId);
+      const gaps = rows
+        .gaps({ siteId, fromMinute: since, toMinute: Number.POSITIVE_INFINITY })
+        .filter(
+          (gap) =>
+            gap.sensorId === sensorId &&
+            gap.reason === 'capture_failed' &&
+            (gap.capture === '' || gap.capture === name),
+        );
+      return {
+        ...{ captureId, sensorId, siteId, name, role },
+        newestMinute: latest(minutes.map((one) => one.minute).filter((minute) => minute >= since)),
+        failedThrough: latest(gaps.map((gap) => gap.toMinute).filter((minute) => minute >= since)),
+      };
+    }),
+  );
 }
 
 function sumCollection(rows: MemoryRows, range: facts.SiteRange): facts.Collection {

@@ -15,8 +15,10 @@ export function registerAccount(app: App, deps: ConsoleDeps): void {
       const { operator, csrfToken } = viewerOf(request);
       return { ...operator, csrfToken };
     },
-    changePassword: (request, given) =>
-      deps.operators.changeOwnPassword(viewerOf(request).operator.id, given),
+    changePassword: (request, given) => {
+      const { actor, operator } = viewerOf(request);
+      return deps.operators.changeOwnPassword(actor, operator.id, given);
+    },
     send: (request, reply, { title, content, toast, status }) => {
       const options = toast === undefined ? {} : { toast: toastOf('good', toast) };
       return sendConsolePage(request, reply, { title, status, ...options }, content);

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
 
 /** Who looks at a page of the console. */
@@ -51,7 +51,13 @@ export function guardConsole(deps: { operators: Operators; sessions: Sessions; s
     }
     viewers.set(request, {
       operator,
-      actor: { kind: 'person', id: operator.id, role: operator.role },
+      actor: {
+        kind: 'person',
+        id: operator.id,
+        role: operator.role,
+        name: operator.email,
+        origin: originOf(request),
+      },
       csrfToken: session.csrfToken,
       canChange,
       sites: request.url.startsWith('/api/') ? [] : await deps.sites.list(),

@@ -35,7 +35,7 @@ import {
   ratesOf,
   spoolShareOf,
 } from './sensor-parts.ts';
-import { isLate } from './site-state.ts';
+import { type SensorTrouble, stateFactsOf, troublesOf } from './sensor-state.ts';
 
 /** Interfaces on the page; files have them all. */
 const interfacesShown = 100;
@@ -56,6 +56,8 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
       deps.sensors.listInterfaces(siteId),
       deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
     ]);
+    const facts = await stateFactsOf(deps, siteId, rates);
+    const troubles = troublesOf(sensorId, facts);
     const viewer = viewerOf(request);
     const condition = freshCondition(conditions, sensorId, nowMs);
     const host = hosts.find((one) => one.sensorId === sensorId);
@@ -63,10 +65,11 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
     const content = [
       pageHeader({
         title: sensor.hostName,
-        state: stateOf(sensor, nowMs),
+        state: stateOf(sensor, troubles, nowMs),
         actions: viewer.canChange && removal(siteId, sensor, viewer),
       }),
       refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
+        troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
         condition?.isPaused &&
           notice({
             tone: 'bad',
@@ -130,13 +133,14 @@ async function findSensor(deps: ConsoleDeps, siteId: number, sensorId: number): 
   return sensor;
 }
 
-function stateOf(sensor: SensorState, nowMs: number) {
-  if (sensor.lastContactAtMs === null)
-    return { tone: 'neutral', text: 'Enrolled, and never heard since.' } as const;
-  const heard = formatAge(sensor.lastContactAtMs, nowMs);
-  return isLate(sensor, nowMs)
-    ? ({ tone: 'bad', text: `Silent: its last upload came ${heard}.` } as const)
-    : ({ tone: 'good', text: `Reporting: its last upload came ${heard}.` } as const);
+/** The worst of what is wrong, or that nothing is. */
+function stateOf(sensor: SensorState, troubles: readonly SensorTrouble[], nowMs: number) {
+  const [worst] = troubles;
+  if (worst) return { tone: worst.tone, text: worst.text };
+  return {
+    tone: 'good',
+    text: `Reporting: its last upload came ${formatAge(sensor.lastContactAtMs!, nowMs)}.`,
+  } as const;
 }
 
 function conditionStats(condition: KnownCondition | null, nowMs: number) {

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, Invitation } from '#operations/accounts/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import {
   bareDocument,
@@ -65,7 +65,7 @@ export function registerJoin(app: App, deps: JoinDeps): void {
         );
       try {
         const { name = '', password } = request.body;
-        const person = await deps.accounts.acceptInvitation(secret, { name, password });
+        const person = await deps.accounts.acceptInvitation(secret, { name, password }, originOf(request));
         await attempt.giveBack();
         return await completeSignIn(
           { ...deps, people: deps.accounts.people },

@@ -15,7 +15,6 @@ export {
   createSessions,
   endSessions,
   forgetDevices,
-  readCookie,
   type Session,
   type SessionOrigin,
   type SessionSummary,

@@ -152,6 +152,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_DEMO_WORLD: '1',
+      SVC_PAYMENT_GATEWAY: 'test',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
       SVC_WEBHOOK_PRIVATE_TARGETS: '1',
       // The demo sends no mail: what it would send is shown at /dev/mail/.

@@ -87,7 +87,7 @@ export async function setPasswordByLink(
     const operator = await store.updatePassword(tx, owner.id, passwordHash);
     await endSessions(tx, owner.id);
     await forgetDevices(tx, owner.email);
-    const actor = { kind: 'anonymous', name: owner.email, origin } as const;
+    const actor = { kind: 'person', id: owner.id, name: owner.email, origin } as const;
     await recordOperator(tx, actor, 'operator.set_password_by_link', owner);
     return operator;
   });

@@ -1,5 +1,6 @@
 import { findAccessLink } from '#service-kit/access-links/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { setPasswordByLink } from './change-operators.ts';
@@ -20,6 +21,14 @@ export function createSignInPeople(db: () => Queryable): SignInPeople {
     async setPasswordByLink(secret, password, origin) {
       const operator = await findByLink(secret);
       return operator && setPasswordByLink(db(), secret, operator, password, origin);
+    },
+    async noteSession(operatorId, operation, origin) {
+      const operator = await store.findOperator(db(), operatorId);
+      if (!operator) return;
+      const { id, email: name } = operator;
+      const actor = { kind: 'person', id, name, origin } as const;
+      const subject = { kind: 'operator', id, name };
+      await inTransaction(db(), (trx) => record(trx, actor, { operation, subject }));
     },
     landingOf: async () => '/',
   };

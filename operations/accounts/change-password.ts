@@ -5,6 +5,7 @@ import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person } from './account.ts';
 import { type Actor, forbidden } from './actor.ts';
+import { actorOfPerson } from './note-session.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 
@@ -50,8 +51,7 @@ export async function setPasswordByLink(
     if ((await takeAccessLink(tx, secret)) !== owner.id) return null;
     const person = await store.lockPersonByEmail(tx, owner.email);
     if (!person?.isActive) return null;
-    // The reader of a link has proved nothing but the mailbox.
-    const actor = { kind: 'anonymous', name: person.email, origin } as const;
+    const actor = actorOfPerson(person, origin);
     if (!person.isVerified) await resetPerson(tx, actor, person, deps.revokeKeysOf);
     await store.updatePassword(tx, person.id, passwordHash);
     await store.verifyEmail(tx, person.id);

@@ -1,7 +1,7 @@
 /** Invitations: a link, mailed to the invited address alone, that lets its reader join an organization in seven days. */
 import { createHash, randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
-import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
@@ -9,6 +9,7 @@ import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions
 import { invitationMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
+import { actorOfPerson } from './note-session.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 
@@ -87,20 +88,19 @@ export async function acceptInvitation(
     known?.isVerified && known.passwordHash !== null ? null : await newPassword(invitation, given);
   if (password === null && !(await isPasswordOf(known!, given.password))) throw wrongPassword();
   if (known !== null && !known.isActive) throw wrongPassword();
-  const actor = { kind: 'anonymous', name: invitation.email, origin } as const;
   try {
     return await db.transaction().execute(async (tx) => {
       if (!(await store.takeInvitation(tx, invitation.id))) throw goneInvitation();
-      const person = password === null ? known! : await setUp(tx, deps, actor, invitation.email, password);
+      const person = password === null ? known! : await setUp(tx, deps, origin, invitation.email, password);
       const member = (await store.listMemberships(tx, { personId: person.id })).find(
         (each) => each.organizationId === invitation.organizationId,
       );
       if (!member) await store.upsertMembership(tx, invitation.organizationId, person.id, 'member');
-      await record(tx, actor, {
+      await record(tx, actorOfPerson(person, origin), {
         operation: 'invitation.accept',
         subject: { kind: 'invitation', id: invitation.id, name: invitation.email },
         organizationId: invitation.organizationId,
-        after: { personId: person.id },
+        after: { personId: person.id, isNewPerson: known === null },
       });
       return person;
     });
@@ -132,7 +132,7 @@ function isPasswordOf(person: { passwordHash: string | null }, password: string)
 async function setUp(
   tx: Queryable,
   { revokeKeysOf }: { revokeKeysOf: RevokeKeysOf },
-  actor: AuditActor,
+  origin: RequestOrigin,
   email: string,
   { name, passwordHash }: NewPassword,
 ): Promise<Person> {
@@ -140,7 +140,7 @@ async function setUp(
   if (known === null)
     return store.insertPerson(tx, { email, name, passwordHash, staffRole: null, isVerified: true });
   if (known.isVerified) await endSessions(tx, known.id);
-  else await resetPerson(tx, actor, known, revokeKeysOf);
+  else await resetPerson(tx, actorOfPerson(known, origin), known, revokeKeysOf);
   await store.updatePersonName(tx, known.id, name);
   await store.updatePassword(tx, known.id, passwordHash);
   await store.verifyEmail(tx, known.id);

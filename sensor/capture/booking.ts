@@ -5,7 +5,8 @@
  * A flow is booked at the minute's end, when it leaves the table, and before it changes its name. What finds no room
  * is counted as truncated; the addresses have theirs by then.
  */
-import { evidenceOf, Field, Flag, type FlowTable } from './flow-table.ts';
+import { evidenceOf, Field, Flag } from './flow-record.ts';
+import type { FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
 import type { BookedCounters, Listing } from './listing.ts';
 
@@ -69,10 +70,12 @@ export class Booking {
     );
     if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
     const mayHaveRow = !isNoise || ledger.usageCount < noiseRowsMax;
-    if (mayHaveRow) this.#fillShare(base, up, down, packets);
-    const hasRow = mayHaveRow && ledger.addUsage();
+    if (mayHaveRow) {
+      this.#fillShare(base, up, down, packets);
+      ledger.addUsage();
+    }
     // A file's noise is counted where it is left out of the list of flows.
-    if ((!hasRow || !hasHosts) && !(listing && isNoise)) onTruncated(packets);
+    if ((!mayHaveRow || !hasHosts) && !(listing && isNoise)) onTruncated(packets);
     if (listing) return;
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
@@ -86,7 +89,7 @@ export class Booking {
     const hasSent = words[base + Field.lastSent] !== 0 || words[base + Field.lastSent + 1] !== 0;
     if (isOurs && hasSent && words[base + Field.name] !== 0) {
       this.#fillShare(base, 0, 0, 0);
-      if (!this.#options.ledger.addUsage()) this.#options.onTruncated(1);
+      this.#options.ledger.addUsage();
     }
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
   }

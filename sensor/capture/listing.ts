@@ -11,7 +11,7 @@ import {
   dnsNameLengths,
   dnsNames,
 } from './dns-message.ts';
-import { evidenceOf, Field, Flag } from './flow-table.ts';
+import { evidenceOf, Field, Flag } from './flow-record.ts';
 import { KeyedTable } from './keyed-table.ts';
 import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';

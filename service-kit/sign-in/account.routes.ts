@@ -6,13 +6,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Content } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { accountSections } from './account.page.ts';
 import { passwordChangedMail } from './mails.ts';
-import type { SignInPerson } from './people.ts';
+import type { SignInPeople, SignInPerson } from './people.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,6 +27,7 @@ export interface AccountPagesOptions {
   /** The whole path, such as `/console/account`. */
   base: string;
   sessions: Sessions;
+  people: SignInPeople;
   post: Post;
   clock: Clock;
   /** The person that the guard let in. */
@@ -75,11 +76,14 @@ export function registerAccountPages(app: App, options: AccountPagesOptions): vo
     const person = options.personOf(request);
     if (!(await sessions.endOne(person.id, request.body.session)))
       throw new HttpError(404, { code: 'not_found', message: 'This session has ended already.' });
+    await options.people.noteSession(person.id, 'session.end_one', originOf(request));
     return reply.redirect(`${base}/?done=session`, 303);
   });
 
   app.post(`${path}/sessions/end-others`, { config }, async (request, reply) => {
-    await sessions.endOthers(options.personOf(request).id, request.headers.cookie);
+    const person = options.personOf(request);
+    await sessions.endOthers(person.id, request.headers.cookie);
+    await options.people.noteSession(person.id, 'session.end_others', originOf(request));
     return reply.redirect(`${base}/?done=sessions`, 303);
   });
 }

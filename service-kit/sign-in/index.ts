@@ -8,5 +8,5 @@
 export { type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
 export { linkDelivery } from './link-delivery.ts';
 export { accessLinkMail, addedAsOwnerMail, invitationMail } from './mails.ts';
-export type { SignInPeople, SignInPerson } from './people.ts';
+export type { SessionOperation, SignInPeople, SignInPerson } from './people.ts';
 export { completeSignIn, registerSignIn, type SignInDeps } from './sign-in.routes.ts';

@@ -7,6 +7,9 @@ export interface SignInPerson {
   name: string;
 }
 
+/** As the audit trail names it. */
+export type SessionOperation = 'session.start' | 'session.end' | 'session.end_one' | 'session.end_others';
+
 /** The people of a program. Deactivated ones do not exist here. */
 export interface SignInPeople {
   /** The person with this email and password, or null; same time and answer for every reason. */
@@ -20,6 +23,8 @@ export interface SignInPeople {
    * a `CodedError` ending in `.invalid` for a password that is refused.
    */
   setPasswordByLink(secret: string, password: string, origin: RequestOrigin): Promise<SignInPerson | null>;
+  /** Writes the start or end of a person's sessions to the audit trail. */
+  noteSession(personId: number, operation: SessionOperation, origin: RequestOrigin): Promise<void>;
   /** Where a person goes after signing in, unless they wanted to go elsewhere. */
   landingOf(personId: number): Promise<string>;
 }

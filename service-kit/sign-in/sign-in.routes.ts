@@ -7,7 +7,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -76,6 +76,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
       throw new HttpError(403, { code: 'forbidden', message });
     }
     reply.header('set-cookie', await deps.sessions.end(request.headers.cookie));
+    if (session) await deps.people.noteSession(session.personId, 'session.end', originOf(request));
     return reply.redirect('/sign-in', 303);
   });
 
@@ -95,6 +96,7 @@ export async function completeSignIn(
   await deps.sessions.end(cookie);
   const device = await deps.sessions.knowDevice(person.email, cookie);
   const session = await deps.sessions.start(person.id, { source: request.ip, userAgent });
+  await deps.people.noteSession(person.id, 'session.start', originOf(request));
   reply.header('set-cookie', device === null ? session : [session, device]);
   if (device !== null) {
     const from = { browser: browserName(userAgent), source: request.ip, atMs: deps.clock.nowMs() };

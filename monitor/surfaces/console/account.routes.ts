@@ -9,6 +9,7 @@ import type { ConsoleDeps } from './index.ts';
 export function registerAccount(app: App, deps: ConsoleDeps): void {
   registerAccountPages(app, {
     ...deps,
+    people: deps.operators.people,
     path: '/account',
     base: '/account',
     personOf: (request) => {

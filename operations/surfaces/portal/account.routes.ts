@@ -18,6 +18,7 @@ export interface AccountDeps {
 export function registerAccount(app: App, deps: AccountDeps): void {
   registerAccountPages(app, {
     ...deps,
+    people: deps.accounts.people,
     path: '/account',
     base: '/client/account',
     personOf: (request) => ({ ...request.visitor!.person, csrfToken: request.visitor!.csrfToken }),

@@ -310,23 +310,3 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
       : html`<p class="hint">Add a card first; then credit can be charged to it.</p>`,
   );
 }
-
-/** Sends the customer to the gateway's own page: a form may not lead off this site, a link may. */
-export function gatewayPage(visitor: Visitor, url: string): Html {
-  return portalFrame(
-    {
-      visitor,
-      title: 'Add a card',
-      current: 'billing',
-      breadcrumb: [{ label: 'Billing', href: '/client/billing/' }, { label: 'Add a card' }],
-      isNarrow: true,
-    },
-    [
-      pageHeader({
-        title: 'Add a card',
-        state: { tone: 'info', text: 'Your card is typed on Stripe’s page; its number never comes to us.' },
-      }),
-      html`<p>${link(url, 'Continue to Stripe', { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
-    ],
-  );
-}

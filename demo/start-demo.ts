@@ -30,6 +30,8 @@ interface Steps {
 }
 
 const say = (text: string) => process.stderr.write(text);
+/** As the simulated hypervisor calls itself. */
+const simulatedNode = 'simulated-1';
 
 export async function startDemo(
   settings: DemoSettings,
@@ -188,6 +190,7 @@ async function startMonitor(
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      SVC_DEMO_NODE: lab?.node ?? simulatedNode,
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
@@ -210,7 +213,7 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
     : {
         SVC_MONITOR_URL: steps.monitorUrl,
         SVC_SENSOR_REPLAY: recording.capture,
-        SVC_SENSOR_NODE: 'simulated-1',
+        SVC_SENSOR_NODE: simulatedNode,
       };
   const sensor = steps.processes.start({
     name: 'sensor',

@@ -240,7 +240,7 @@ test('what no sensor of this contract sends is refused with a sentence', () => {
     ['gap reason', withGap({ reason: 'holiday' })],
   ];
   for (const [about, bytes] of refusals) {
-    const expected = about === 'NET-8.6' ? 'more than 4096 rows' : about;
+    const expected = about === 'NET-8.6' ? 'usage holds more than 4096 entries' : about;
     assert.throws(
       () => decodeUpload(bytes),
       (error: Error & { code?: string }) =>

@@ -3,8 +3,8 @@
  * smaller). Column i of every list is row i.
  */
 import { create } from '@bufbuild/protobuf';
+import type { Slice, Sliced } from './decode-slices.ts';
 import type { TelemetryDirection, TelemetryEvidence, TelemetryUsageRow } from './telemetry.ts';
-import { usageRowsMax } from './telemetry.ts';
 import { NameEvidence, type UsageColumns, UsageColumnsSchema, UsageDirection } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -62,17 +62,32 @@ export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number
   return columns;
 }
 
+/** Elements of a row, one a column. */
+const rowElements = 12;
+/** Rows, or texts, between two looks at the slice. */
+const rowsAtOnce = 256;
+
 /** The rows of these columns. Throws `telemetry.malformed`. */
-export function decodeUsage(columns: UsageColumns, minuteMs: number): TelemetryUsageRow[] {
+export function* decodeUsage(
+  columns: UsageColumns,
+  minuteMs: number,
+  slice: Slice,
+): Sliced<TelemetryUsageRow[]> {
   const length = columns.client.length;
-  if (length > usageRowsMax) throw malformed(`usage holds more than ${usageRowsMax} rows`);
   if (columns.texts.length > 3 * length) throw malformed('usage.texts holds more texts than rows can name');
   for (const [column, values] of Object.entries(columns)) {
     if (Array.isArray(values) && column !== 'texts' && values.length !== length) {
       throw malformed('the columns of usage differ in length');
     }
   }
-  const texts = columns.texts.map((text) => plainText(text, textMax, 'usage.texts'));
+  const { texts } = columns;
+  for (let i = 0; i < texts.length; i += 1) {
+    if (i % rowsAtOnce === 0) {
+      if (slice.isFullFor(rowsAtOnce)) yield slice.end();
+      slice.add(Math.min(rowsAtOnce, texts.length - i));
+    }
+    plainText(texts[i]!, textMax, 'usage.texts');
+  }
   const textAt = (index: number): string => {
     const text = texts[index];
     if (text === undefined) throw malformed('usage names a text that is not there');
@@ -88,6 +103,10 @@ export function decodeUsage(columns: UsageColumns, minuteMs: number): TelemetryU
   };
   const rows: TelemetryUsageRow[] = [];
   for (let i = 0; i < length; i += 1) {
+    if (i % rowsAtOnce === 0) {
+      if (slice.isFullFor(rowsAtOnce * rowElements)) yield slice.end();
+      slice.add(Math.min(rowsAtOnce, length - i) * rowElements);
+    }
     const portPlusOne = columns.serverPortPlusOne[i]!;
     if (portPlusOne > 65_536) throw malformed('a port of usage is over 65535');
     const protocol = columns.protocol[i]!;

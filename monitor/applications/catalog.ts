@@ -2,7 +2,7 @@
  * What an application is called on the server: a known domain's product, then what evidence says, then the port's
  * service, and at last the remote address (NET-2.2.3). Labels of IP protocols come before everything (NET-2.2.4).
  */
-import type { TelemetryUsageRow } from '#contracts/sensor-api/telemetry-codec.ts';
+import { checkName, type NamedRow } from './check-name.ts';
 
 /** Registrable domains that people know by another name; whatever is not here keeps its domain. */
 const products: Readonly<Record<string, string>> = {
@@ -93,21 +93,23 @@ const plainProtocols: Readonly<Record<number, string>> = { 1: 'ICMP', 58: 'ICMPv
 
 export interface ApplicationName {
   name: string;
+  /** `none` where what the sensor sent is no name; absent where its evidence stands. */
+  evidence?: 'none';
   /** False where only the remote address is known. */
   isAttributed: boolean;
 }
 
 /** The name under which a usage row is kept. */
-export function nameApplication(
-  row: Pick<TelemetryUsageRow, 'name' | 'evidence' | 'protocol' | 'serverPort'>,
-): ApplicationName {
+export function nameApplication(told: NamedRow): ApplicationName {
+  const row = checkName(told);
   if (row.evidence === 'ip_protocol') return { name: row.name, isAttributed: true };
   if (row.evidence !== 'none') {
     const product = Object.hasOwn(products, row.name) ? products[row.name]! : row.name;
     return { name: product, isAttributed: true };
   }
   const service = services[`${row.protocol}/${row.serverPort}`] ?? plainProtocols[row.protocol];
-  return service ? { name: service, isAttributed: true } : { name: row.name, isAttributed: false };
+  const named = service ? { name: service, isAttributed: true } : { name: row.name, isAttributed: false };
+  return told.evidence === 'none' ? named : { ...named, evidence: 'none' };
 }
 
 /** A transport and port as people write them: `tcp/443`, `icmp`, `IP 47`. */

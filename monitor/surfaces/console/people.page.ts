@@ -5,6 +5,7 @@ import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   drawer,
@@ -236,6 +237,16 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
       ? button('Make read-only', { role: 'viewer' })
       : button('Make operator', { role: 'operator' }),
     actionButton({ action: `${action}/link`, csrfToken, label: 'Send a password link' }),
-    button('End access', { access: 'ended' }),
+    askButton(
+      {
+        id: `end-${person.id}`,
+        label: 'End access',
+        title: `End the access of ${person.email}?`,
+        action,
+        csrfToken,
+        fields: { access: 'ended' },
+      },
+      'Their sessions end for good, and they can’t sign in until they are let in again.',
+    ),
   ];
 }

@@ -2,6 +2,7 @@ import type { Person } from '#operations/accounts/index.ts';
 import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   field,
@@ -98,13 +99,24 @@ function personActions(staff: Staff, person: Person): Content {
         label: 'Send a password link',
         fields: { person: person.id },
       }),
-    actionButton({
-      action: '/console/staff/active',
-      csrfToken,
-      label: person.isActive ? 'Deactivate' : 'Activate',
-      kind: person.isActive ? 'danger' : 'button',
-      fields: { person: person.id, active: person.isActive ? 'no' : 'yes' },
-    }),
+    person.isActive
+      ? askButton(
+          {
+            id: `deactivate-${person.id}`,
+            label: 'Deactivate',
+            title: `Deactivate ${person.name}?`,
+            action: '/console/staff/active',
+            csrfToken,
+            fields: { person: person.id, active: 'no' },
+          },
+          'Their sessions end for good, and they can’t sign in until an operator activates them again.',
+        )
+      : actionButton({
+          action: '/console/staff/active',
+          csrfToken,
+          label: 'Activate',
+          fields: { person: person.id, active: 'yes' },
+        }),
   ];
 }
 

@@ -5,6 +5,7 @@ import { type Charge, type SavedCard, testCards } from '#operations/payments/ind
 import { spendingChart } from '#operations/views/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   field,
@@ -183,12 +184,11 @@ function cardName({ brand, last4 }: SavedCard): string {
 
 function cardsSection(options: BillingPageOptions): Html {
   const { cards, visitor, tenant } = options;
-  const button = (action: string, label: string, card: SavedCard, kind?: 'danger') =>
+  const button = (action: string, label: string, card: SavedCard) =>
     actionButton({
       action,
       csrfToken: visitor.csrfToken,
       label,
-      ...(kind ? { kind } : {}),
       fields: { card: card.id, tenant: tenant.id },
     });
   return section(
@@ -225,7 +225,19 @@ function cardsSection(options: BillingPageOptions): Html {
             kind: 'actions',
             cell: (card) => [
               !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
-              button('/client/billing/cards/remove', 'Remove', card, 'danger'),
+              askButton(
+                {
+                  id: `remove-card-${card.id}`,
+                  label: 'Remove',
+                  title: `Remove ${cardName(card)}?`,
+                  action: '/client/billing/cards/remove',
+                  csrfToken: visitor.csrfToken,
+                  fields: { card: card.id, tenant: tenant.id },
+                },
+                card.isDefault
+                  ? 'Nothing is charged to it any more. Without credit and without a card you can deploy no further servers.'
+                  : 'Nothing is charged to it any more.',
+              ),
             ],
           },
         ],

@@ -270,6 +270,7 @@ function newReading() {
     registrableDomain: testDomain,
     local: { prefixes: [], addresses: [] },
     packetsMax: packetsPerReading,
+    onAnswer: () => {},
   });
 }
 

@@ -115,6 +115,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     connection,
     devices,
     sites,
+    onPlaced: (trx, changed) => facts.rejudge(trx, changed),
     intervalSeconds: config.inventorySyncSeconds,
   });
   const delivery = createDelivery({
@@ -133,6 +134,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     reader,
     protectedTargets: (siteId) => delivery.listAddresses(siteId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
+    onPlaced: (trx, changed) => facts.rejudge(trx, changed),
   });
   const meters = createMeters();
   const inbox = createInbox({

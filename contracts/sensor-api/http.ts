@@ -95,5 +95,10 @@ export type SensorApiError = Static<typeof SensorApiError>;
 /** The exact refusal of NET-7.1. */
 export const retentionRefusalMessage = 'minute telemetry is older than the retention window';
 
+/** The code of a 503 for uploads and live windows that speak of a later time than this: kept until the clock is set. */
+export const clockAheadCode = 'clock_ahead';
+/** Seconds ahead of the monitor's clock that an upload may speak of. */
+export const aheadSecondsMax = 300;
+
 export const uploadBytesMax = 16 * 1024 * 1024;
 export const telemetryContentType = 'application/x-protobuf';

@@ -7,6 +7,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { describeError } from '#common/errors/index.ts';
 import {
+  type CaptureCondition,
   type LiveHost,
   type LiveUpload,
   type LiveWindow,
@@ -24,7 +25,7 @@ import {
   type SensorCondition as SensorConditionMessage,
   SensorConditionSchema,
 } from './live_pb.js';
-import { captureNameMax } from './telemetry.ts';
+import { captureMinutesMax, captureNameMax } from './telemetry.ts';
 import { CaptureRole } from './telemetry_pb.js';
 import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import {
@@ -99,6 +100,11 @@ function encodeCondition(condition: SensorCondition): SensorConditionMessage {
     diskFreeBytes: BigInt(condition.diskFreeBytes),
     diskBytes: BigInt(condition.diskBytes),
     isPaused: condition.isPaused,
+    captures: (condition.captures ?? []).map((one) => ({
+      name: one.name,
+      role: one.role === 'uplink' ? CaptureRole.UPLINK : CaptureRole.BRIDGE,
+      isListening: one.isListening,
+    })),
   });
 }
 
@@ -111,7 +117,16 @@ function decodeCondition(message: SensorConditionMessage): SensorCondition {
     diskFreeBytes: countOf(message.diskFreeBytes, 'condition.disk_free_bytes'),
     diskBytes: countOf(message.diskBytes, 'condition.disk_bytes'),
     isPaused: message.isPaused,
+    ...(message.captures.length > 0 ? { captures: decodeCaptures(message) } : {}),
   };
+}
+
+function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
+  return boundedList(message.captures, captureMinutesMax, 'condition.captures').map((one) => ({
+    name: plainText(one.name, captureNameMax, 'condition.captures.name'),
+    role: one.role === CaptureRole.BRIDGE ? 'bridge' : 'uplink',
+    isListening: one.isListening,
+  }));
 }
 
 function decodeWindow(message: LiveWindowMessage): LiveWindow {

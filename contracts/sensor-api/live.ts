@@ -35,6 +35,15 @@ export interface SensorCondition {
   diskBytes: number;
   /** Collection pauses for want of room. */
   isPaused: boolean;
+  /** Every capture that is set; older sensors do not tell. */
+  captures?: CaptureCondition[];
+}
+
+/** Whether a capture listens. */
+export interface CaptureCondition {
+  name: string;
+  role: 'uplink' | 'bridge';
+  isListening: boolean;
 }
 
 /** What one capture saw between two ten-second boundaries of UTC. */

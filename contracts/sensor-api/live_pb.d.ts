@@ -105,6 +105,13 @@ export declare type SensorCondition = Message<"svc.sensor.v1.SensorCondition"> &
    * @generated from field: bool is_paused = 7;
    */
   isPaused: boolean;
+
+  /**
+   * Every capture that is set, whether it listens or not. Missing from older sensors.
+   *
+   * @generated from field: repeated svc.sensor.v1.CaptureCondition captures = 8;
+   */
+  captures: CaptureCondition[];
 };
 
 /**
@@ -112,6 +119,34 @@ export declare type SensorCondition = Message<"svc.sensor.v1.SensorCondition"> &
  * Use `create(SensorConditionSchema)` to create a new message.
  */
 export declare const SensorConditionSchema: GenMessage<SensorCondition>;
+
+/**
+ * Whether a capture listens.
+ *
+ * @generated from message svc.sensor.v1.CaptureCondition
+ */
+export declare type CaptureCondition = Message<"svc.sensor.v1.CaptureCondition"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: svc.sensor.v1.CaptureRole role = 2;
+   */
+  role: CaptureRole;
+
+  /**
+   * @generated from field: bool is_listening = 3;
+   */
+  isListening: boolean;
+};
+
+/**
+ * Describes the message svc.sensor.v1.CaptureCondition.
+ * Use `create(CaptureConditionSchema)` to create a new message.
+ */
+export declare const CaptureConditionSchema: GenMessage<CaptureCondition>;
 
 /**
  * What one capture saw between two ten-second boundaries of UTC.

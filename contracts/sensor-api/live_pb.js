@@ -13,7 +13,7 @@ import { file_telemetry } from "./telemetry_pb.js";
  * Describes the file live.proto.
  */
 export const file_live = /*@__PURE__*/
-  fileDesc("CgpsaXZlLnByb3RvEg1zdmMuc2Vuc29yLnYxIq0BCgpMaXZlVXBsb2FkEhgKEGNvbnRyYWN0X3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEhYKDnNlbnNvcl92ZXJzaW9uGAMgASgJEioKB3dpbmRvd3MYBCADKAsyGS5zdmMuc2Vuc29yLnYxLkxpdmVXaW5kb3cSMQoJY29uZGl0aW9uGAUgASgLMh4uc3ZjLnNlbnNvci52MS5TZW5zb3JDb25kaXRpb24iuwEKD1NlbnNvckNvbmRpdGlvbhITCgtvYnNlcnZlZF9hdBgBIAEoAxIbChNzcG9vbF9wZW5kaW5nX2J5dGVzGAIgASgEEhcKD3Nwb29sX2J5dGVzX21heBgDIAEoBBIdChVzcG9vbF9wZW5kaW5nX3VwbG9hZHMYBCABKA0SFwoPZGlza19mcmVlX2J5dGVzGAUgASgEEhIKCmRpc2tfYnl0ZXMYBiABKAQSEQoJaXNfcGF1c2VkGAcgASgIIuEBCgpMaXZlV2luZG93Eg8KB2NhcHR1cmUYASABKAkSKAoEcm9sZRgCIAEoDjIaLnN2Yy5zZW5zb3IudjEuQ2FwdHVyZVJvbGUSEgoKc3RhcnRlZF9hdBgDIAEoAxITCgtvYnNlcnZlZF9tcxgEIAEoDRIuCgZ0b3RhbHMYBSABKAsyHi5zdmMuc2Vuc29yLnYxLkludGVyZmFjZVRvdGFscxInCgVob3N0cxgGIAEoCzIYLnN2Yy5zZW5zb3IudjEuTGl2ZUhvc3RzEhYKDmhvc3RzX2xlZnRfb3V0GAcgASgNIlEKCUxpdmVIb3N0cxIPCgdhZGRyZXNzGAEgAygJEhAKCHJ4X2J5dGVzGAIgAygEEhAKCHR4X2J5dGVzGAMgAygEEg8KB3BhY2tldHMYBCADKARiBnByb3RvMw", [file_telemetry]);
+  fileDesc("CgpsaXZlLnByb3RvEg1zdmMuc2Vuc29yLnYxIq0BCgpMaXZlVXBsb2FkEhgKEGNvbnRyYWN0X3ZlcnNpb24YASABKA0SDgoGcnVuX2lkGAIgASgJEhYKDnNlbnNvcl92ZXJzaW9uGAMgASgJEioKB3dpbmRvd3MYBCADKAsyGS5zdmMuc2Vuc29yLnYxLkxpdmVXaW5kb3cSMQoJY29uZGl0aW9uGAUgASgLMh4uc3ZjLnNlbnNvci52MS5TZW5zb3JDb25kaXRpb24i7gEKD1NlbnNvckNvbmRpdGlvbhITCgtvYnNlcnZlZF9hdBgBIAEoAxIbChNzcG9vbF9wZW5kaW5nX2J5dGVzGAIgASgEEhcKD3Nwb29sX2J5dGVzX21heBgDIAEoBBIdChVzcG9vbF9wZW5kaW5nX3VwbG9hZHMYBCABKA0SFwoPZGlza19mcmVlX2J5dGVzGAUgASgEEhIKCmRpc2tfYnl0ZXMYBiABKAQSEQoJaXNfcGF1c2VkGAcgASgIEjEKCGNhcHR1cmVzGAggAygLMh8uc3ZjLnNlbnNvci52MS5DYXB0dXJlQ29uZGl0aW9uImAKEENhcHR1cmVDb25kaXRpb24SDAoEbmFtZRgBIAEoCRIoCgRyb2xlGAIgASgOMhouc3ZjLnNlbnNvci52MS5DYXB0dXJlUm9sZRIUCgxpc19saXN0ZW5pbmcYAyABKAgi4QEKCkxpdmVXaW5kb3cSDwoHY2FwdHVyZRgBIAEoCRIoCgRyb2xlGAIgASgOMhouc3ZjLnNlbnNvci52MS5DYXB0dXJlUm9sZRISCgpzdGFydGVkX2F0GAMgASgDEhMKC29ic2VydmVkX21zGAQgASgNEi4KBnRvdGFscxgFIAEoCzIeLnN2Yy5zZW5zb3IudjEuSW50ZXJmYWNlVG90YWxzEicKBWhvc3RzGAYgASgLMhguc3ZjLnNlbnNvci52MS5MaXZlSG9zdHMSFgoOaG9zdHNfbGVmdF9vdXQYByABKA0iUQoJTGl2ZUhvc3RzEg8KB2FkZHJlc3MYASADKAkSEAoIcnhfYnl0ZXMYAiADKAQSEAoIdHhfYnl0ZXMYAyADKAQSDwoHcGFja2V0cxgEIAMoBGIGcHJvdG8z", [file_telemetry]);
 
 /**
  * Describes the message svc.sensor.v1.LiveUpload.
@@ -30,16 +30,23 @@ export const SensorConditionSchema = /*@__PURE__*/
   messageDesc(file_live, 1);
 
 /**
+ * Describes the message svc.sensor.v1.CaptureCondition.
+ * Use `create(CaptureConditionSchema)` to create a new message.
+ */
+export const CaptureConditionSchema = /*@__PURE__*/
+  messageDesc(file_live, 2);
+
+/**
  * Describes the message svc.sensor.v1.LiveWindow.
  * Use `create(LiveWindowSchema)` to create a new message.
  */
 export const LiveWindowSchema = /*@__PURE__*/
-  messageDesc(file_live, 2);
+  messageDesc(file_live, 3);
 
 /**
  * Describes the message svc.sensor.v1.LiveHosts.
  * Use `create(LiveHostsSchema)` to create a new message.
  */
 export const LiveHostsSchema = /*@__PURE__*/
-  messageDesc(file_live, 3);
+  messageDesc(file_live, 4);
 

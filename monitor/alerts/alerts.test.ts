@@ -6,6 +6,7 @@ import { createReporter } from '#common/reporter/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
+import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { type Alerts, type AlertsDeps, createAlerts } from './index.ts';
 import { type MailServer, startMailServer } from './testing/start-mail-server.ts';
@@ -186,15 +187,18 @@ test('of a muted subject nobody is told, neither of the beginning nor of the end
 });
 
 test('NET-2.2.6: lost packets, a probe without answers and a full disk are episodes; what nobody measured is none', async () => {
+  // Five seconds into a minute, whatever the real time is: a minute's end must not come in between.
+  const startMs = Math.floor(Date.now() / 60_000) * 60_000 + 5000;
+  await stopDatabaseClock(world.database, startMs);
   await heard(5);
-  const minute = (ago: number) => (Math.floor(Date.now() / 60_000) - ago) * 60;
+  const minute = (ago: number) => (Math.floor(startMs / 60_000) - ago) * 60;
   const spool = createSpool();
-  for (const ago of [2, 3, 4]) {
+  for (const ago of [1, 2]) {
     const totals = { ipPackets: 9800, parserDropped: 100, kernelDropped: 100 };
     await world.send(spool.upload([captureMinute({ minute: minute(ago), totals })]));
   }
   await world.send(
-    spool.upload([captureMinute({ minute: minute(2), capture: 'br0', totals: { parserDropped: 5000 } })]),
+    spool.upload([captureMinute({ minute: minute(1), capture: 'br0', totals: { parserDropped: 5000 } })]),
   );
   await world.inbox.drain();
   const probes = createProbes({ db: () => world.database.db, reader: () => world.database.db });
@@ -211,12 +215,12 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
       rtt: null,
       failure: 'timeout' as const,
     }));
-  const found = await probes.prepare([...results(down, 3), ...results(fresh, 2)], Date.now());
+  const found = await probes.prepare([...results(down, 3), ...results(fresh, 2)], startMs);
   await world.database.db
     .transaction()
     .execute((trx) => probes.addResults(trx, { siteId: world.siteId, sensorId: world.sensor.id }, found));
   const condition = {
-    observedAtMs: Date.now(),
+    observedAtMs: startMs,
     spoolPendingBytes: 10,
     spoolBytesMax: 100,
     spoolPendingUploads: 1,
@@ -232,7 +236,7 @@ test('NET-2.2.6: lost packets, a probe without answers and a full disk are episo
     'storage_pressure node-1',
   ]);
   const loss = (await alerts.listOpen(null, 10)).find((one) => one.kind === 'capture_loss');
-  assert.deepEqual(loss?.details, { kernel_dropped: 300, lost_share: 0.02, minutes: 3, parser_dropped: 300 });
+  assert.deepEqual(loss?.details, { kernel_dropped: 200, lost_share: 0.02, minutes: 2, parser_dropped: 200 });
 
   // What ends is resolved: a probe that is removed at once, the disk after it was seen well.
   await probes.remove(systemActor, world.siteId, down);

@@ -5,7 +5,11 @@ import type { Episode } from './store.ts';
 
 export const kindNames: Record<AlertKind, string> = {
   sensor_silent: 'Sensor silent',
+  capture_dead: 'Capture down',
   capture_loss: 'Capture loses packets',
+  clock_skew: 'Sensor clock wrong',
+  minutes_missing: 'Sensor sends no minutes',
+  minutes_refused: 'Minutes refused',
   probe_down: 'Probe down',
   storage_pressure: 'Sensor short of storage',
 };
@@ -21,6 +25,14 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
   switch (kind) {
     case 'sensor_silent':
       return `nothing was heard for ${Math.floor(Number(details.silent_seconds) / 60)} min`;
+    case 'capture_dead':
+      return 'the sensor runs, and this capture does not listen';
+    case 'clock_skew':
+      return skewText(Number(details.skew_seconds));
+    case 'minutes_missing':
+      return `the sensor is in contact, and no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
+    case 'minutes_refused':
+      return `an upload was not taken: ${details.why}`;
     case 'capture_loss':
       return (
         `${percent(details.lost_share)} of the packets of ${details.minutes} min were lost: ` +
@@ -34,6 +46,19 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
         (details.collection_paused ? '; collection pauses' : '')
       );
   }
+}
+
+/** `its clock is 2 h ahead`. */
+export function skewText(skewSeconds: number): string {
+  const size = Math.abs(skewSeconds);
+  const units: [number, string][] = [
+    [31_536_000, 'years'],
+    [86_400, 'days'],
+    [3600, 'h'],
+    [60, 'min'],
+  ];
+  const [seconds, unit] = units.find(([unitSeconds]) => size >= 2 * unitSeconds) ?? [1, 's'];
+  return `its clock is ${Math.floor(size / seconds)} ${unit} ${skewSeconds < 0 ? 'behind' : 'ahead'}`;
 }
 
 /** Why attempts of probes were lost, in words. */

@@ -1,6 +1,15 @@
 /** What an episode is, and when one opens and resolves. */
 
-export const alertKinds = ['sensor_silent', 'capture_loss', 'probe_down', 'storage_pressure'] as const;
+export const alertKinds = [
+  'sensor_silent',
+  'capture_dead',
+  'capture_loss',
+  'clock_skew',
+  'minutes_missing',
+  'minutes_refused',
+  'probe_down',
+  'storage_pressure',
+] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
 /** What the newest facts say of one subject. `unknown` covers what lies between bad and good as well. */
@@ -29,7 +38,11 @@ export interface OpenEpisode {
 /** How long a subject must look well without a break before its episode resolves. */
 export const resolveSeconds: Record<AlertKind, number> = {
   sensor_silent: 60,
+  capture_dead: 60,
   capture_loss: 120,
+  clock_skew: 60,
+  minutes_missing: 60,
+  minutes_refused: 60,
   probe_down: 60,
   storage_pressure: 120,
 };

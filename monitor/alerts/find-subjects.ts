@@ -6,19 +6,27 @@
 import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
 import type { SensorHealth, Sensors } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
+import {
+  type CaptureHealth,
+  captureStates,
+  heardSeconds,
+  missingSeconds,
+  outageMinutes,
+  refusedSeconds,
+  skewSeconds,
+  skewSecondsOf,
+} from './collection-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
 
 /** A sensor is heard of at least once a minute. */
 export const silentSeconds = 180;
-const heardSeconds = 120;
 /** What a sensor told of itself longer ago is nothing to judge by. */
 const conditionSeconds = 300;
 /** Of all packets; bursts of a few packets are no trouble. */
 export const lossShare = { goodBelow: 0.005, badFrom: 0.01 };
 const lossPacketsMin = 100;
-/** The newest whole minutes that are judged, and how many of them must be known. */
-export const lossMinutes = 5;
-const lossMinutesMin = 3;
+/** The last whole minutes that are judged; all of them must be known. */
+export const lossMinutes = 2;
 export const spoolShare = { goodBelow: 0.7, badFrom: 0.8 };
 /** Share of the file system in use. */
 export const diskShare = { goodBelow: 0.93, badFrom: 0.95 };
@@ -29,22 +37,88 @@ const probeSeconds = 300;
 
 export interface FindSubjectsDeps {
   sensors: Pick<Sensors, 'listHealth'>;
-  traffic: Pick<Traffic, 'listLosses'>;
+  traffic: Pick<Traffic, 'listLosses' | 'listOutages'>;
   probes: Pick<Probes, 'listNewestMinutes'>;
 }
 
 /** `watchingSeconds`: for how long the monitor has watched without a break. */
 export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: number): Promise<Subject[]> {
-  const [sensors, losses, probes] = await Promise.all([
+  const [sensors, outages, losses, probes] = await Promise.all([
     deps.sensors.listHealth(),
+    deps.traffic.listOutages(outageMinutes),
     deps.traffic.listLosses(lossMinutes),
     deps.probes.listNewestMinutes(downMinutes),
   ]);
   return [
-    ...sensors.flatMap((sensor) => [silenceOf(sensor, watchingSeconds), storageOf(sensor)]),
+    ...sensors.flatMap((sensor) => [
+      silenceOf(sensor, watchingSeconds),
+      storageOf(sensor),
+      skewOf(sensor),
+      missingOf(sensor, watchingSeconds),
+      refusalOf(sensor),
+      ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
+    ]),
     ...losses.map(lossOf),
     ...probes.map(probeOf),
   ];
+}
+
+/** What is said of a sensor under every kind. */
+function ofSensor(sensor: SensorHealth): Pick<Subject, 'key' | 'siteId' | 'name'> {
+  return { key: `sensor:${sensor.id}`, siteId: sensor.siteId, name: sensor.hostName };
+}
+
+function deadCaptureOf(sensor: SensorHealth, capture: CaptureHealth): Subject {
+  return {
+    kind: 'capture_dead',
+    key: `capture:${sensor.id}:${capture.name}`,
+    siteId: sensor.siteId,
+    name: `${capture.name} of ${sensor.hostName}`,
+    verdict: capture.isListening === null ? 'unknown' : capture.isListening ? 'good' : 'bad',
+    details: { role: capture.role },
+  };
+}
+
+function skewOf(sensor: SensorHealth): Subject {
+  const skew = skewSecondsOf(sensor);
+  return {
+    kind: 'clock_skew',
+    ...ofSensor(sensor),
+    verdict: skew === null ? 'unknown' : between(Math.abs(skew), skewSeconds.goodBelow, skewSeconds.badFrom),
+    details: { skew_seconds: skew === null ? null : Math.round(skew) },
+  };
+}
+
+/** Not the minutes' own times count, but that they arrive: a sensor that catches up, or whose clock is behind, sends some. */
+function missingOf(sensor: SensorHealth, watchingSeconds: number): Subject {
+  const age = sensor.minuteAgeSeconds ?? sensor.enrolledAgeSeconds;
+  const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
+  const isWatched = watchingSeconds > missingSeconds.badFrom;
+  const verdict: Verdict =
+    age < missingSeconds.goodBelow
+      ? 'good'
+      : isHeard && isWatched && age >= missingSeconds.badFrom
+        ? 'bad'
+        : 'unknown';
+  return {
+    kind: 'minutes_missing',
+    ...ofSensor(sensor),
+    verdict,
+    details: { missing_seconds: Math.round(age) },
+  };
+}
+
+/** While a sensor is in contact and nothing was refused for a while, all is well. */
+function refusalOf(sensor: SensorHealth): Subject {
+  const { refusal } = sensor;
+  const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
+  const isRefused = refusal !== null && refusal.ageSeconds < refusedSeconds;
+  return {
+    kind: 'minutes_refused',
+    ...ofSensor(sensor),
+    verdict: isRefused ? 'bad' : isHeard ? 'good' : 'unknown',
+    details: { code: refusal?.code ?? null, why: refusal?.message ?? null },
+  };
 }
 
 function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
@@ -60,9 +134,7 @@ function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
           : 'unknown';
   return {
     kind: 'sensor_silent',
-    key: `sensor:${sensor.id}`,
-    siteId: sensor.siteId,
-    name: sensor.hostName,
+    ...ofSensor(sensor),
     verdict,
     details: { silent_seconds: age === null ? null : Math.round(age) },
   };
@@ -70,12 +142,7 @@ function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {
 
 function storageOf(sensor: SensorHealth): Subject {
   const { condition } = sensor;
-  const subject = {
-    kind: 'storage_pressure' as const,
-    key: `sensor:${sensor.id}`,
-    siteId: sensor.siteId,
-    name: sensor.hostName,
-  };
+  const subject = { kind: 'storage_pressure' as const, ...ofSensor(sensor) };
   if (!condition || condition.ageSeconds > conditionSeconds)
     return { ...subject, verdict: 'unknown', details: {} };
   const spool = condition.spoolPendingBytes / Math.max(1, condition.spoolBytesMax);
@@ -98,7 +165,7 @@ function lossOf(loss: CaptureLoss): Subject {
   const lost = loss.kernelDropped + loss.parserDropped;
   // What the kernel dropped is no part of the packets that were counted; what the parser dropped is.
   const share = lost / Math.max(1, loss.packets + loss.kernelDropped);
-  const isKnown = loss.minutes >= lossMinutesMin;
+  const isKnown = loss.minutes >= lossMinutes;
   const measured = lost < lossPacketsMin ? 'good' : between(share, lossShare.goodBelow, lossShare.badFrom);
   return {
     kind: 'capture_loss',

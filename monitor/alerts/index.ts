@@ -23,7 +23,16 @@ import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
 
 export type { Channel } from './channels-store.ts';
-export { failureNames, measuredOf, titleOf } from './describe-episode.ts';
+export {
+  type CaptureHealth,
+  captureStates,
+  missingSeconds,
+  outageMinutes,
+  refusedSeconds,
+  skewSeconds,
+  skewSecondsOf,
+} from './collection-health.ts';
+export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
 export {
   diskShare,
   downMinutes,

@@ -71,7 +71,7 @@ export interface AddressFacts {
   seen: { minute: number; captureId: number }[];
   /** The captures that saw it in its last minute before the range, at most a day earlier. */
   knownCaptures: number[];
-  /** When these captures listened, and their gaps. */
+  /** When these captures listened and may say that the address was silent, and their gaps. */
   listening: Listening[];
   gaps: CaptureGap[];
 }
@@ -94,8 +94,20 @@ export interface CaptureRow {
   mergedFrames: number;
   /** True for the one that counts. */
   isChosen: boolean;
+  /** A server of another node had the address: the row is kept and never counts. */
+  isForeign: boolean;
   /** Why it was chosen: the only one, most bytes, or of equally strong ones the one that listened longest or stands first. */
   reason: 'only' | 'most_bytes' | 'longest' | 'uplink' | 'first' | null;
+}
+
+/** What a sensor told in a range of an address that a server of another node had. */
+export interface ForeignAddress {
+  sensorId: number;
+  address: string;
+  minutes: number;
+  rxBytes: number;
+  txBytes: number;
+  lastMinute: number;
 }
 
 /** What one capture lost in a range. */
@@ -109,6 +121,19 @@ export interface CaptureLosses {
   packets: number;
   kernelDropped: number;
   parserDropped: number;
+}
+
+/** Whether a capture was collected of late, and until when it is known to have failed. */
+export interface CaptureOutage {
+  captureId: number;
+  sensorId: number;
+  siteId: number;
+  name: string;
+  role: Vantage;
+  /** The newest minute of the time asked for that was collected; null: none was. */
+  newestMinute: number | null;
+  /** The newest minute that a gap of reason `capture_failed` names; null: none does. */
+  failedThrough: number | null;
 }
 
 /** A capture of a site, with its newest minute and what it collected and lost of late. */

@@ -1,3 +1,4 @@
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import {
   decodeUpload,
   decompressUpload,
@@ -59,9 +60,23 @@ export async function applyBatch(
 
 async function decode(deps: InboxDeps, pending: PendingUpload): Promise<AppliedUpload> {
   const { siteId, sensorId, nowMs, body, encoding } = pending;
-  const { minutes, gaps, inventory, probes: found } = decodeUpload(decompressUpload(body, encoding));
+  const decoded = decodeUpload(decompressUpload(body, encoding));
+  const { minutes, probes: found } = decoded;
   const probes = found && found.length > 0 ? ((await deps.probes?.prepare(found, nowMs)) ?? []) : [];
+  const gaps = withoutFuture(decoded.gaps, nowMs);
+  const inventory = decoded.inventory && {
+    ...decoded.inventory,
+    observedAtMs: Math.min(decoded.inventory.observedAtMs, nowMs),
+  };
   return { siteId, sensorId, nowMs, minutes, gaps, probes, ...(inventory ? { inventory } : {}) };
+}
+
+/** A gap is what was not heard; no sensor can know that of a time that has not come. */
+function withoutFuture(gaps: readonly TelemetryGap[], nowMs: number): TelemetryGap[] {
+  const lastMinute = Math.floor((nowMs / 1000 + aheadSecondsMax) / 60) * 60;
+  return gaps
+    .filter((gap) => gap.fromMinute <= lastMinute)
+    .map((gap) => ({ ...gap, toMinute: Math.min(gap.toMinute, lastMinute) }));
 }
 
 async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {

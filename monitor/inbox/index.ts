@@ -40,7 +40,7 @@ export interface InboxDeps {
   /** Connections that only read, for the state; the same as the others when absent. */
   reader?: () => Queryable;
   tally?: InboxTally;
-  sensors: Pick<Sensors, 'noteContacts'>;
+  sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
   events: Events;
@@ -56,7 +56,8 @@ export interface InboxDeps {
 export interface Inbox {
   /**
    * Stores an upload and gives its receipt, after commit. Throws `telemetry.malformed`, `telemetry.encoding_unsupported`,
-   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again.
+   * `telemetry.too_large`, and `telemetry.refused` for what must never be sent again; `telemetry.clock_ahead` for what
+   * speaks of a time that has not come, which the sensor keeps. What was not taken is noted with its sensor.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<TelemetryReceipt>;
   /** Applies what is due until nothing is that this worker may touch; for commands and tests. */
@@ -82,7 +83,10 @@ export function createInbox(deps: InboxDeps): Inbox {
         if (receipt.receipt === 'accepted') worker.wake();
         return receipt;
       } catch (error) {
-        if (error instanceof CodedError) deps.tally?.('refused', 1);
+        if (error instanceof CodedError) {
+          deps.tally?.('refused', 1);
+          await deps.sensors.noteRefusal(sensor.id, { code: error.code, message: error.message });
+        }
         throw error;
       }
     },

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createBatching } from '#common/batching/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import { retentionRefusalMessage, type TelemetryReceipt } from '#contracts/sensor-api/http.ts';
+import {
+  aheadSecondsMax,
+  retentionRefusalMessage,
+  type TelemetryReceipt,
+} from '#contracts/sensor-api/http.ts';
 import {
   decodeUpload,
   decompressUpload,
@@ -12,13 +16,19 @@ import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './index.ts';
 import { storeUploads, type UploadRow, type Verdict } from './store.ts';
 
-/** A minute further ahead than this comes from a clock that is wrong, and would sit in the future for ever. */
-const aheadSecondsMax = 3600;
+/**
+ * What speaks of a later time than this comes from a clock that is wrong. The sensor keeps it until its clock is right.
+ * An older sensor can't stamp it again: its minutes wait up to an hour for their time, and later ones are refused.
+ */
+const ahead = { toleratedSeconds: aheadSecondsMax, waitSeconds: 3600 };
 /** Uploads and bytes that one transaction stores. */
 const storedMax = 100;
 const bytesMax = 8 * 1024 * 1024;
 /** Transactions under way: while one waits for the disk the next one is put together. */
 const transactionsMax = 2;
+
+const clockAheadMessage =
+  'this upload speaks of a time more than 5 minutes ahead; set the clock of this host and send it again';
 
 interface Received {
   row: UploadRow;
@@ -62,6 +72,14 @@ function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undef
     firstMinute = Math.min(firstMinute ?? minute, minute);
     lastMinute = Math.max(lastMinute ?? minute, minute);
   }
+  const spokenOf = [
+    ...upload.gaps.map((gap) => gap.toMinute),
+    ...(upload.probes ?? []).map((one) => one.minute),
+  ];
+  const throughMinute = spokenOf.reduce<number | null>(
+    (through, minute) => Math.max(through ?? minute, minute),
+    lastMinute,
+  );
   const digest = createHash('sha256').update(bytes).digest();
   const { id: sensorId, siteId } = sensor;
   return {
@@ -75,6 +93,7 @@ function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undef
       body,
       firstMinute,
       lastMinute,
+      throughMinute,
     },
     contact: { sensorId, sensorVersion, spoolId, sequence, newestMinute: lastMinute },
   };
@@ -113,9 +132,9 @@ async function storeOnce(deps: InboxDeps, received: readonly Received[]): Promis
       const found = await storeUploads(
         trx,
         first.map(({ row }) => row),
-        aheadSecondsMax,
+        ahead,
       );
-      const heard = first.filter((_one, i) => !found[i]!.isOld && !found[i]!.isAhead);
+      const heard = first.filter((_one, i) => !found[i]!.isOld && found[i]!.ahead === null);
       if (heard.length > 0) await deps.sensors.noteContacts(trx, latestContacts(heard));
       return found;
     });
@@ -145,8 +164,8 @@ function latestContacts(received: readonly Received[]): Contact[] {
 }
 
 function isAnswer(verdict: Verdict): boolean {
-  const { isStored, isCovered, knownDigest, isOld, isAhead } = verdict;
-  return isStored || isCovered || knownDigest !== null || isOld || isAhead;
+  const { isStored, isCovered, knownDigest, isOld, ahead } = verdict;
+  return isStored || isCovered || knownDigest !== null || isOld || ahead !== null;
 }
 
 /** NET-7.1 speaks of minutes; a gap of any age is taken, or the note of a refusal would be refused in turn. */
@@ -160,9 +179,9 @@ function judge(row: UploadRow, verdict: Verdict): 'accepted' | 'duplicate' {
     );
   }
   if (verdict.isOld) throw refused(retentionRefusalMessage);
-  if (verdict.isAhead) {
+  if (verdict.ahead === 'refuse')
     throw refused('minute telemetry lies in the future; set the clock of this host');
-  }
+  if (verdict.ahead === 'wait') throw new CodedError('telemetry.clock_ahead', clockAheadMessage);
   // Neither stored nor known: whoever held the identity gave it up again. Nothing was stored, so the sensor tries again.
   throw new Error('an upload was neither stored nor found');
 }

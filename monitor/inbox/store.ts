@@ -13,6 +13,8 @@ export interface UploadRow {
   /** Seconds since 1970; null for an upload of gaps alone. */
   firstMinute: number | null;
   lastMinute: number | null;
+  /** The last minute that its minutes or gaps speak of. */
+  throughMinute: number | null;
 }
 
 /** What became of an upload that was handed in. */
@@ -24,9 +26,19 @@ export interface Verdict {
   knownDigest: Buffer | null;
   /** Holds a minute older than three months. */
   isOld: boolean;
-  /** Holds a minute that lies ahead. */
-  isAhead: boolean;
+  /** Why it is not stored: it speaks of a time that has not come. Null: it does not, or it is taken all the same. */
+  ahead: 'wait' | 'refuse' | null;
 }
+
+/** How far ahead of the database's clock an upload may speak, and how far ahead its minutes may wait, seconds. */
+export interface AheadBounds {
+  toleratedSeconds: number;
+  waitSeconds: number;
+}
+
+/** What the sensor told of itself within two minutes shows that its clock agrees with the database's. */
+const clockIsRight = sql`coalesce(k.received_at > svc_now() - interval '2 minutes'
+  and abs(extract(epoch from k.observed_at - k.received_at)) < 30, false)`;
 
 /**
  * Stores uploads of different identities that are neither known nor outside the window, and says of each what it found.
@@ -38,7 +50,7 @@ export interface Verdict {
 export async function storeUploads(
   trx: Queryable,
   rows: readonly UploadRow[],
-  aheadSecondsMax: number,
+  ahead: AheadBounds,
 ): Promise<Verdict[]> {
   const all = <T>(read: (row: UploadRow) => T) => rows.map(read);
   // Bodies in one value: an array of them would travel as text, twice as long.
@@ -51,30 +63,39 @@ export async function storeUploads(
   const result = await sql<Verdict>`
     with given as (
       select sensor_id, site_id, spool_id, sequence, digest, encoding, first_at, length, n,
-        to_timestamp(first_minute) as first_minute, to_timestamp(last_minute) as last_minute
+        to_timestamp(first_minute) as first_minute, to_timestamp(last_minute) as last_minute,
+        to_timestamp(through_minute) as through_minute
       from unnest(${all((row) => row.sensorId)}::bigint[], ${all((row) => row.siteId)}::bigint[],
         ${all((row) => row.spoolId)}::uuid[], ${all((row) => row.sequence)}::bigint[], ${all((row) => row.digest)}::bytea[],
         ${all((row) => row.encoding)}::text[], ${all((row) => row.firstMinute)}::float8[],
-        ${all((row) => row.lastMinute)}::float8[], ${starts}::int[], ${lengths}::int[]) with ordinality
-        as given (sensor_id, site_id, spool_id, sequence, digest, encoding, first_minute, last_minute, first_at, length, n)),
+        ${all((row) => row.lastMinute)}::float8[], ${all((row) => row.throughMinute)}::float8[], ${starts}::int[],
+        ${lengths}::int[]) with ordinality
+        as given (sensor_id, site_id, spool_id, sequence, digest, encoding, first_minute, last_minute, through_minute, first_at,
+          length, n)),
     judged as (
       select given.*, coalesce(p.covered_through >= given.sequence, false) as is_covered, u.digest as known_digest,
         coalesce(given.first_minute < svc_now() - interval '3 months', false) as is_old,
-        coalesce(given.last_minute > svc_now() + make_interval(secs => ${aheadSecondsMax}), false) as is_ahead
+        case when given.through_minute is null
+            or given.through_minute <= svc_now() + make_interval(secs => ${ahead.toleratedSeconds}) then null
+          -- The sensor's clock is right by now, so this upload keeps its wrong times for ever: an older sensor's.
+          when ${clockIsRight} and given.last_minute is null then null
+          when ${clockIsRight} and given.last_minute > svc_now() + make_interval(secs => ${ahead.waitSeconds}) then 'refuse'
+          else 'wait' end as ahead
       from given
       left join inbox_spools p on p.sensor_id = given.sensor_id and p.spool_id = given.spool_id
       left join inbox_uploads u on u.sensor_id = given.sensor_id and u.spool_id = given.spool_id
-        and u.sequence = given.sequence),
+        and u.sequence = given.sequence
+      left join sensor_conditions k on k.sensor_id = given.sensor_id),
     stored as (
       insert into inbox_uploads (sensor_id, site_id, spool_id, sequence, digest, encoding, body, first_minute, last_minute)
       select sensor_id, site_id, spool_id, sequence, digest, encoding,
         substring(${Buffer.concat(rows.map((row) => row.body))}::bytea from first_at for length), first_minute, last_minute
-      from judged where not is_covered and known_digest is null and not is_old and not is_ahead
+      from judged where not is_covered and known_digest is null and not is_old and ahead is null
       order by sensor_id, spool_id, sequence
       on conflict (sensor_id, spool_id, sequence) do nothing
       returning sensor_id, spool_id, sequence)
     select s.sequence is not null as "isStored", is_covered as "isCovered", known_digest as "knownDigest",
-      is_old as "isOld", is_ahead as "isAhead"
+      is_old as "isOld", ahead
     from judged left join stored s using (sensor_id, spool_id, sequence) order by n`.execute(trx);
   return result.rows;
 }

@@ -5,8 +5,9 @@
  * more than `historyMax`, the newest, at any moment that somebody can look; nothing is evicted besides: a store without
  * room refuses by name, and the sensor comes again. What a crash loses is lost. Nothing here touches minutes.
  */
+import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
-import type { LiveReceipt } from '#contracts/sensor-api/http.ts';
+import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { decodeLive, liveBytesMax } from '#contracts/sensor-api/live-codec.ts';
 import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
@@ -24,11 +25,13 @@ export interface LiveDeps {
   store: LiveStore;
   /** Keeps what a sensor told of itself along with its windows. */
   noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
+  /** Wall time, for tests. */
+  nowMs?: () => number;
 }
 
 export interface Live {
   /**
-   * Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload, and `live.store_…`
+   * Stores the windows of a live upload. Throws `telemetry.…` as the inbox does for what is no upload or lies ahead, and `live.store_…`
    * where the store takes nothing at the moment.
    */
   receive(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Promise<LiveReceipt>;
@@ -58,6 +61,12 @@ export function createLive(deps: LiveDeps): Live {
       const upload = decodeLive(decompressUpload(body, encoding, liveBytesMax));
       // First: a store that is full must not keep a sensor from saying that it is full itself.
       if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
+      const latestMs = (deps.nowMs ?? Date.now)() + aheadSecondsMax * 1000;
+      if (upload.windows.some((window) => window.startedAtMs > latestMs))
+        throw new CodedError(
+          'telemetry.clock_ahead',
+          'live windows lie in the future; set the clock of this host',
+        );
       return store.add(sensor, upload.runId, upload.windows);
     },
     listWindows,

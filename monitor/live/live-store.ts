@@ -36,6 +36,8 @@ export interface LiveRate {
   observedMs: number;
   ipBytes: number;
   packets: number;
+  parserDropped: number;
+  kernelDropped: number;
 }
 
 export interface WindowRange {
@@ -79,6 +81,13 @@ export interface LiveStore {
 export const aheadMs = 60_000;
 /** A capture that said nothing for so long has no rate. */
 export const rateSeconds = 120;
+
+/** What a window says of its capture. */
+export function rateOf(window: Omit<StoredWindow, 'hosts'>): LiveRate {
+  const { sensorId, capture, startedAtMs, observedMs, ipBytes, packets, parserDropped, kernelDropped } =
+    window;
+  return { sensorId, capture, startedAtMs, observedMs, ipBytes, packets, parserDropped, kernelDropped };
+}
 
 /** Whether a window lies in the time that is kept. */
 export function isKept(startedAtMs: number, nowMs: number, historySeconds: number): boolean {

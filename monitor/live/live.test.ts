@@ -76,7 +76,7 @@ test('NET-2.5: a live window is stored once, however often it comes, and read ba
 test('NET-8: the live history holds no window over its age and no more than its length, the newest', async () => {
   await emptied();
   const live = liveOf(600, 5);
-  const receipt = await post(live, [liveWindow(700), liveWindow(-3600), liveWindow(500), liveWindow(30)]);
+  const receipt = await post(live, [liveWindow(700), liveWindow(-180), liveWindow(500), liveWindow(30)]);
   assert.deepEqual(receipt, { stored: 2, duplicates: 0, too_old: 2 });
   for (const age of [20, 40, 50, 60, 70, 80]) await post(live, [liveWindow(age)]);
   const ages = (await live.listWindows(sensor.siteId, 0, 100)).windows.map(
@@ -93,6 +93,36 @@ test('NET-8: the live history holds no window over its age and no more than its 
   );
   await world.database.pool.query("update live_windows set started_at = started_at - interval '1 hour'");
   assert.equal(await live.prune(), 5, 'a site whose sensors fell silent');
+});
+
+test('live windows more than 5 min ahead are clock_ahead, and what the sensor tells of its clock with them is kept', async () => {
+  await emptied();
+  const told: number[] = [];
+  const live = createLive({
+    store: createPostgresStore(() => world.database.db, { historySeconds: 3600, historyMax: 10 }),
+    noteCondition: async (_, { observedAtMs }) => void told.push(observedAtMs),
+  });
+  const condition = {
+    observedAtMs: nowMs + 3_600_000,
+    ...{
+      spoolPendingBytes: 0,
+      spoolBytesMax: 1,
+      spoolPendingUploads: 0,
+      diskFreeBytes: 1,
+      diskBytes: 1,
+      isPaused: false,
+    },
+  };
+  const upload = { runId: randomUUID(), sensorVersion: '0.1.0', windows: [liveWindow(-3600)], condition };
+  await assert.rejects(live.receive(sensor, compressUpload(encodeLive(upload)), 'zstd'), (error) =>
+    hasCode(error, 'telemetry.clock_ahead'),
+  );
+  assert.deepEqual(told, [condition.observedAtMs]);
+  assert.deepEqual((await live.listWindows(sensor.siteId, 0, 10)).windows, []);
+  // A sensor that listens to nothing has no window, and tells of itself all the same.
+  const nothing = { ...upload, windows: [] };
+  assert.equal((await live.receive(sensor, compressUpload(encodeLive(nothing)), 'zstd')).stored, 0);
+  assert.equal(told.length, 2);
 });
 
 test('a live upload that no sensor of this contract sends is refused in words', async () => {

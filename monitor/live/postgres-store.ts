@@ -145,7 +145,7 @@ async function listRates(db: Queryable, siteId: number, afterMs: number): Promis
   const { rows } = await sql<LiveRate>`
     select distinct on (sensor_id, capture collate "C") sensor_id as "sensorId", capture,
       (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", observed_ms as "observedMs", ip_bytes as "ipBytes",
-      packets
+      packets, parser_dropped as "parserDropped", kernel_dropped as "kernelDropped"
     from live_windows
     where site_id = ${siteId} and started_at > to_timestamp(${afterMs / 1000}::float8)
     order by sensor_id, capture collate "C", started_at desc, id desc`.execute(db);

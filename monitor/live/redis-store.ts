@@ -15,6 +15,7 @@ import {
   type LiveBounds,
   type LiveRate,
   type LiveStore,
+  rateOf,
   rateSeconds,
   type StoredWindow,
 } from './live-store.ts';
@@ -168,12 +169,9 @@ export function createRedisStore(options: RedisStoreOptions): LiveStore {
       const { found } = await read(siteId, range, true);
       const newest = new Map<string, LiveRate>();
       for (const text of found) {
-        const { sensorId, capture, startedAtMs, observedMs, ipBytes, packets } = JSON.parse(
-          text.toString(),
-        ) as Head;
-        const key = `${sensorId} ${capture}`;
-        if (!newest.has(key))
-          newest.set(key, { sensorId, capture, startedAtMs, observedMs, ipBytes, packets });
+        const rate = rateOf(JSON.parse(text.toString()) as Head);
+        const key = `${rate.sensorId} ${rate.capture}`;
+        if (!newest.has(key)) newest.set(key, rate);
       }
       return [...newest.values()].sort(
         (a, b) => a.sensorId - b.sensorId || Buffer.compare(Buffer.from(a.capture), Buffer.from(b.capture)),

@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { LiveWindow } from '#contracts/sensor-api/live.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
-import { isKept, type LiveStore, rateSeconds, type StoredWindow } from './live-store.ts';
+import { isKept, type LiveStore, rateOf, rateSeconds, type StoredWindow } from './live-store.ts';
 import { createPostgresStore } from './postgres-store.ts';
 import { createRedisStore } from './redis-store.ts';
 import { startRedis } from './testing/redis-server.ts';
@@ -216,14 +216,7 @@ function createModel(
         if (!newest.has(key)) newest.set(key, window);
       }
       return [...newest.values()]
-        .map(({ sensorId, capture, startedAtMs, observedMs, ipBytes, packets }) => ({
-          sensorId,
-          capture,
-          startedAtMs,
-          observedMs,
-          ipBytes,
-          packets,
-        }))
+        .map(rateOf)
         .sort((a, b) => a.sensorId - b.sensorId || (a.capture < b.capture ? -1 : 1));
     },
   };

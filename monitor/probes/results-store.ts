@@ -1,12 +1,13 @@
 /** Results as sensors send them, and what is rolled up from them in the same transaction. */
 import { sql } from 'kysely';
+import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 const daySeconds = 86_400;
 /** Three months at their longest: what is older would be dropped within the hour. */
 const keptSeconds = 92 * daySeconds;
-const aheadSeconds = 3600;
+const aheadSeconds = aheadSecondsMax;
 
 /** Makes partitions before the transaction that writes, and remembers those that it made. */
 export function createPartitionMaker() {

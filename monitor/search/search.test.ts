@@ -6,7 +6,7 @@ import type { ApplicationUse } from '#monitor/facts/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { createNamesLoop, createSearch, type Found, type Search } from './index.ts';
-import { parseQuestion } from './question.ts';
+import { parseQuestion, textMax } from './question.ts';
 
 let database: TestDatabase;
 let search: Search;
@@ -201,9 +201,7 @@ test('lists are cut at the limit and say so', async () => {
   assert.equal(found.hasMore, true);
 });
 
-test('a question is bounded and never slow to read', () => {
-  const started = performance.now();
+test('of a long text only the beginning is read', () => {
   for (const text of ['1.'.repeat(50_000), ':'.repeat(100_000), 'a-'.repeat(50_000), 'f:'.repeat(50_000)])
-    parseQuestion(text);
-  assert.ok(performance.now() - started < 500);
+    assert.deepEqual(parseQuestion(text), parseQuestion(text.slice(0, textMax)), text.slice(0, 4));
 });

@@ -9,7 +9,10 @@ export interface KnownCondition extends SensorCondition {
   receivedAtMs: number;
 }
 
-/** An older one never takes the place of a newer, but for a clock that was set back: then what comes now is true. */
+/**
+ * An older one never takes the place of a newer. A sensor has one request under way and waits at most seconds for it, so
+ * one that is a minute older comes from a clock that was set back, and is true.
+ */
 export async function upsertCondition(
   db: Queryable,
   sensorId: number,
@@ -17,26 +20,29 @@ export async function upsertCondition(
 ): Promise<void> {
   await sql`
     insert into sensor_conditions as held (sensor_id, observed_at, received_at, spool_pending_bytes, spool_bytes_max,
-      spool_pending_uploads, disk_free_bytes, disk_bytes, is_paused)
+      spool_pending_uploads, disk_free_bytes, disk_bytes, is_paused, captures)
     values (${sensorId}, to_timestamp(${condition.observedAtMs / 1000}::float8), svc_now(), ${condition.spoolPendingBytes},
       ${condition.spoolBytesMax}, ${condition.spoolPendingUploads}, ${condition.diskFreeBytes}, ${condition.diskBytes},
-      ${condition.isPaused})
+      ${condition.isPaused}, ${condition.captures ? JSON.stringify(condition.captures) : null}::jsonb)
     on conflict (sensor_id) do update set observed_at = excluded.observed_at, received_at = excluded.received_at,
       spool_pending_bytes = excluded.spool_pending_bytes, spool_bytes_max = excluded.spool_bytes_max,
       spool_pending_uploads = excluded.spool_pending_uploads, disk_free_bytes = excluded.disk_free_bytes,
-      disk_bytes = excluded.disk_bytes, is_paused = excluded.is_paused
-    where excluded.observed_at >= held.observed_at or held.observed_at > svc_now() + interval '1 minute'`.execute(
+      disk_bytes = excluded.disk_bytes, is_paused = excluded.is_paused, captures = excluded.captures
+    where excluded.observed_at >= held.observed_at or excluded.observed_at < held.observed_at - interval '1 minute'`.execute(
     db,
   );
 }
 
 export async function listConditions(db: Queryable, siteId: number): Promise<KnownCondition[]> {
-  const { rows } = await sql<KnownCondition>`
+  const { rows } = await sql<
+    Omit<KnownCondition, 'captures'> & { captures: KnownCondition['captures'] | null }
+  >`
     select c.sensor_id as "sensorId", (extract(epoch from c.observed_at) * 1000)::float8 as "observedAtMs",
       (extract(epoch from c.received_at) * 1000)::float8 as "receivedAtMs", c.spool_pending_bytes as "spoolPendingBytes",
       c.spool_bytes_max as "spoolBytesMax", c.spool_pending_uploads as "spoolPendingUploads",
-      c.disk_free_bytes as "diskFreeBytes", c.disk_bytes as "diskBytes", c.is_paused as "isPaused"
+      c.disk_free_bytes as "diskFreeBytes", c.disk_bytes as "diskBytes", c.is_paused as "isPaused",
+      c.captures
     from sensor_conditions c join sensors s on s.id = c.sensor_id
     where s.site_id = ${siteId} and s.revoked_at is null`.execute(db);
-  return rows;
+  return rows.map(({ captures, ...row }) => ({ ...row, ...(captures ? { captures } : {}) }));
 }

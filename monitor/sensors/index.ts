@@ -8,8 +8,10 @@
 import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
+import { chooseNode } from './choose-node.ts';
 import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import { listHealth, type SensorHealth } from './health-store.ts';
@@ -17,6 +19,7 @@ import type { SensorInventory } from './inventory-store.ts';
 import * as inventories from './inventory-store.ts';
 import { listLags, type SensorLag } from './lag-store.ts';
 import { readPlan } from './read-plan.ts';
+import * as refusals from './refusal-store.ts';
 import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
@@ -25,7 +28,7 @@ export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
-export type { Contact, EnrolledSensor, SensorState } from './store.ts';
+export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
 export interface SensorsDeps {
@@ -36,11 +39,24 @@ export interface SensorsDeps {
   protectedTargets: (siteId: number) => Promise<string[]>;
   /** What the site's sensors measure; read without locks. */
   plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
+  /** A sensor speaks for other addresses than before; in the transaction that says so. */
+  onPlaced?: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
 }
 
 export interface Sensors {
-  /** Makes a one-time token for a site; its text is in the result alone. Throws `sensors.no_site`. */
-  createToken(actor: Actor, siteId: number): Promise<EnrolmentToken>;
+  /**
+   * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
+   * own. Throws `sensors.no_site`, `sensors.invalid`.
+   */
+  createToken(actor: Actor, siteId: number, node?: store.ChosenNode | null): Promise<EnrolmentToken>;
+  /** Nodes that carry servers of the site's clusters, by name. */
+  listNodes(siteId: number): Promise<NodeName[]>;
+  /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`. */
+  chooseNode(
+    actor: Actor,
+    sensor: { siteId: number; sensorId: number },
+    node: store.ChosenNode,
+  ): Promise<boolean>;
   /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
   enrol(request: EnrolRequest): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
@@ -49,14 +65,16 @@ export interface Sensors {
   readPlan(siteId: number): Promise<SensorPlan>;
   /** Notes what sensors said, once for each; give the transaction that stores it. */
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
+  /** Notes that an upload of a sensor was not taken, and why. */
+  noteRefusal(sensorId: number, refusal: { code: string; message: string }): Promise<void>;
   /** Keeps what sensors told of their hosts' networks; an older one never takes the place of a newer. */
   noteInventories(trx: Queryable, inventories: readonly SensorInventory[]): Promise<void>;
   /** Keeps what a sensor's host has room for. */
   noteCondition(sensorId: number, condition: SensorCondition): Promise<void>;
   /** What the hosts of a site's sensors had room for when they told last. */
   listConditions(siteId: number): Promise<conditions.KnownCondition[]>;
-  /** When every sensor of any site was heard, by the database's clock. */
-  listHealth(): Promise<SensorHealth[]>;
+  /** How every sensor is, by the database's clock; of one site or of all. */
+  listHealth(siteId?: number): Promise<SensorHealth[]>;
   /** The newest interfaces of a site's hosts. */
   listInterfaces(siteId: number): Promise<inventories.HostInterfaces[]>;
   /** Sensors of a site that may still speak, by host name. */
@@ -72,15 +90,18 @@ export interface Sensors {
 export function createSensors(deps: SensorsDeps): Sensors {
   const { db } = deps;
   return {
-    createToken: (actor, siteId) => createEnrolmentToken(db(), actor, siteId),
+    createToken: (actor, siteId, node) => createEnrolmentToken(db(), actor, siteId, node),
+    listNodes: (siteId) => listNodes(db(), siteId),
+    chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request) => enrolSensor(db(), request),
     authenticate: createAuthentication(deps.reader),
     readPlan: (siteId) => readPlan(deps, siteId),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
+    noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),
     noteCondition: (sensorId, condition) => conditions.upsertCondition(db(), sensorId, condition),
     listConditions: (siteId) => conditions.listConditions(db(), siteId),
-    listHealth: () => listHealth(db()),
+    listHealth: (siteId) => listHealth(db(), siteId ?? null),
     listInterfaces: (siteId) => inventories.listInterfaces(db(), siteId),
     list: (siteId) => store.listSensors(db(), siteId),
     summarize: (silentSinceMs) => summarizeSensors(db(), silentSinceMs),

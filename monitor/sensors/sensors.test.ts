@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { systemActor } from '#monitor/operators/index.ts';
-import { createMonitorWorld } from '#monitor/testing/index.ts';
+import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { createSensors } from './index.ts';
 
@@ -128,4 +128,57 @@ test('a viewer may neither enrol nor remove nor set', async () => {
   await assert.rejects(world.sites.setLocalCidrs(viewer, world.siteId, []), refused);
   await assert.rejects(world.sites.create(viewer, 'Another'), refused);
   await assert.rejects(world.sites.mapCluster(viewer, 1, world.siteId), refused);
+});
+
+test('an enrolment token decides the node, whatever the host says', async () => {
+  await using world = await createMonitorWorld();
+  const node = { name: 'hv-3', clusterId: 7 };
+  const { token } = await world.sensors.createToken(systemActor, world.siteId, node);
+  await world.sensors.enrol({ ...enrolment(token), node: 'another-tenants-node' });
+  const made = (await world.sensors.list(world.siteId)).find((one) => one.node === 'hv-3')!;
+  assert.deepEqual([made.clusterId, made.isNodeBound], [7, true]);
+  const old = (await world.sensors.list(world.siteId)).find((one) => one.node === 'node-1')!;
+  assert.deepEqual(
+    [old.clusterId, old.isNodeBound],
+    [null, false],
+    'without a choice the sensor names its node',
+  );
+  for (const name of ['', ' ', 'right\u202eleft', 'x'.repeat(256)]) {
+    const chosen = { name, clusterId: null };
+    await assert.rejects(world.sensors.createToken(systemActor, world.siteId, chosen), /node's name/);
+    await assert.rejects(
+      world.sensors.chooseNode(systemActor, { siteId: world.siteId, sensorId: old.id }, chosen),
+      /node's name/,
+    );
+  }
+  const unbound = await world.sensors.createToken(systemActor, world.siteId);
+  const unkind = { ...enrolment(unbound.token), host_name: 'host\u0007name' };
+  await assert.rejects(world.sensors.enrol(unkind), /host name/);
+  assert.ok(await world.sensors.enrol(enrolment(unbound.token)), 'a refused enrolment spends no token');
+});
+
+test('NET-2.4.2: choosing another node for a sensor judges again what it told', async () => {
+  await using world = await createMonitorWorld();
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  await world.rows(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+     values (7, 1, 'hv-1', '02:00:00:00:00:01', 'br0', '192.0.2.10', true, '-infinity')`,
+  );
+  await world.apply(createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]));
+  const range = { siteId: world.siteId, fromMinute: testMinute, toMinute: testMinute + 60 };
+  const bytes = async () => {
+    await world.facts.rollUp('all');
+    return (await world.facts.sumSite({ ...range, stepSeconds: 60 })).map((step) => step.rxBytes);
+  };
+  assert.deepEqual(await bytes(), [0], 'node-1 has no such server');
+  const place = { siteId: world.siteId, sensorId: world.sensor.id };
+  const choose = (name: string) => world.sensors.chooseNode(systemActor, place, { name, clusterId: null });
+  assert.equal(await choose('hv-1'), true);
+  assert.deepEqual(await bytes(), [5]);
+  assert.equal(await choose('hv-2'), true);
+  assert.deepEqual(await bytes(), [0]);
+  assert.equal(
+    await world.sensors.chooseNode(systemActor, { ...place, siteId: 999 }, { name: 'hv-1', clusterId: null }),
+    false,
+  );
 });

@@ -8,11 +8,13 @@
 import type {
   CaptureFacts,
   CaptureLosses,
+  CaptureOutage,
   CaptureRow,
   Collection,
   DeviceStep,
   DeviceTotals,
   FactStore,
+  ForeignAddress as ForeignRow,
   GapFact,
   Limited,
   TopAddress,
@@ -24,10 +26,12 @@ import { readSiteTraffic, type SiteTraffic } from './read-site-traffic.ts';
 import { findSensors, readNowSecond } from './store.ts';
 
 export type {
+  CaptureOutage,
   Collection,
   DeviceBytes,
   DeviceStep,
   DeviceTotals,
+  ForeignAddress as ForeignRow,
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
@@ -90,11 +94,21 @@ export interface Traffic {
     toMs: number,
     stepSeconds: number,
   ): Promise<Limited<DeviceStep>>;
+  /** What a sensor told of other nodes' addresses, the most bytes first. */
+  listForeign(
+    siteId: number,
+    fromMs: number,
+    toMs: number,
+    sensorId: number,
+    limit: number,
+  ): Promise<ForeignRow[]>;
   /** Gaps that touch the range, newest first. */
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
   /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
   listCaptures(siteId: number): Promise<CaptureState[]>;
-  /** What each capture of any site lost in its newest whole minutes, by the database's clock. */
+  /** How each capture of any site stood in the last minutes, by the database's clock. */
+  listOutages(minutes: number): Promise<CaptureOutage[]>;
+  /** What each capture of any site lost in the last whole minutes, by the database's clock. */
   listLosses(minutes: number): Promise<CaptureLoss[]>;
   /** What the site's captures collected and lost in a range (NET-2.2.6). */
   readCollection(siteId: number, fromMs: number, toMs: number): Promise<Collection>;
@@ -131,6 +145,8 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
       facts.sumDevices(rangeOf(siteId, fromMs, toMs), deviceKeys),
     readDevice: (siteId, deviceKey, fromMs, toMs, stepSeconds) =>
       facts.stepDevice({ ...rangeOf(siteId, fromMs, toMs), deviceKey, stepSeconds }),
+    listForeign: (siteId, fromMs, toMs, sensorId, limit) =>
+      facts.listForeign({ ...rangeOf(siteId, fromMs, toMs), sensorId }, limit),
     listGaps: async (siteId, fromMs, toMs, limit) =>
       named(await facts.listGaps(rangeOf(siteId, fromMs, toMs), limit)),
     async listCaptures(siteId) {
@@ -144,9 +160,12 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
           (a, b) => compare(a.hostName, b.hostName) || compare(b.role, a.role) || compare(a.name, b.name),
         );
     },
+    async listOutages(minutes) {
+      const since = Math.floor((await readNowSecond(db())) / 60) * 60 - minutes * 60;
+      return facts.listOutages(since);
+    },
     async listLosses(minutes) {
-      // The last whole minute may still be on its way.
-      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60 - 60;
+      const toMinute = Math.floor((await readNowSecond(db())) / 60) * 60;
       const rows = await facts.listLosses(toMinute - minutes * 60, toMinute);
       const sensors = await findSensors(db(), [...new Set(rows.map((row) => row.sensorId))]);
       return rows

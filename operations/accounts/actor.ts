@@ -6,9 +6,10 @@
  * because memberships and grants may change between two requests.
  */
 import { CodedError } from '#common/errors/index.ts';
+import type { Traceable } from '#service-kit/audit/index.ts';
 
 /** A customer: a signed-in person, or a key acting for one. Everything it sees lies in `tenantIds`. */
-export interface CustomerActor {
+export interface CustomerActor extends Traceable {
   readonly kind: 'customer';
   readonly personId: number;
   /** Public id of the key that acts; null for a signed-in person. */
@@ -22,28 +23,35 @@ export interface CustomerActor {
 }
 
 /** One of our own people. Support reads everything and changes nothing. */
-export interface StaffActor {
+export interface StaffActor extends Traceable {
   readonly kind: 'staff';
   readonly personId: number;
   readonly role: StaffRole;
 }
 
 /** A machine with an admin API token. */
-export interface ProjectActor {
+export interface ProjectActor extends Traceable {
   readonly kind: 'project';
   readonly projectId: number;
   readonly permissions: ReadonlySet<string>;
 }
 
 /** The program itself: seeding, background loops, commands on the operator's own terminal. */
-export interface SystemActor {
+export interface SystemActor extends Traceable {
   readonly kind: 'system';
+  /** Names the background job or the command in the audit trail, such as `add-credit`. */
+  readonly job?: string | undefined;
 }
 
 export type Actor = CustomerActor | StaffActor | ProjectActor | SystemActor;
 export type StaffRole = 'operator' | 'support';
 
 export const systemActor: SystemActor = { kind: 'system' };
+
+/** The program itself, as the audit trail names it: a background job or a command of the operator's own terminal. */
+export function systemJob(job: string): SystemActor {
+  return { kind: 'system', job };
+}
 
 /** True when the actor may act on this tenant at all (reading included). */
 export function reachesTenant(actor: Actor, tenantId: number): boolean {

@@ -1,4 +1,5 @@
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid } from './account.ts';
 import { type Actor, forbidden } from './actor.ts';
@@ -15,5 +16,10 @@ export async function changePassword(
   checkPassword(given.next);
   if (!(await verifyPassword(await store.findPasswordHash(db, actor.personId), given.current)))
     throw invalid('The current password is not right.');
-  await store.updatePassword(db, actor.personId, await hashPassword(given.next));
+  const passwordHash = await hashPassword(given.next);
+  await inTransaction(db, async (trx) => {
+    await store.updatePassword(trx, actor.personId, passwordHash);
+    const subject = { kind: 'person', id: actor.personId, name: actor.name ?? null };
+    await record(trx, actor, { operation: 'person.change_password', subject });
+  });
 }

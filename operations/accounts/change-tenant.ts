@@ -1,8 +1,9 @@
 /** What may be changed of a tenant: its status, and who is invoiced. */
 import { emit } from '#operations/events/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type BillingProfile, invalid, parseEmail, parseName, type TenantStatus } from './account.ts';
-import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
+import { type Actor, requireOperator, requireOwnerOrOperator, systemJob } from './actor.ts';
 import * as store from './store.ts';
 
 /**
@@ -21,7 +22,9 @@ export async function setTenantStatus(
   if (current === 'CLOSED' && status !== 'CLOSED') throw invalid('A closed tenant stays closed.');
   if (status === 'CLOSED' && current !== 'CLOSED') await requireNoServers(db, tenantId);
   await store.updateTenantStatus(db, tenantId, status, status === 'SUSPENDED' ? 'operator' : null);
-  if (status === 'ACTIVE' || status === current) return;
+  if (status === current) return;
+  await recordStatus(db, actor, tenantId, current, status);
+  if (status === 'ACTIVE') return;
   const reason = status === 'SUSPENDED' ? 'account_suspended' : 'account_closed';
   await emit(db, { type: 'account.locked', tenantId, reason });
 }
@@ -40,13 +43,34 @@ async function requireNoServers(db: Queryable, tenantId: number): Promise<void> 
 export async function suspendForDebt(tx: Queryable, tenantId: number): Promise<boolean> {
   if ((await store.lockTenantStatus(tx, tenantId)) !== 'ACTIVE') return false;
   await store.updateTenantStatus(tx, tenantId, 'SUSPENDED', 'debt');
+  await recordStatus(tx, billingJob, tenantId, 'ACTIVE', 'SUSPENDED');
   await emit(tx, { type: 'account.locked', tenantId, reason: 'account_suspended' });
   return true;
 }
 
 /** Takes such a suspension back; false where there is none, as when an operator suspended the tenant since. */
-export function endDebtSuspension(tx: Queryable, tenantId: number): Promise<boolean> {
-  return store.endDebtSuspension(tx, tenantId);
+export async function endDebtSuspension(tx: Queryable, tenantId: number): Promise<boolean> {
+  const isEnded = await store.endDebtSuspension(tx, tenantId);
+  if (isEnded) await recordStatus(tx, billingJob, tenantId, 'SUSPENDED', 'ACTIVE');
+  return isEnded;
+}
+
+const billingJob = systemJob('billing-maintenance');
+
+function recordStatus(
+  tx: Queryable,
+  actor: Actor,
+  tenantId: number,
+  before: TenantStatus,
+  after: TenantStatus,
+): Promise<void> {
+  return record(tx, actor, {
+    operation: 'tenant.set_status',
+    subject: { kind: 'tenant', id: tenantId },
+    tenantId,
+    before: { status: before },
+    after: { status: after },
+  });
 }
 
 /** The organization's owner or an operator. Throws `accounts.invalid`. */
@@ -60,10 +84,22 @@ export async function setBillingProfile(
   if (!tenant) throw invalid('There is no such tenant.');
   requireOwnerOrOperator(actor, tenant.organizationId);
   if (!/^[A-Z]{2}$/.test(profile.country)) throw invalid('The country is two letters, such as DE.');
-  await store.upsertBillingProfile(db, tenantId, {
+  const after = {
     legalName: parseName(profile.legalName, 'The legal name'),
     email: parseEmail(profile.email),
     country: profile.country,
+  };
+  await inTransaction(db, async (trx) => {
+    const before = await store.findBillingProfile(trx, tenantId);
+    await store.upsertBillingProfile(trx, tenantId, after);
+    await record(trx, actor, {
+      operation: 'tenant.set_billing_profile',
+      subject: { kind: 'tenant', id: tenantId, name: tenant.name },
+      organizationId: tenant.organizationId,
+      tenantId,
+      before,
+      after,
+    });
   });
 }
 
@@ -77,5 +113,16 @@ export async function renameTenant(
   const tenant = (await store.findTenants(db, [tenantId]))[0];
   if (!tenant) throw invalid('There is no such tenant.');
   requireOwnerOrOperator(actor, tenant.organizationId);
-  await store.updateTenantName(db, tenantId, parseName(name, 'The name of a workspace'));
+  const next = parseName(name, 'The name of a workspace');
+  await inTransaction(db, async (trx) => {
+    await store.updateTenantName(trx, tenantId, next);
+    await record(trx, actor, {
+      operation: 'tenant.rename',
+      subject: { kind: 'tenant', id: tenantId, name: next },
+      organizationId: tenant.organizationId,
+      tenantId,
+      before: { name: tenant.name },
+      after: { name: next },
+    });
+  });
 }

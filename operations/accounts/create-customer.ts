@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
@@ -39,7 +40,15 @@ export async function createCustomer(
   try {
     return await db.transaction().execute(async (tx) => {
       const owner = known ?? (await store.insertPerson(tx, { email, name, passwordHash, staffRole: null }));
-      return { owner, ...(await insertOrganization(tx, organization, owner.id)) };
+      const made = { owner, ...(await insertOrganization(tx, organization, owner.id)) };
+      await record(tx, actor, {
+        operation: 'organization.create',
+        subject: { kind: 'organization', id: made.organization.id, name: organization },
+        organizationId: made.organization.id,
+        tenantId: made.tenant.id,
+        after: { name: organization, owner: email, isNewPerson: isNew },
+      });
+      return made;
     });
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;

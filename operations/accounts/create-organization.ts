@@ -1,3 +1,4 @@
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { invalid, type Organization, parseName, slugOf, type Tenant } from './account.ts';
 import { type Actor, requireOperator, requireOwnerOrOperator } from './actor.ts';
@@ -25,7 +26,15 @@ export async function createOrganization(
   const name = parseName(input.name, 'The name of an organization');
   return db.transaction().execute(async (transaction) => {
     if (!(await store.findPerson(transaction, input.ownerId))) throw invalid('There is no such owner.');
-    return insertOrganization(transaction, name, input.ownerId, input.tenantName);
+    const made = await insertOrganization(transaction, name, input.ownerId, input.tenantName);
+    await record(transaction, actor, {
+      operation: 'organization.create',
+      subject: { kind: 'organization', id: made.organization.id, name },
+      organizationId: made.organization.id,
+      tenantId: made.tenant.id,
+      after: { name, ownerId: input.ownerId },
+    });
+    return made;
   });
 }
 
@@ -57,9 +66,17 @@ export async function createTenant(
     throw invalid(`An organization has ${tenantsMax} workspaces at most. Ask support for more.`);
   if (!(await store.findOrganization(db, input.organizationId)))
     throw invalid('There is no such organization.');
-  return db
-    .transaction()
-    .execute((transaction) => insertNamedTenant(transaction, input.organizationId, input.name));
+  return db.transaction().execute(async (transaction) => {
+    const tenant = await insertNamedTenant(transaction, input.organizationId, input.name);
+    await record(transaction, actor, {
+      operation: 'tenant.create',
+      subject: { kind: 'tenant', id: tenant.id, name: tenant.name },
+      organizationId: tenant.organizationId,
+      tenantId: tenant.id,
+      after: { name: tenant.name, slug: tenant.slug },
+    });
+    return tenant;
+  });
 }
 
 /** The slug is made from the name; a number is added until it is free. */

@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOperator, type StaffRole } from './actor.ts';
@@ -20,7 +21,16 @@ export async function createPerson(db: Queryable, actor: Actor, input: CreatePer
   checkPassword(input.password);
   const passwordHash = await hashPassword(input.password);
   try {
-    return await store.insertPerson(db, { email, name, passwordHash, staffRole: input.staffRole ?? null });
+    return await inTransaction(db, async (trx) => {
+      const staffRole = input.staffRole ?? null;
+      const person = await store.insertPerson(trx, { email, name, passwordHash, staffRole });
+      await record(trx, actor, {
+        operation: 'person.create',
+        subject: { kind: 'person', id: person.id, name: email },
+        after: { email, name, staffRole },
+      });
+      return person;
+    });
   } catch (error) {
     if (isUniqueViolation(error))
       throw new CodedError('accounts.email_taken', 'Somebody with this e-mail address exists already.');

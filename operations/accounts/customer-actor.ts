@@ -13,6 +13,7 @@ export async function customerActorOf(db: Queryable, personId: number): Promise<
   return {
     kind: 'customer',
     personId,
+    name: person.email,
     keyId: null,
     tenantIds: tenants.map((tenant) => tenant.id),
     ownedOrganizationIds: memberships

@@ -6,27 +6,17 @@
  * told otherwise. People are deactivated, never deleted.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { hashPassword } from '#service-kit/sessions/index.ts';
-import {
-  type BillingProfile,
-  checkPassword,
-  invalid,
-  type Membership,
-  type Organization,
-  type Person,
-  parseName,
-  type Tenant,
-  type TenantStatus,
-} from './account.ts';
+import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
   type Actor,
   type CustomerActor,
-  requireOperator,
   requireOwnerOrOperator,
   requireStaff,
   type StaffActor,
 } from './actor.ts';
+import { addMember, removeMember, renameOrganization, revokeInvitation } from './change-members.ts';
 import { changePassword } from './change-password.ts';
+import { setPassword, setPersonActive } from './change-person.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
 import { type CreateCustomerInput, createCustomer } from './create-customer.ts';
 import {
@@ -68,6 +58,7 @@ export {
   type StaffRole,
   type SystemActor,
   systemActor,
+  systemJob,
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
 export type { Invitation, OpenInvitation } from './invite-member.ts';
@@ -152,16 +143,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const found = await store.findPersonByEmail(db(), email.trim().toLowerCase());
       return found === null ? null : withoutHash(found);
     },
-    async setPassword(actor, personId, password) {
-      if (!(actor.kind === 'customer' && actor.keyId === null && actor.personId === personId))
-        requireOperator(actor);
-      checkPassword(password);
-      await store.updatePassword(db(), personId, await hashPassword(password));
-    },
-    async setPersonActive(actor, personId, isActive) {
-      requireOperator(actor);
-      if (!(await store.setPersonActive(db(), personId, isActive))) throw invalid('There is no such person.');
-    },
+    setPassword: (actor, personId, password) => setPassword(db(), actor, personId, password),
+    setPersonActive: (actor, personId, isActive) => setPersonActive(db(), actor, personId, isActive),
 
     createCustomer: (actor, input) => createCustomer(db(), actor, input),
     createOrganization: (actor, input) => createOrganization(db(), actor, input),
@@ -169,37 +152,20 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       requireStaff(actor);
       return store.listOrganizations(db());
     },
-    async addMember(actor, organizationId, personId) {
-      requireOwnerOrOperator(actor, organizationId);
-      const isOwner = (await store.listMemberships(db(), { organizationId })).some(
-        (member) => member.personId === personId && member.role === 'owner',
-      );
-      if (!isOwner) await store.upsertMembership(db(), organizationId, personId, 'member');
-    },
-    async removeMember(actor, organizationId, personId) {
-      requireOwnerOrOperator(actor, organizationId);
-      return store.deleteMembership(db(), organizationId, personId);
-    },
+    addMember: (actor, organizationId, personId) => addMember(db(), actor, organizationId, personId),
+    removeMember: (actor, organizationId, personId) => removeMember(db(), actor, organizationId, personId),
     inviteMember: (actor, organizationId, email) => inviteMember(db(), actor, organizationId, email),
     async listInvitations(actor, organizationId) {
       requireOwnerOrOperator(actor, organizationId);
       return store.listOpenInvitations(db(), organizationId);
     },
-    async revokeInvitation(actor, organizationId, invitationId) {
-      requireOwnerOrOperator(actor, organizationId);
-      return store.revokeInvitation(db(), organizationId, invitationId);
-    },
+    revokeInvitation: (actor, organizationId, invitationId) =>
+      revokeInvitation(db(), actor, organizationId, invitationId),
     findInvitation: (secret) => findInvitation(db(), secret),
     acceptInvitation: (secret, given) => acceptInvitation(db(), secret, given),
     changePassword: (actor, given) => changePassword(db(), actor, given),
-    async renameOrganization(actor, organizationId, name) {
-      requireOwnerOrOperator(actor, organizationId);
-      await store.updateOrganizationName(
-        db(),
-        organizationId,
-        parseName(name, 'The name of an organization'),
-      );
-    },
+    renameOrganization: (actor, organizationId, name) =>
+      renameOrganization(db(), actor, organizationId, name),
     renameTenant: (actor, tenantId, name) => renameTenant(db(), actor, tenantId, name),
     async listStaff(actor) {
       requireStaff(actor);
@@ -231,7 +197,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     async staffActorOf(personId) {
       const person = await store.findPerson(db(), personId);
       return person?.isActive && person.staffRole
-        ? { kind: 'staff', personId, role: person.staffRole }
+        ? { kind: 'staff', personId, role: person.staffRole, name: person.email }
         : null;
     },
   };

@@ -1,5 +1,6 @@
 /** Invitations: a link, shown once, that lets its holder join an organization within seven days. */
 import { createHash, randomBytes } from 'node:crypto';
+import { record } from '#service-kit/audit/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
@@ -37,13 +38,16 @@ export async function inviteMember(
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
   const invitation = await db.transaction().execute(async (tx) => {
     await store.revokeInvitationsOf(tx, organizationId, email);
-    return store.insertInvitation(tx, {
+    const made = await store.insertInvitation(tx, {
       organizationId,
       email,
       digest: digestOf(secret),
       invitedByPersonId: invitedBy,
       days: invitationDays,
     });
+    const subject = { kind: 'invitation', id: made.id, name: email };
+    await record(tx, actor, { operation: 'invitation.create', subject, organizationId });
+    return made;
   });
   return { invitation, secret };
 }

@@ -7,8 +7,9 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { type AdminProject, type AdminToken, invalid, parsePermissions } from './project.ts';
 import * as store from './store.ts';
 import { type TokenVerdict, type VerifyTokenInput, verifyToken } from './verify-token.ts';
@@ -54,12 +55,35 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
   return {
     async create(actor, input) {
       requireOperator(actor);
-      return named(() => store.insertProject(db(), parseProject(input)));
+      return named(() =>
+        inTransaction(db(), async (trx) => {
+          const project = await store.insertProject(trx, parseProject(input));
+          const { name, permissions, clusterIds } = project;
+          await record(trx, actor, {
+            operation: 'project.create',
+            subject: subjectOf(project),
+            after: { name, permissions, clusterIds },
+          });
+          return project;
+        }),
+      );
     },
     async update(actor, projectId, input) {
       requireOperator(actor);
-      const isFound = await named(() => store.updateProject(db(), projectId, parseProject(input)));
-      if (!isFound) throw invalid('There is no such project.');
+      await named(() =>
+        inTransaction(db(), async (trx) => {
+          const before = await store.findProject(trx, projectId);
+          const after = parseProject(input);
+          if (!before || !(await store.updateProject(trx, projectId, after)))
+            throw invalid('There is no such project.');
+          const { name, permissions, clusterIds } = before;
+          await record(trx, actor, {
+            operation: 'project.update',
+            subject: subjectOf(before),
+            ...changedMembers({ name, permissions, clusterIds }, after),
+          });
+        }),
+      );
     },
     async list(actor) {
       requireStaff(actor);
@@ -71,10 +95,18 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
     },
     async issueToken(actor, projectId, expiresAt) {
       requireOperator(actor);
-      if (!(await store.findProject(db(), projectId))) throw invalid('There is no such project.');
       const { id, token, digest } = mintCredential('svcadm');
       const createdBy = actor.kind === 'staff' ? actor.personId : null;
-      await store.insertToken(db(), { id, projectId, digest, createdBy, expiresAt });
+      await inTransaction(db(), async (trx) => {
+        const project = await store.findProject(trx, projectId);
+        if (!project) throw invalid('There is no such project.');
+        await store.insertToken(trx, { id, projectId, digest, createdBy, expiresAt });
+        await record(trx, actor, {
+          operation: 'project.issue_token',
+          subject: subjectOf(project),
+          after: { tokenId: id, expiresAt },
+        });
+      });
       return { id, token };
     },
     async listTokens(actor, projectId) {
@@ -83,11 +115,21 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
     },
     async revokeToken(actor, projectId, tokenId) {
       requireOperator(actor);
-      return store.revokeToken(db(), projectId, tokenId);
+      return inTransaction(db(), async (trx) => {
+        if (!(await store.revokeToken(trx, projectId, tokenId))) return false;
+        await record(trx, actor, {
+          operation: 'project.revoke_token',
+          subject: { kind: 'project', id: projectId },
+          before: { tokenId },
+        });
+        return true;
+      });
     },
     verify: (input) => verifyToken(db(), input, failuresMax),
   };
 }
+
+const subjectOf = ({ id, name }: AdminProject) => ({ kind: 'project', id, name });
 
 function parseProject(input: ProjectInput): {
   name: string;

@@ -3,6 +3,7 @@ import { type Actor, forbidden, requireOperator } from '#operations/accounts/ind
 import { emit } from '#operations/events/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { recordKey } from './audit-key.ts';
 import * as store from './store.ts';
 
 export interface IssueKeyInput {
@@ -47,6 +48,9 @@ export async function issueKey(db: Queryable, actor: Actor, input: IssueKeyInput
     if (!(await store.insertKey(tx, { ...input, name, keyId, digest })))
       throw new CodedError('api_keys.invalid', 'The key names a workspace of another organization.');
     await emit(tx, { type: 'key.created', keyId });
+    const { personId, scope, tenantIds, expiresAt = null } = input;
+    const after = { name, scope, personId, workspaces: tenantIds ?? 'all', expiresAt };
+    await recordKey(tx, actor, 'key.create', keyId, { after });
   });
   return { keyId, token };
 }

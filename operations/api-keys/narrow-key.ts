@@ -1,5 +1,6 @@
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { recordKey } from './audit-key.ts';
 import * as store from './store.ts';
 
 /**
@@ -23,6 +24,7 @@ export async function narrowKey(
   return db.transaction().execute(async (tx) => {
     if (!(await store.lockActiveKey(tx, keyId, whose))) return false;
     await store.keepGrants(tx, keyId, tenantIds);
+    await recordKey(tx, actor, 'key.narrow', keyId, { after: { workspaces: tenantIds } });
     return true;
   });
 }

@@ -1,6 +1,7 @@
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import { recordKey } from './audit-key.ts';
 import * as store from './store.ts';
 
 /** Revokes a key from the next call on. Its person, its organization's owner, or an operator may. */
@@ -13,8 +14,10 @@ export async function revokeKey(db: Queryable, actor: Actor, keyId: string): Pro
       actor.kind === 'customer'
         ? await store.revokeOwnKey(tx, keyId, actor.personId, actor.ownedOrganizationIds)
         : await store.revokeAnyKey(tx, keyId);
-    if (isRevoked) await emit(tx, { type: 'key.revoked', keyId });
-    return isRevoked;
+    if (!isRevoked) return false;
+    await emit(tx, { type: 'key.revoked', keyId });
+    await recordKey(tx, actor, 'key.revoke', keyId);
+    return true;
   });
 }
 
@@ -26,5 +29,9 @@ export function revokeKeysNamed(
   name: string,
 ): Promise<number> {
   requireOperator(actor);
-  return store.revokeNamed(db, personId, name);
+  return inTransaction(db, async (trx) => {
+    const revoked = await store.revokeNamed(trx, personId, name);
+    for (const keyId of revoked) await recordKey(trx, actor, 'key.revoke', keyId);
+    return revoked.length;
+  });
 }

@@ -3,6 +3,7 @@ import { type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { recordKey } from './audit-key.ts';
 import { activeKeysMax, type IssueKeyResult } from './issue-key.ts';
 import * as store from './store.ts';
 
@@ -32,6 +33,8 @@ export async function rotateKey(db: Queryable, actor: CustomerActor, keyId: stri
     if (!isCopied) throw new CodedError('api_keys.not_found', 'There is no such active key of yours.');
     await store.expireKey(tx, keyId, rotationOverlapHours);
     await emit(tx, { type: 'key.created', keyId: id });
+    const after = { replacedBy: id, oldEndsInHours: rotationOverlapHours };
+    await recordKey(tx, actor, 'key.rotate', keyId, { after });
   });
   return { keyId: id, token };
 }

@@ -59,6 +59,17 @@ export interface KeySummary {
   isActive: boolean;
 }
 
+/** What the audit trail says about a key. */
+export async function findSubject(
+  db: Queryable,
+  keyId: string,
+): Promise<{ name: string; scope: string; organizationId: number; personId: number } | null> {
+  const { rows } = await sql<{ name: string; scope: string; organizationId: number; personId: number }>`
+    select name, scope, organization_id as "organizationId", person_id as "personId"
+    from api_keys where key_id = ${keyId}`.execute(db);
+  return rows[0] ?? null;
+}
+
 /** What a key is told about itself. */
 export interface KeyFacts {
   name: string;
@@ -220,9 +231,11 @@ export async function revokeAnyKey(db: Queryable, keyId: string): Promise<boolea
   return rows.length === 1;
 }
 
-export async function revokeNamed(db: Queryable, personId: number, name: string): Promise<number> {
-  const { rows } = await sql`
+/** The ids of the keys that it revoked. */
+export async function revokeNamed(db: Queryable, personId: number, name: string): Promise<string[]> {
+  const { rows } = await sql<{ keyId: string }>`
     update api_keys set revoked_at = svc_now()
-    where person_id = ${personId} and name = ${name} and revoked_at is null returning 1`.execute(db);
-  return rows.length;
+    where person_id = ${personId} and name = ${name} and revoked_at is null
+    returning key_id as "keyId"`.execute(db);
+  return rows.map((row) => row.keyId);
 }

@@ -7,6 +7,7 @@
 import type pg from 'pg';
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, requireOperator } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AccessFacts } from './access.ts';
 import * as store from './store.ts';
@@ -22,6 +23,7 @@ export { formatQuanta, parseMoney, quantaPerUnit } from './quanta.ts';
 export {
   bookEntry,
   type DaySpending,
+  forgetDeposit,
   type LedgerEntry,
   type LedgerFilter,
   listDebtors,
@@ -102,14 +104,19 @@ export function createBilling(deps: BillingDeps): Billing {
       return deps
         .db()
         .transaction()
-        .execute((tx) =>
-          store.bookEntry(tx, {
-            tenantId,
-            amountQuanta: deposit.amountQuanta,
-            description: deposit.description,
-            metadata: { source: 'deposit', reference: deposit.reference },
-          }),
-        );
+        .execute(async (tx) => {
+          const by = actor.kind === 'staff' ? actor.personId : null;
+          const metadata = { source: 'deposit', reference: deposit.reference, by_person_id: by };
+          const isNew = await store.bookEntry(tx, { tenantId, ...deposit, metadata });
+          if (isNew)
+            await record(tx, actor, {
+              operation: 'credit.deposit',
+              subject: { kind: 'tenant', id: tenantId },
+              tenantId,
+              after: { amountQuanta: deposit.amountQuanta, paymentReference: deposit.reference },
+            });
+          return isNew;
+        });
     },
     async adjustCredit(actor, tenantId, { amountQuanta, reason, formId }) {
       requireOperator(actor);
@@ -121,7 +128,17 @@ export function createBilling(deps: BillingDeps): Billing {
       return deps
         .db()
         .transaction()
-        .execute((tx) => store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata }));
+        .execute(async (tx) => {
+          const isNew = await store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata });
+          if (isNew)
+            await record(tx, actor, {
+              operation: 'credit.adjust',
+              subject: { kind: 'tenant', id: tenantId },
+              tenantId,
+              after: { amountQuanta, reason: told },
+            });
+          return isNew;
+        });
     },
   };
 }

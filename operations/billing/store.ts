@@ -105,6 +105,18 @@ export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean
   return true;
 }
 
+/**
+ * Whether money was ever paid in, once a payment was given back: a deposit that was refunded opens nothing. To be called
+ * in the transaction that books the refund.
+ */
+export async function forgetDeposit(tx: Queryable, tenantId: number): Promise<void> {
+  await sql`update credit_balances set has_deposit = exists (
+      select 1 from ledger_entries d where d.tenant_id = ${tenantId} and d.metadata ->> 'source' = 'deposit'
+        and not exists (select 1 from ledger_entries r where r.tenant_id = ${tenantId}
+          and r.metadata ->> 'source' = 'refund' and r.metadata ->> 'reference' = d.metadata ->> 'reference'))
+    where tenant_id = ${tenantId}`.execute(tx);
+}
+
 /** Which entries of a ledger are wanted. */
 export interface LedgerFilter {
   source?: string;

@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import { systemActor } from '#operations/accounts/index.ts';
+import { systemJob } from '#operations/accounts/index.ts';
 import { formatQuanta, parseMoney } from '#operations/billing/index.ts';
 import { withFeatures } from './with-features.ts';
 
@@ -17,12 +17,12 @@ export async function addCredit(options: {
   await withFeatures(async ({ accounts, billing }) => {
     const tenant = await accounts.findTenant(options.tenant);
     if (tenant === null) throw new CodedError('command.no_tenant', `There is no tenant ${options.tenant}.`);
-    const isNew = await billing.addDeposit(systemActor, tenant.id, {
+    const isNew = await billing.addDeposit(systemJob('add-credit'), tenant.id, {
       amountQuanta,
       reference: options.reference,
       description: `Deposit ${options.reference}`,
     });
-    const balance = formatQuanta(await billing.balanceOf(systemActor, tenant.id));
+    const balance = formatQuanta(await billing.balanceOf(systemJob('add-credit'), tenant.id));
     const said = isNew ? 'booked' : 'was booked before';
     process.stdout.write(`${options.reference} ${said}; ${tenant.name} has ${balance} ${tenant.currency}\n`);
   });

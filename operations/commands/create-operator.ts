@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { CodedError } from '#common/errors/index.ts';
-import { systemActor } from '#operations/accounts/index.ts';
+import { systemJob } from '#operations/accounts/index.ts';
 import { withFeatures } from './with-features.ts';
 
 /** Creates one of our own people; the password comes on standard input, where no process list shows it. */
@@ -17,7 +17,7 @@ export async function createOperator(options: {
       'Give the password on standard input: echo … | ./svc operations create-operator …',
     );
   await withFeatures(async ({ accounts }) => {
-    const person = await accounts.createPerson(systemActor, {
+    const person = await accounts.createPerson(systemJob('create-operator'), {
       email: options.email,
       name: options.name,
       password,

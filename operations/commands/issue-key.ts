@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import { systemActor } from '#operations/accounts/index.ts';
+import { systemJob } from '#operations/accounts/index.ts';
 import { withFeatures } from './with-features.ts';
 
 /** Mints a key and prints its token on standard output, alone on its line. */
@@ -20,7 +20,7 @@ export async function issueKeyCommand(options: {
       const known = memberships.map((one) => `${one.organizationId} (${one.organizationName})`).join(', ');
       throw new CodedError('command.no_organization', `Name one --organization of: ${known || 'none'}.`);
     }
-    const issued = await apiKeys.issueKey(systemActor, {
+    const issued = await apiKeys.issueKey(systemJob('issue-key'), {
       organizationId: choice[0]!.organizationId,
       personId: person.id,
       name: options.name,

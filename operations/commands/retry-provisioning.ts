@@ -1,10 +1,10 @@
-import { systemActor } from '#operations/accounts/index.ts';
+import { systemJob } from '#operations/accounts/index.ts';
 import { withFeatures } from './with-features.ts';
 
 /** The work itself is done by whichever `serve` runs. */
 export async function retryProvisioningCommand(serverId: number): Promise<void> {
   await withFeatures(async ({ servers }) => {
-    await servers.retryProvisioning(systemActor, serverId);
+    await servers.retryProvisioning(systemJob('retry-provisioning'), serverId);
     process.stdout.write(`server ${serverId} is queued again\n`);
   });
 }
@@ -15,7 +15,7 @@ export async function resolveProvisioningCommand(
   resolution: 'repaired' | 'remove',
 ): Promise<void> {
   await withFeatures(async ({ servers }) => {
-    await servers.resolveProvisioning(systemActor, serverId, resolution);
+    await servers.resolveProvisioning(systemJob('retry-provisioning'), serverId, resolution);
     const said = resolution === 'repaired' ? 'is ready' : 'is being removed';
     process.stdout.write(`server ${serverId} ${said}\n`);
   });

@@ -9,6 +9,7 @@ import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.t
 import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
+import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
 import {
   type Attachment,
@@ -109,16 +110,30 @@ async function keepCard(
 }
 
 /**
- * Joins a server that is being ordered to a network, inside the order's transaction; its card is plugged in when the
- * guest is made. Throws as `attachServer` does; a network of another account is `networks.not_found`.
+ * Holds an address of a network for a server that is being ordered, inside the order's transaction. Until
+ * `joinHeldNetwork` or `releaseHeldNetwork`, the address is taken and the network stays. Throws as `attachServer` does;
+ * a network of another account is `networks.not_found`.
  */
-export async function joinNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+export async function holdNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
   const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
-  await addCard(tx, network, { ...server, ip: input.ip }, 'network_ip');
+  requireSameLocation(network, server);
+  const ip = await chooseAddress(tx, network, input.ip, 'network_ip');
+  await holds.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
 }
 
-/** The rules of `joinNetwork` for a server that does not exist yet. */
+/**
+ * Joins the server, whose row exists by now, to the network that its order held; its network interface is plugged in
+ * when the guest is made.
+ */
+export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  const ip = (await holds.takeHold(tx, server.serverId)) ?? input.ip;
+  await addCard(tx, network, { ...server, ip }, 'network_ip');
+}
+
+/** The rules of `holdNetwork`, without holding anything. */
 export async function checkJoin(
   deps: NetworksDeps,
   server: Omit<JoiningServer, 'serverId'>,

@@ -5,6 +5,7 @@ import { enqueueJob } from '#service-kit/jobs/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, scopeOf } from './authorise.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
+import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
 import type { Network } from './network.ts';
 import { checkWords } from './network-words.ts';
@@ -90,6 +91,12 @@ export async function deleteNetwork(
           { servers: members.map((member) => member.serverId), isDetaching },
         );
       }
+      if ((await holds.countHolds(tx, id)) > 0)
+        throw new CodedError(
+          'networks.in_use',
+          `A server for network ${id} is being ordered and its payment is under way. Try again in a few seconds.`,
+          { servers: [], isDetaching: true },
+        );
       await store.deleteNetwork(tx, id);
       await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
     });

@@ -13,7 +13,8 @@ import { quantaPerUnit } from '#operations/billing/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentGateway } from './gateway.ts';
-import { reconcileCharges } from './reconcile-charges.ts';
+import { giveBackOrderCharge } from './give-back.ts';
+import { reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
 import {
   finishCardSetup,
   makeCardDefault,
@@ -76,6 +77,13 @@ export interface Payments {
     charge: Charge,
     whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>,
   ): Promise<ChargeOutcome>;
+  /**
+   * Undoes the charge of an order that can't be carried out: in this transaction its credit is taken off again and the
+   * charge is handed to reconciliation, which gives the money back. False when no charge of the order had succeeded.
+   */
+  giveBackOrderCharge(tx: Queryable, orderId: number): Promise<boolean>;
+  /** Reconciles the charge of this order now, if it waits. Never rejects for a gateway that does not answer. */
+  reconcileOrder(orderId: number): Promise<void>;
   /** Newest first. */
   listCharges(actor: Actor, tenantId: number, limit: number): Promise<Charge[]>;
   /** Charges that wait for reconciliation, then those that it has ended. Staff only. */
@@ -136,6 +144,8 @@ export function createPayments(deps: PaymentsDeps): Payments {
     intendOrderCharge: (tx, charge) =>
       intend(tx, { ...charge, key: `chg_${randomUUID()}`, purpose: 'order' }),
     takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
+    giveBackOrderCharge,
+    reconcileOrder: (orderId) => reconcileOrder(deps, orderId),
     async listCharges(actor, tenantId, limit) {
       requireReach(actor, tenantId);
       return store.listChargesOfTenant(deps.db(), tenantId, limit);

@@ -5,7 +5,8 @@
  * A flow is booked at the minute's end, when it leaves the table, and before it changes its name. What finds no room
  * is counted as truncated; the addresses have theirs by then.
  */
-import { evidenceOf, Field, Flag, type FlowTable } from './flow-table.ts';
+import { evidenceOf, Field, Flag } from './flow-record.ts';
+import type { FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
 
 export interface BookingOptions {
@@ -59,9 +60,11 @@ export class Booking {
     );
     if (keepsOwners) this.#bookOwners(version, base, lowerIsLocal, higherIsLocal);
     const mayHaveRow = !isNoise || ledger.usageCount < noiseRowsMax;
-    if (mayHaveRow) this.#fillShare(base, up, down, packets);
-    const hasRow = mayHaveRow && ledger.addUsage();
-    if (!hasRow || !hasHosts) onTruncated(packets);
+    if (mayHaveRow) {
+      this.#fillShare(base, up, down, packets);
+      ledger.addUsage();
+    }
+    if (!mayHaveRow || !hasHosts) onTruncated(packets);
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
@@ -74,7 +77,7 @@ export class Booking {
     const hasSent = words[base + Field.lastSent] !== 0 || words[base + Field.lastSent + 1] !== 0;
     if (isOurs && hasSent && words[base + Field.name] !== 0) {
       this.#fillShare(base, 0, 0, 0);
-      if (!this.#options.ledger.addUsage()) this.#options.onTruncated(1);
+      this.#options.ledger.addUsage();
     }
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;
   }

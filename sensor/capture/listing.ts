@@ -15,7 +15,8 @@ import {
   dnsNameLengths,
   dnsNames,
 } from './dns-message.ts';
-import { evidenceOf, Field, Flag, type FlowTable, flowWords } from './flow-table.ts';
+import { evidenceOf, Field, Flag, flowWords } from './flow-record.ts';
+import type { FlowTable } from './flow-table.ts';
 import { protocolLabel } from './ledger.ts';
 import { FlowRow, flowRowWords, type ListedAnswer } from './listed-rows.ts';
 import type { NameTable } from './name-table.ts';

@@ -5,7 +5,7 @@
  */
 import { formatWords } from './address-words.ts';
 import { Engine } from './engine.ts';
-import { Field } from './flow-table.ts';
+import { Field } from './flow-record.ts';
 import type { CaptureOptions } from './index.ts';
 import { protocolLabel } from './ledger.ts';
 import { ApplicationRows, ConversationRows, FlowRows, HostRows, type ListedAnswer } from './listed-rows.ts';

@@ -6,6 +6,7 @@
  */
 
 export { HttpError } from './errors.ts';
+export { originOf, type RequestOrigin } from './origin.ts';
 export { preferredType } from './preferred-type.ts';
 export { newRequestId } from './request-id.ts';
 export { type App, createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';

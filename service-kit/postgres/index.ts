@@ -16,3 +16,4 @@ export {
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
 export { isConnectionFailure, isUniqueViolation } from './failures.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';
+export { inTransaction } from './transaction.ts';

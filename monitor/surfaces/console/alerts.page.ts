@@ -8,7 +8,10 @@ import {
   lossMinutes,
   lossShare,
   measuredOf,
+  missingSeconds,
+  refusedSeconds,
   silentSeconds,
+  skewSeconds,
   spoolShare,
   titleOf,
 } from '#monitor/alerts/index.ts';
@@ -283,7 +286,20 @@ function rulesSection() {
         'It resolves when all has looked well for a minute or two without a break. What nobody measured changes nothing.',
     },
     definitionList([
-      { term: 'Sensor silent', value: `no upload for ${formatDuration(silentSeconds)}` },
+      { term: 'Sensor silent', value: `nothing was heard of it for ${formatDuration(silentSeconds)}` },
+      { term: 'Capture down', value: 'the sensor is in contact, and a capture does not listen' },
+      {
+        term: 'Sensor clock wrong',
+        value: `off by ${skewSeconds.badFrom} s or more; recovered below ${skewSeconds.goodBelow} s`,
+      },
+      {
+        term: 'Sensor sends no minutes',
+        value: `in contact, and no minute arrived for ${formatDuration(missingSeconds.badFrom)}`,
+      },
+      {
+        term: 'Minutes refused',
+        value: `an upload was not taken; recovered when none was for ${formatDuration(refusedSeconds)}`,
+      },
       {
         term: 'Capture loses packets',
         value: `lost in the kernel or not parsed, of ${lossMinutes} min: ${share(lossShare)}`,

@@ -40,7 +40,7 @@ import { registerOperationsPage } from './operations.page.ts';
 import { registerOverviewPage } from './overview.page.ts';
 import { registerPeoplePage } from './people.page.ts';
 import { registerSearchPage } from './search.page.ts';
-import { registerSensorPage } from './sensor.page.ts';
+import { registerSensorNode, registerSensorPage } from './sensor.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSignIn } from './sign-in.routes.ts';
@@ -102,6 +102,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerAvailabilityPages(scope, deps);
     registerSensorsPage(scope, deps);
     registerSensorPage(scope, deps);
+    registerSensorNode(scope, deps);
     registerAlertsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);

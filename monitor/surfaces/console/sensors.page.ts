@@ -1,5 +1,6 @@
 /** `/sites/{id}/sensors`: who reports, how fresh it is, what it has room for, and what was lost on the way. */
 import type { FastifyRequest } from 'fastify';
+import { skewSeconds, skewSecondsOf } from '#monitor/alerts/index.ts';
 import type { KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import type { CaptureState, GapRow } from '#monitor/traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -8,7 +9,9 @@ import {
   badge,
   formatAge,
   formatCount,
+  formatDuration,
   formatPercent,
+  html,
   isoTime,
   link,
   pageHeader,
@@ -28,6 +31,7 @@ import {
   spoolShareOf,
   untold,
 } from './sensor-parts.ts';
+import { type StateFacts, stateFactsOf, troublesOf } from './sensor-state.ts';
 import { isLate, siteState } from './site-state.ts';
 
 const dayMs = 86_400_000;
@@ -46,16 +50,20 @@ export function registerSensorsPage(app: App, deps: ConsoleDeps): void {
       ratesOf(deps.live, site.id),
       deps.traffic.listGaps(site.id, nowMs - dayMs, nowMs, gapsMax),
     ]);
+    const facts = await stateFactsOf(deps, site.id, rates);
+    const troubled = sensors.filter(
+      (one) => !isLate(one, nowMs) && troublesOf(one.id, facts).some(({ tone }) => tone !== 'neutral'),
+    ).length;
     const viewer = viewerOf(request);
     const content = [
       pageHeader({
         title: 'Sensors',
-        state: siteState(sensors, newest.get(site.id), nowMs),
+        state: siteState(sensors, newest.get(site.id), nowMs, troubled),
         actions:
           viewer.canChange && link(`/sites/${site.id}/settings#enrol`, 'Enrol a sensor', { kind: 'primary' }),
       }),
       refreshing({ id: 'sensors', url: request.url, everySeconds: 15 }, [
-        sensorTable(request, site.id, { sensors, conditions, captures, gaps, nowMs }),
+        sensorTable(request, site.id, { sensors, conditions, captures, gaps, facts, nowMs }),
         section(
           {
             title: 'Captures',
@@ -74,6 +82,7 @@ interface Known {
   conditions: readonly KnownCondition[];
   captures: readonly CaptureState[];
   gaps: readonly GapRow[];
+  facts: StateFacts;
   nowMs: number;
 }
 
@@ -88,17 +97,25 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
     const condition = conditionOf(row);
     return condition && diskShareOf(condition);
   };
+  const skewOf = (row: SensorState) => {
+    const health = known.facts.health.find((one) => one.id === row.id);
+    const skew = health ? skewSecondsOf(health) : null;
+    return skew === null ? null : Math.round(skew);
+  };
   const gapsOf = (row: SensorState) => known.gaps.filter((gap) => gap.sensorId === row.id).length;
+  const troubles = new Map(known.sensors.map((row) => [row.id, troublesOf(row.id, known.facts)]));
+  // Silent ones first, then those with another trouble: on the first page of many they would be missed.
+  const weight = (row: SensorState) =>
+    Number(isLate(row, nowMs)) * 2 + Number(troubles.get(row.id)!.length > 0);
   return dataTable<SensorState>(request, {
-    // Silent ones first: on the first page of many they would be missed.
     ...pagedRows(
       request,
       'sensors',
-      known.sensors.toSorted((a, b) => Number(isLate(b, nowMs)) - Number(isLate(a, nowMs))),
+      known.sensors.toSorted((a, b) => weight(b) - weight(a)),
       rowsShown,
     ),
     caption: 'Sensors',
-    rowTone: (row) => (isLate(row, nowMs) ? 'warn' : undefined),
+    rowTone: (row) => (troubles.get(row.id)!.length > 0 ? 'warn' : undefined),
     columns: [
       {
         key: 'host',
@@ -110,14 +127,28 @@ function sensorTable(request: FastifyRequest, siteId: number, known: Known) {
       {
         key: 'state',
         header: 'State',
-        cell: (row) =>
-          row.lastContactAtMs === null
-            ? badge('neutral', 'never heard')
-            : isLate(row, nowMs)
-              ? badge('bad', 'silent')
-              : badge('good', 'reporting'),
-        value: (row) =>
-          row.lastContactAtMs === null ? 'never heard' : isLate(row, nowMs) ? 'silent' : 'reporting',
+        cell: (row) => {
+          const found = troubles.get(row.id)!;
+          if (found.length === 0) return badge('good', 'reporting');
+          return found.map(({ tone, short }) => html`${badge(tone, short)} `);
+        },
+        value: (row) => {
+          const found = troubles.get(row.id)!;
+          return found.length === 0 ? 'reporting' : found.map(({ short }) => short).join('; ');
+        },
+      },
+      {
+        key: 'clock',
+        header: 'Clock',
+        kind: 'figure',
+        field: 'clock_ahead_seconds',
+        cell: (row) => {
+          const skew = skewOf(row);
+          if (skew === null) return untold;
+          const text = `${skew < 0 ? '−' : '+'}${formatDuration(Math.abs(skew))}`;
+          return Math.abs(skew) >= skewSeconds.badFrom ? badge('bad', text) : text;
+        },
+        value: skewOf,
       },
       {
         key: 'contact',

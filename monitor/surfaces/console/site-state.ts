@@ -13,14 +13,16 @@ export function siteState(
   sensors: readonly SensorState[],
   newestMinuteMs: number | undefined,
   nowMs: number,
+  /** Sensors that are heard, and that something is wrong with. */
+  troubled = 0,
 ): { tone: Tone; text: Content } {
   const silent = sensors.filter((sensor) => isLate(sensor, nowMs)).length;
-  return collectionSentence({ sensors: sensors.length, silent }, newestMinuteMs, nowMs);
+  return collectionSentence({ sensors: sensors.length, silent, troubled }, newestMinuteMs, nowMs);
 }
 
 /** The same from figures, for a site or for all of them. */
 export function collectionSentence(
-  { sensors, silent }: { sensors: number; silent: number },
+  { sensors, silent, troubled = 0 }: { sensors: number; silent: number; troubled?: number },
   newestMinuteMs: number | undefined,
   nowMs: number,
 ): { tone: Tone; text: string } {
@@ -29,6 +31,10 @@ export function collectionSentence(
     newestMinuteMs === undefined
       ? 'No minute has arrived yet'
       : `Newest minute ended ${formatAge(newestMinuteMs + 60_000, nowMs)}`;
+  if (silent === 0 && troubled > 0) {
+    const some = `${formatCount(troubled)} of ${formatCount(sensors)} sensors ${troubled === 1 ? 'needs' : 'need'} attention`;
+    return { tone: 'warn', text: `${newest}; ${some}.` };
+  }
   if (silent === 0) {
     const all = sensors === 1 ? 'the sensor reports' : `all ${formatCount(sensors)} sensors report`;
     return { tone: 'good', text: `${newest}; ${all}.` };

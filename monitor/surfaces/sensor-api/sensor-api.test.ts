@@ -149,6 +149,32 @@ test('what must never be sent again is answered with 400, 413 or 422 and its rea
   assert.equal(rowCount, 0);
 });
 
+test('what lies more than 5 min ahead is answered with 503 clock_ahead, which no sensor takes for the end of it', async () => {
+  await using server = await startMonitorServer();
+  const credential = await enrolled(server);
+  const spool = createSpool();
+  const minute = Math.ceil(Date.now() / 60_000) * 60 + 360;
+  const gap = { fromMinute: testMinute, toMinute: Date.UTC(9999, 11, 31) / 1000, capture: '' };
+  const uploads = [
+    spool.upload([captureMinute({ minute })]),
+    spool.upload([], [{ ...gap, reason: 'clock_step' }]),
+  ];
+  for (const upload of uploads) {
+    const { status, json } = await post(server, credential, zstd(upload));
+    assert.deepEqual([status, json.error?.code], [503, 'clock_ahead']);
+  }
+  const { totals } = captureMinute();
+  const seen = { capture: 'eth0', role: 'uplink', observedMs: 10_000, hostsLeftOut: 0 } as const;
+  const windows = [{ ...seen, hosts: [], totals, startedAtMs: minute * 1000 }];
+  const answer = await fetch(`${server.url}/agent/v1/live`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-protobuf', authorization: `Bearer ${credential}` },
+    body: Buffer.from(encodeLive({ runId: randomUUID(), sensorVersion: '0.1.0', windows })),
+  });
+  assert.equal(answer.status, 503);
+  assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'clock_ahead');
+});
+
 test('nobody but an enrolled sensor is read: no, wrong, foreign and doubled credentials are 401', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);

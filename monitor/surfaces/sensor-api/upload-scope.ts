@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
-import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import { clockAheadCode, telemetryContentType } from '#contracts/sensor-api/http.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 
 /** What an upload's fault means on the wire. */
@@ -9,6 +9,8 @@ const statuses: Readonly<Record<string, number>> = {
   'telemetry.encoding_unsupported': 400,
   'telemetry.too_large': 413,
   'telemetry.refused': 422,
+  // Kept by the sensor, and sent again when its clock is right.
+  'telemetry.clock_ahead': 503,
   // The sensor comes again, or lets the windows go when they are a minute old.
   'live.store_full': 503,
   'live.store_unavailable': 503,
@@ -38,7 +40,8 @@ export async function registerUploadScope(
 function translate(error: FastifyError, bytesMax: number): Error {
   if (error instanceof CodedError) {
     const status = statuses[error.code];
-    if (status) return new HttpError(status, { code: error.code.replace('.', '_'), message: error.message });
+    const code = error.code === 'telemetry.clock_ahead' ? clockAheadCode : error.code.replace('.', '_');
+    if (status) return new HttpError(status, { code, message: error.message });
   }
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const message = `An upload must not hold more than ${bytesMax} bytes.`;

@@ -83,6 +83,13 @@ function startScript(folder: string): string {
   return `set -e
 mount --make-rprivate /
 for folder in ${folders}; do mkdir -p $folder; mount -t tmpfs tmpfs $folder; done
+# Debian's libvirt resolves its default user and group before it reads qemu.conf. Only libvirt-daemon-system creates
+# them, and nothing here runs as them, so they exist in this mount namespace alone.
+for list in passwd group; do
+  cp /etc/$list ${folder}/$list
+  grep -q '^libvirt-qemu:' ${folder}/$list || sed -n 's/^nobody:\\|^nogroup:/libvirt-qemu:/p' /etc/$list >> ${folder}/$list
+  mount --bind ${folder}/$list /etc/$list
+done
 cat > /etc/libvirt/qemu.conf <<END
 user = "root"
 group = "root"

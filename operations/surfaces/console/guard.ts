@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, Person, StaffActor } from '#operations/accounts/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
 
 /** One of our people at the console. */
@@ -31,8 +31,9 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
       const next = request.method === 'GET' ? `?next=${encodeURIComponent(request.url)}` : '';
       return reply.redirect(`/sign-in${next}`, 303);
     }
-    const actor = await deps.accounts.staffActorOf(session.personId);
-    if (!actor) throw noSuchPage();
+    const found = await deps.accounts.staffActorOf(session.personId);
+    if (!found) throw noSuchPage();
+    const actor = { ...found, origin: originOf(request) };
     const isUnsafe = request.method !== 'GET' && request.method !== 'HEAD';
     if (isUnsafe) {
       const fault = csrfFault(request, session.csrfToken);

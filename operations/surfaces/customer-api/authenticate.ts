@@ -7,7 +7,7 @@ import { type ApiKeys, actorOf, createLookup, type Principal } from '#operations
 import { type AccessFacts, type Billing, describeRefusal, judgeAccess } from '#operations/billing/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
-import { HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Version } from './call.ts';
 import { addRateLimit, quotaExceeded } from './rate-headers.ts';
 import { BodyFault } from './read-body.ts';
@@ -63,7 +63,7 @@ export function createGate(deps: GateDeps): Gate {
       request.call = {
         version,
         principal,
-        actor: actorOf(principal),
+        actor: { ...actorOf(principal), origin: originOf(request) },
         tenant: principal.tenants[0]!,
         budgetRemaining: allowance.remaining,
         counted: null,

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, CustomerActor, Person } from '#operations/accounts/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
 
 /** Who looks at a portal page. */
@@ -43,7 +43,11 @@ export function guardPortal(deps: { accounts: Accounts; sessions: Sessions }) {
         });
       }
     }
-    request.visitor = { actor, person, csrfToken: session.csrfToken };
+    request.visitor = {
+      actor: { ...actor, origin: originOf(request) },
+      person,
+      csrfToken: session.csrfToken,
+    };
     return undefined;
   };
 }

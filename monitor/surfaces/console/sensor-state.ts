@@ -1,0 +1,120 @@
+/** How a sensor is, in words: the worst first. The same facts as alerts judge, without waiting for one to open. */
+import {
+  captureStates,
+  lossMinutes,
+  lossShare,
+  outageMinutes,
+  refusedSeconds,
+  silentSeconds,
+  skewSeconds,
+  skewSecondsOf,
+  skewText,
+} from '#monitor/alerts/index.ts';
+import type { LiveRate } from '#monitor/live/index.ts';
+import type { SensorHealth } from '#monitor/sensors/index.ts';
+import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
+import { formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
+import type { ConsoleDeps } from './index.ts';
+
+/** A minute arrives once a minute; after this one is late. */
+const lateSeconds = 90;
+
+/** What the facts of all sensors of a site are read with. */
+export interface StateFacts {
+  health: readonly SensorHealth[];
+  outages: readonly CaptureOutage[];
+  losses: readonly CaptureLoss[];
+  /** The newest live window of each capture: what it loses shows there before the minute is over. */
+  rates: readonly LiveRate[];
+}
+
+/** Reads them. */
+export async function stateFactsOf(
+  deps: Pick<ConsoleDeps, 'sensors' | 'traffic'>,
+  siteId: number,
+  rates: readonly LiveRate[],
+): Promise<StateFacts> {
+  const [health, outages, newest, losses] = await Promise.all([
+    deps.sensors.listHealth(siteId),
+    deps.traffic.listOutages(outageMinutes),
+    deps.traffic.listLosses(1),
+    deps.traffic.listLosses(lossMinutes),
+  ]);
+  return { health, outages, losses: [...newest, ...losses], rates };
+}
+
+export interface SensorTrouble {
+  tone: Extract<Tone, 'bad' | 'warn' | 'neutral'>;
+  /** For a badge: `eth0 down`. */
+  short: string;
+  /** A sentence that says what to do. */
+  text: string;
+}
+
+/** Everything that is wrong with a sensor now; none: it reports. */
+export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[] {
+  const sensor = facts.health.find((one) => one.id === sensorId);
+  if (!sensor || sensor.contactAgeSeconds === null)
+    return [{ tone: 'neutral', short: 'never heard', text: 'Enrolled, and never heard since.' }];
+  const silentFor = sensor.contactAgeSeconds;
+  if (silentFor > silentSeconds)
+    return [
+      { tone: 'bad', short: 'silent', text: `Silent: it was last heard ${formatDuration(silentFor)} ago.` },
+    ];
+  return [
+    ...captureTroubles(sensor, facts),
+    ...clockTroubles(sensor),
+    ...minuteTroubles(sensor),
+    ...lossTroubles(sensor, facts),
+  ];
+}
+
+function captureTroubles(sensor: SensorHealth, { outages }: StateFacts): SensorTrouble[] {
+  return captureStates(sensor, outages)
+    .filter((capture) => capture.isListening === false)
+    .map(({ name, role }) => ({
+      tone: 'bad',
+      short: `${name} down`,
+      text: `Capture ${name} (${role}) does not listen: its minutes are gaps. Check the interface on the host; the sensor tries again every few seconds.`,
+    }));
+}
+
+function clockTroubles(sensor: SensorHealth): SensorTrouble[] {
+  const skew = skewSecondsOf(sensor);
+  if (skew === null || Math.abs(skew) < skewSeconds.badFrom) return [];
+  const text = skewText(skew);
+  return [
+    {
+      tone: 'bad',
+      short: text.replace('its clock is', 'clock'),
+      text: `The sensor is in contact, and ${text}. Set the clock of the host; the sensor then stamps what it kept again.`,
+    },
+  ];
+}
+
+function minuteTroubles({ refusal, minuteAgeSeconds }: SensorHealth): SensorTrouble[] {
+  if (refusal !== null && refusal.ageSeconds < refusedSeconds)
+    return [{ tone: 'bad', short: 'minutes refused', text: `An upload was not taken: ${refusal.message}.` }];
+  if (minuteAgeSeconds !== null && minuteAgeSeconds < lateSeconds) return [];
+  const since = minuteAgeSeconds === null ? '' : ` for ${formatDuration(minuteAgeSeconds)}`;
+  return [
+    { tone: 'bad', short: 'no minutes', text: `The sensor is in contact, and no minute arrived${since}.` },
+  ];
+}
+
+function lossTroubles(sensor: SensorHealth, { losses, rates }: StateFacts): SensorTrouble[] {
+  const shares = new Map<string, number>();
+  const minutes = losses.map((one) => ({ ...one, capture: one.name }));
+  for (const one of [...minutes, ...rates]) {
+    if (one.sensorId !== sensor.id) continue;
+    const share = (one.kernelDropped + one.parserDropped) / Math.max(1, one.packets + one.kernelDropped);
+    shares.set(one.capture, Math.max(shares.get(one.capture) ?? 0, share));
+  }
+  return [...shares]
+    .filter(([, share]) => share >= lossShare.badFrom)
+    .map(([name, share]) => ({
+      tone: 'warn',
+      short: `${name} loses packets`,
+      text: `Capture ${name} loses ${formatPercent(share, 1)} of its packets.`,
+    }));
+}

@@ -1,0 +1,30 @@
+/** A database clock that stands still until it is moved, so that no test depends on how fast the machine is. */
+import type { TestDatabase } from '#service-kit/testing/index.ts';
+
+export interface StillClock {
+  /** Milliseconds since 1970. */
+  nowMs(): number;
+  /** Moves every `svc_now()` of this test database. */
+  set(ms: number): Promise<void>;
+}
+
+/** Stops `svc_now()` of this test database at a time. */
+export async function stopDatabaseClock(
+  { pool }: Pick<TestDatabase, 'pool'>,
+  startMs: number,
+): Promise<StillClock> {
+  let nowMs = startMs;
+  await pool.query('create table test_clock (at timestamptz not null)');
+  await pool.query('grant select on test_clock to public');
+  await pool.query('insert into test_clock values (to_timestamp($1::float8 / 1000))', [startMs]);
+  await pool.query(
+    `create or replace function svc_now() returns timestamptz language sql stable as 'select at from public.test_clock'`,
+  );
+  return {
+    nowMs: () => nowMs,
+    async set(ms) {
+      nowMs = ms;
+      await pool.query('update test_clock set at = to_timestamp($1::float8 / 1000)', [ms]);
+    },
+  };
+}

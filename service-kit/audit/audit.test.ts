@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
+import {
+  type AuditActor,
+  type AuditEntry,
+  deleteExpired,
+  readEntries,
+  record,
+  streamEntries,
+} from './index.ts';
+
+let database: TestDatabase;
+before(async () => {
+  database = await createTestDatabase('service-kit');
+});
+after(() => database.drop());
+
+const origin = { address: '192.0.2.7', requestId: 'req_1' };
+const ada: AuditActor = { kind: 'customer', personId: 7, keyId: null, name: 'ada@example.com', origin };
+
+const write = (actor: AuditActor, entry: AuditEntry) =>
+  database.db.transaction().execute((trx) => record(trx, actor, entry));
+const all = async () => (await readEntries(database.db, {}, { limit: 10_000 })).entries;
+
+test('an entry says who, from where, what, on what, before and after', async () => {
+  await write(ada, {
+    operation: 'thing.rename',
+    subject: { kind: 'thing', id: 12, name: 'web' },
+    organizationId: 3,
+    before: { name: 'old' },
+    after: { name: 'web', at: new Date(0) },
+  });
+  const [entry] = await all();
+  const { id: _, occurredAtMs, ...rest } = entry!;
+  assert.ok(Math.abs(occurredAtMs - Date.now()) < 60_000);
+  assert.deepEqual(rest, {
+    operation: 'thing.rename',
+    actorKind: 'person',
+    actorId: '7',
+    actorName: 'ada@example.com',
+    personId: 7,
+    sourceAddress: '192.0.2.7',
+    requestId: 'req_1',
+    subjectKind: 'thing',
+    subjectId: '12',
+    subjectName: 'web',
+    organizationId: 3,
+    tenantId: null,
+    before: { name: 'old' },
+    after: { name: 'web', at: '1970-01-01T00:00:00.000Z' },
+  });
+});
+
+test('an entry is written only inside a transaction, and goes with the change that fails', async () => {
+  const entry = { operation: 'thing.fail', subject: { kind: 'thing', id: 1 } };
+  await assert.rejects(record(database.db, ada, entry), /outside a transaction/);
+  const failing = database.db.transaction().execute(async (trx) => {
+    await record(trx, ada, entry);
+    throw new Error('the change fails');
+  });
+  await assert.rejects(failing, /the change fails/);
+  assert.equal((await all()).filter((each) => each.operation === 'thing.fail').length, 0);
+});
+
+test('members whose names say secret are never kept, at any depth', async () => {
+  await write(ada, {
+    operation: 'thing.secret',
+    subject: { kind: 'thing', id: 1 },
+    after: {
+      password: 'hunter2-hunter2',
+      list: [{ webhookSecret: 'whsec-1', url: 'https://a.test' }],
+      tokenId: 'abc',
+      hasToken: true,
+      note: 'zero\u0000byte',
+    },
+  });
+  const [entry] = await all();
+  assert.deepEqual(entry!.after, {
+    password: '[hidden]',
+    list: [{ webhookSecret: '[hidden]', url: 'https://a.test' }],
+    tokenId: 'abc',
+    hasToken: true,
+    note: 'zero\ufffdbyte',
+  });
+});
+
+test('the database refuses to change, delete or truncate entries, and to backdate one', async () => {
+  await write(ada, { operation: 'thing.kept', subject: { kind: 'thing', id: 99 } });
+  for (const statement of [
+    "update audit_entries set operation = 'x'",
+    'delete from audit_entries',
+    'truncate audit_entries',
+    'begin; set local session_replication_role = replica; delete from audit_entries; commit',
+  ]) {
+    await assert.rejects(database.pool.query(statement), /append-only/, statement);
+    await database.pool.query('rollback').catch(() => {});
+  }
+  await database.pool.query(
+    `insert into audit_entries (occurred_at, operation, actor_kind, subject_kind, subject_id)
+     values ('2001-01-01', 'thing.backdated', 'system', 'thing', '1')`,
+  );
+  assert.equal(await deleteExpired(database.db, 100), 0);
+});
+
+test('entries are found by person, subject, operation, time and owner; a batch stream holds them all', async () => {
+  const key: AuditActor = { kind: 'customer', personId: 8, keyId: 'k0123456789abcdef' };
+  for (let n = 0; n < 1_100; n += 1) {
+    const subject = { kind: 'gadget', id: n, name: `gadget_${n}` };
+    await write(n % 2 === 0 ? ada : key, { operation: 'gadget.make', subject, tenantId: n % 3 });
+  }
+  const find = async (filter: Parameters<typeof readEntries>[1]) =>
+    (await readEntries(database.db, filter, { limit: 10_000 })).entries.length;
+  assert.equal(await find({ who: 'ADA@', operation: 'gadget' }), 550);
+  assert.equal(await find({ who: 'k0123456789abcdef' }), 550);
+  assert.equal(await find({ who: '8' }), 550, 'a key acts for its person');
+  assert.equal(await find({ subject: 'gadget 17' }), 1);
+  assert.equal(await find({ subject: 'gadget_17' }), 11, 'part of the name, and _ is no wildcard');
+  assert.equal(await find({ operation: 'gad' }), 0, 'whole parts of an operation');
+  assert.equal(await find({ fromMs: Date.now() + 60_000 }), 0);
+  assert.equal(await find({ scope: { organizationIds: [], tenantIds: [1] } }), 367);
+  assert.equal(await find({ scope: { organizationIds: [], tenantIds: [] } }), 0);
+  const page = await readEntries(database.db, { operation: 'gadget' }, { limit: 100 });
+  const next = await readEntries(
+    database.db,
+    { operation: 'gadget' },
+    { limit: 100, before: page.nextBefore },
+  );
+  assert.equal(next.entries[0]!.id, page.entries.at(-1)!.id - 1);
+  let streamed = 0;
+  for await (const batch of streamEntries(database.db, { operation: 'gadget' })) streamed += batch.length;
+  assert.equal(streamed, 1_100);
+});
+
+test('entries are kept for a year and go after it', async () => {
+  const kept = (await all()).length;
+  await moveDatabaseClock(database, '364 days');
+  assert.equal(await deleteExpired(database.db, 10_000), 0);
+  await write(ada, { operation: 'thing.later', subject: { kind: 'thing', id: 1 } });
+  await moveDatabaseClock(database, '366 days 1 hour');
+  assert.equal(await deleteExpired(database.db, 10_000), kept);
+  assert.deepEqual(
+    (await all()).map((entry) => entry.operation),
+    ['thing.later'],
+  );
+});

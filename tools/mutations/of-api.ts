@@ -1,0 +1,232 @@
+/** Ways to break the rules API-* (the customer API). */
+import type { Mutation } from './mutation.ts';
+
+const gate = 'operations/surfaces/customer-api/authenticate.ts';
+const access = 'operations/billing/access.ts';
+const keys = 'operations/api-keys/store.ts';
+const metering = 'operations/metering/store.ts';
+
+export const mutationsOfApi: readonly Mutation[] = [
+  {
+    rule: 'API-1.4',
+    what: 'the scheme before the token does not matter',
+    file: 'service-kit/credentials/index.ts',
+    find: '/^bearer ',
+    replace: '/^[a-z]+ ',
+  },
+  {
+    rule: 'API-2.1.a',
+    what: 'a token may be of any prefix',
+    file: 'service-kit/credentials/index.ts',
+    find: 'token.slice(0, first) !== prefix',
+    replace: 'false',
+    tests: ['service-kit/credentials/credentials.test.ts'],
+  },
+  {
+    rule: 'API-2.1.1',
+    what: 'a secret ends at its first underscore',
+    file: 'service-kit/credentials/index.ts',
+    find: 'const secret = token.slice(second + 1);',
+    replace: "const secret = token.slice(second + 1).split('_')[0]!;",
+  },
+  {
+    rule: 'API-2.1.2',
+    what: 'an id without a stored digest is proven by the stand-in secret',
+    file: 'service-kit/credentials/index.ts',
+    find: 'return isEqual && stored !== null;',
+    replace: 'return isEqual;',
+  },
+  {
+    rule: 'API-2.1.3',
+    what: 'a person may have 26 active keys',
+    file: 'operations/api-keys/issue-key.ts',
+    find: 'active >= activeKeysMax',
+    replace: 'active > activeKeysMax',
+  },
+  {
+    rule: 'API-2.1.e',
+    what: 'a member who does not own the organization mints keys',
+    file: 'operations/api-keys/issue-key.ts',
+    find: '!actor.ownedOrganizationIds.includes(input.organizationId) || ',
+    replace: '',
+  },
+  {
+    rule: 'API-2.1.f',
+    what: 'the default workspace is the newest one',
+    file: keys,
+    find: 'order by t.is_payer desc, t.id)',
+    replace: 'order by t.id desc)',
+  },
+  {
+    rule: 'API-2.1.g',
+    what: 'a revoked key goes on authenticating',
+    file: keys,
+    find: 'k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive"',
+    replace: '(k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive"',
+  },
+  {
+    rule: 'API-2.1.g',
+    what: 'an expired key goes on authenticating',
+    file: keys,
+    find: 'k.revoked_at is null and (k.expires_at is null or k.expires_at > svc_now()) and p.deactivated_at is null as "isLive"',
+    replace: 'k.revoked_at is null and p.deactivated_at is null as "isLive"',
+  },
+  {
+    rule: 'API-2.1.h',
+    what: 'the last use is written on each call',
+    file: keys,
+    find: `    where key_id = \${keyId} and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')\``,
+    replace: '    where key_id = ${keyId}`',
+  },
+  {
+    rule: 'API-2.1.5',
+    what: 'a removed member keeps what the key reached',
+    file: keys,
+    find: '        and exists (select 1 from memberships m where m.organization_id = k.organization_id and m.person_id = k.person_id)\n',
+    replace: '',
+  },
+  {
+    rule: 'API-2.1.5',
+    what: 'a key without a reachable workspace authenticates',
+    file: 'operations/api-keys/verify-key.ts',
+    find: 'Number(row.tenants.length > 0)',
+    replace: '1',
+  },
+  {
+    rule: 'API-2.7',
+    what: 'overage is booked under another source',
+    file: 'operations/billing-maintenance/charge-overage.ts',
+    find: "source: 'api_overage'",
+    replace: "source: 'overage'",
+  },
+  {
+    rule: 'API-3.4',
+    what: 'a failed server can be destroyed',
+    file: 'operations/servers/change-server.ts',
+    find: "server.provisioningState === 'failed'",
+    replace: 'false',
+  },
+  {
+    rule: 'API-3.5',
+    what: 'a suspended account goes on',
+    file: access,
+    find: "if (facts.status === 'SUSPENDED') return { status: 403, code: 'forbidden', reason: 'account_suspended' };\n",
+    replace: '',
+  },
+  {
+    rule: 'API-3.6',
+    what: 'negative credit never suspends',
+    file: 'operations/billing-maintenance/settle-suspensions.ts',
+    find: '(balance) => balance < 0, suspendForDebt',
+    replace: '() => false, suspendForDebt',
+  },
+  {
+    rule: 'API-4.0',
+    what: 'v1 follows a named tenant',
+    file: gate,
+    find: "call.version === 'v2' && selectsTenant",
+    replace: 'selectsTenant',
+  },
+  {
+    rule: 'API-4.3',
+    what: 'a network with members is deleted',
+    file: 'operations/networks/change-network.ts',
+    find: 'if (members.length > 0) {',
+    replace: 'if (members.length > 1_000) {',
+  },
+  {
+    rule: 'API-4.4',
+    what: 'another billing cycle is taken for hourly',
+    file: 'operations/servers/create-server.ts',
+    find: "input.billingCycle !== undefined && input.billingCycle !== 'hourly'",
+    replace: "input.billingCycle === 'none'",
+  },
+  {
+    rule: 'API-5.2',
+    what: 'a missing credential is told from a wrong one',
+    file: gate,
+    find: 'if (!hasAuthorization(request.raw.rawHeaders)) throw unauthorized();',
+    replace:
+      "if (!hasAuthorization(request.raw.rawHeaders)) throw new HttpError(401, { code: 'unauthorized', message: 'Missing API key.' });",
+  },
+  {
+    rule: 'API-5.3',
+    what: 'a read key changes things',
+    file: gate,
+    find: "if (!safeMethods.has(request.method) && call.principal.scope !== 'full') throw readOnlyKey();\n",
+    replace: '',
+  },
+  {
+    rule: 'API-5.4',
+    what: 'a historical deposit no longer keeps access',
+    file: access,
+    find: 'facts.hasDeposit || ',
+    replace: '',
+  },
+  {
+    rule: 'API-5.5',
+    what: 'another deployment needs no credit and no card',
+    file: access,
+    find: '  if (refusal) return refusal;\n  if (facts.balanceQuanta > 0 || facts.hasArmedCard) return null;',
+    replace: '  if (refusal) return refusal;\n  if (facts.status) return null;',
+  },
+  {
+    rule: 'API-8.a',
+    what: 'a key makes any number of requests a minute',
+    file: gate,
+    find: 'if (!allowance.isAllowed) throw overBudget(deps.requestsPerMinute, allowance);\n',
+    replace: '',
+  },
+  {
+    rule: 'API-8.c',
+    what: 'failed authentications are never throttled',
+    file: gate,
+    find: 'throw attempt.isAllowed ? unauthorized() : tooManyFailures(attempt);',
+    replace: 'throw attempt ? unauthorized() : tooManyFailures(attempt);',
+  },
+  {
+    rule: 'API-8.4',
+    what: "a read key's write attempt is counted",
+    file: gate,
+    find: "if (!safeMethods.has(request.method) && call.principal.scope !== 'full') throw readOnlyKey();",
+    replace:
+      "if (!safeMethods.has(request.method) && call.principal.scope !== 'full') { await deps.metering.countRequest(call.tenant.id, call.principal.keyId); throw readOnlyKey(); }",
+  },
+  {
+    rule: 'API-8.6',
+    what: 'overage is charged again from the first free request on',
+    file: metering,
+    find: 'set overage_charged_count = ${chargedCount}\n',
+    replace: 'set overage_charged_count = overage_charged_count + ${chargedCount} * 0\n',
+  },
+  {
+    rule: 'API-8.6',
+    what: 'months before this one are never charged',
+    file: metering,
+    find: 'where tenant_id > ${query.afterTenantId} and count >',
+    replace:
+      "where month = date_trunc('month', svc_now() at time zone 'utc')::date and tenant_id > ${query.afterTenantId} and count >",
+  },
+  {
+    rule: 'API-8.7',
+    what: 'a closed month follows the setting of today',
+    file: metering,
+    find: '        else coalesce(u.included_count, ${includedPerMonth}) end as "includedCount",',
+    replace: '        else ${includedPerMonth}::bigint end as "includedCount",',
+  },
+  {
+    rule: 'API-8.1',
+    what: 'keys of one account are not told apart',
+    file: metering,
+    find: 'select tenant_id, month, key_id, n from given order by tenant_id, key_id',
+    replace:
+      'select tenant_id, month, min(key_id) over (partition by tenant_id), n from given order by tenant_id, key_id',
+  },
+  {
+    rule: 'API-1.S7',
+    what: 'the old address of the reference leads nowhere',
+    file: 'operations/surfaces/public/api-docs.routes.ts',
+    find: "app.get('/developers/api/'",
+    replace: "app.get('/developers/api-old/'",
+  },
+];

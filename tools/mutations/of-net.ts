@@ -1,0 +1,231 @@
+/** Ways to break the rules NET-* (network monitoring and the feeds). */
+import type { Mutation } from './mutation.ts';
+
+const device = 'monitor/devices/device.ts';
+const points = 'monitor/delivery/build-points.ts';
+const visits = 'monitor/delivery/plan-visit.ts';
+const notice = 'contracts/destroy-notice/index.ts';
+const receiver = 'operations/protect-traffic/receive-telemetry.ts';
+
+export const mutationsOfNet: readonly Mutation[] = [
+  {
+    rule: 'NET-2.1.1',
+    what: "the manufacturer outranks the server's name",
+    file: device,
+    find: '  if (match && (match.endedAtMs === null || device.archivedAtMs !== null)) {',
+    replace:
+      '  if (match && !device.manufacturer && (match.endedAtMs === null || device.archivedAtMs !== null)) {',
+  },
+  {
+    rule: 'NET-2.1.4',
+    what: 'a randomized MAC names its device',
+    file: device,
+    find: "  if (device.isRandomized) return { text: randomizedLabel, source: 'randomized' };\n",
+    replace: '',
+  },
+  {
+    rule: 'NET-2.1.5',
+    what: 'a prefix that failed is asked about again at once',
+    file: 'monitor/vendors/store.ts',
+    find: "interval '12 hours'",
+    replace: "interval '1 minute'",
+  },
+  {
+    rule: 'NET-2.2.3',
+    what: 'a DNS answer names for ever',
+    file: 'sensor/capture/dns-evidence.ts',
+    find: 'return this.#answers[at + 10]! >= (now | 0) ? this.#answers[at + 9]! - 1 : -1;',
+    replace: 'return this.#answers[at + 9]! - 1;',
+  },
+  {
+    rule: 'NET-2.2.3',
+    what: 'the port catalog outranks evidence',
+    file: 'monitor/applications/catalog.ts',
+    find: "  if (row.evidence !== 'none') {",
+    replace: "  if (row.evidence !== 'none' && !services[`${row.protocol}/${row.serverPort}`]) {",
+  },
+  {
+    rule: 'NET-2.2.4',
+    what: 'the AH label is given to IPv6 as well',
+    file: 'sensor/capture/ledger.ts',
+    find: "return version === 4 ? 'IPsec AH' : null;",
+    replace: "return version > 0 ? 'IPsec AH' : null;",
+  },
+  {
+    rule: 'NET-2.2.5',
+    what: 'bridges own Internet traffic though the uplink saw it',
+    file: 'monitor/facts/application-store.ts',
+    find: '(vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id',
+    replace: '(vantage = 2 and bytes > 0) desc, bytes desc, c.sensor_id',
+  },
+  {
+    rule: 'NET-2.2.8',
+    what: 'a site takes 129 local prefixes',
+    file: 'monitor/sites/site.ts',
+    find: 'if (found.size > localCidrsMax) {',
+    replace: 'if (found.size > localCidrsMax + 1) {',
+  },
+  {
+    rule: 'NET-2.2.9',
+    what: 'a malformed owner key attaches to a device',
+    file: device,
+    find: '  if (bar < 1) return null;\n',
+    replace: '',
+  },
+  {
+    rule: 'NET-2.3',
+    what: 'a minute that began before the assignment is sent',
+    file: visits,
+    find: 'return Math.ceil(assignedAtMs / 60_000) * minuteSeconds;',
+    replace: 'return Math.floor(assignedAtMs / 60_000) * minuteSeconds;',
+  },
+  {
+    rule: 'NET-2.4.1',
+    what: 'twenty-one identities are sent',
+    file: points,
+    find: 'export const identitiesMax = 20;',
+    replace: 'export const identitiesMax = 21;',
+  },
+  {
+    rule: 'NET-2.4.1',
+    what: 'names that did not fit are lost for older receivers',
+    file: points,
+    find: '  return [...sorted.slice(0, identitiesMax - 1), other];',
+    replace: '  return sorted.slice(0, identitiesMax);',
+  },
+  {
+    rule: 'NET-2.4.2',
+    what: 'a gap is sent as zeros',
+    file: points,
+    find: '    if (entry.isGap) continue;\n',
+    replace:
+      '    if (entry.isGap) { points.push({ timestamp: new Date(entry.minute * 1000).toISOString(), inbound_bps: 0, outbound_bps: 0, pps: 0, expected_bps: null, expected_pps: null, ddos_bps: null, ddos_pps: null, coverage: 1, applications: [] }); continue; }\n',
+  },
+  {
+    rule: 'NET-2.4.4',
+    what: 'what only a remote address names is sent',
+    file: points,
+    find: '    if (!row.isAttributed) continue;\n    const transport = transports[row.protocol]',
+    replace: '    const transport = transports[row.protocol]',
+  },
+  {
+    rule: 'NET-2.4.7',
+    what: 'the generation is not checked at the receipt',
+    file: receiver,
+    find: '    sent.target.assigned_at === allocation.assignedAt &&\n',
+    replace: '',
+  },
+  {
+    rule: 'NET-2.4.7',
+    what: 'a minute that two owners share is stored',
+    file: 'operations/protect-traffic/minute.ts',
+    find: '  if (startMs < ceilMs(generation.assignedAt)) return false;\n',
+    replace: '',
+  },
+  {
+    rule: 'NET-2.8',
+    what: 'a signature of another length is compared',
+    file: notice,
+    find: '  if (!/^sha256=[0-9a-f]{64}$/.test(signature)) return false;\n',
+    replace: "  if (!signature.startsWith('sha256=')) return false;\n",
+  },
+  {
+    rule: 'NET-4.7',
+    what: 'a destroyed server comes back with an import that had begun before',
+    file: 'monitor/inventory/import-inventory.ts',
+    find: 'await listTombstonesSince(trx, startedAt)',
+    replace: '((await listTombstonesSince(trx, startedAt)), new Set<string>())',
+  },
+  {
+    rule: 'NET-5.4',
+    what: 'a notice of an hour ago is taken',
+    file: notice,
+    find: 'export const noticeToleranceSeconds = 300;',
+    replace: 'export const noticeToleranceSeconds = 3_600;',
+  },
+  {
+    rule: 'NET-5.2',
+    what: 'a source with failures locks out a valid token',
+    file: 'operations/admin-projects/verify-token.ts',
+    find: '  if (presented) {\n',
+    replace:
+      '  const { failures: before } = await store.addFailure(db, sourceBucket(input.sourceAddress));\n  if (presented && before <= failuresMax) {\n',
+  },
+  {
+    rule: 'NET-4.3',
+    what: 'a visit sends 60 older minutes',
+    file: visits,
+    find: 'export const historySeconds = 55 * minuteSeconds;',
+    replace: 'export const historySeconds = 60 * minuteSeconds;',
+  },
+  {
+    rule: 'NET-4.3',
+    what: 'a history that was not acknowledged is passed over',
+    file: visits,
+    find: '    return { ...cursor, deliveredUntil: isThrough ? visit.recentTo : historyDone };',
+    replace: '    return { ...cursor, deliveredUntil: visit.recentTo };',
+  },
+  {
+    rule: 'NET-4.l',
+    what: 'capabilities are advertised without the permission',
+    file: 'operations/surfaces/admin-api/discovery.routes.ts',
+    find: 'spoken.filter((permission) => project.permissions.includes(permission))',
+    replace: 'spoken.filter((permission) => permission.length > 0)',
+  },
+  {
+    rule: 'NET-5.1',
+    what: 'a revoked token goes on',
+    file: 'operations/admin-projects/verify-token.ts',
+    find: 'found && isRight && found.isActive',
+    replace: 'found && isRight',
+  },
+  {
+    rule: 'NET-6',
+    what: 'an upload is skipped after four attempts',
+    file: 'monitor/inbox/note-failure.ts',
+    find: 'export const attemptsMax = 5;',
+    replace: 'export const attemptsMax = 4;',
+  },
+  {
+    rule: 'NET-7.1',
+    what: 'minutes older than three months are taken',
+    file: 'monitor/inbox/receive-upload.ts',
+    find: '  if (verdict.isOld) throw refused(retentionRefusalMessage);\n',
+    replace: "  if (verdict.isOld) return 'accepted';\n",
+  },
+  {
+    rule: 'NET-8.R1',
+    what: 'gaps are kept a year',
+    file: 'monitor/retention/kept.ts',
+    find: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months'",
+    replace: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '1 year'",
+  },
+  {
+    rule: 'NET-8.R3',
+    what: 'endpoint pairs are kept three months',
+    file: 'monitor/retention/kept.ts',
+    find: "{ table: 'endpoint_pairs', column: 'minute', keptFor: '24 hours'",
+    replace: "{ table: 'endpoint_pairs', column: 'minute', keptFor: '3 months'",
+  },
+  {
+    rule: 'NET-8.R2',
+    what: 'events of attacks are kept three months',
+    file: 'monitor/retention/kept.ts',
+    find: '    only: "kind <> \'ddos_detected\'",\n',
+    replace: '',
+  },
+  {
+    rule: 'NET-2.9',
+    what: 'cursors are kept three days',
+    file: 'monitor/retention/index.ts',
+    find: 'const cursorsKeptMs = 2 * 86_400_000;',
+    replace: 'const cursorsKeptMs = 3 * 86_400_000;',
+  },
+  {
+    rule: 'NET-8.8',
+    what: 'tombstones are pruned after an hour',
+    file: 'monitor/inbox/store.ts',
+    find: "u.sequence <= s.covered_through and u.finished_at < svc_now() - interval '2 days'",
+    replace: "u.sequence <= s.covered_through and u.finished_at < svc_now() - interval '1 hour'",
+  },
+];

@@ -12,12 +12,14 @@ export interface ExchangeOptions {
   packets?: 1 | 2;
   /** Different remote addresses; as many as exchanges unless given. */
   remotes?: number;
+  /** Remote addresses begin this far into 11.0.0.0/8. */
+  firstRemote?: number;
   perSecond?: number;
 }
 
 /** Writes `count` exchanges of 192.0.2.1 with addresses of 11.0.0.0/8 on port 7000. */
 export function writeExchanges(path: string, count: number, options: ExchangeOptions = {}): void {
-  const { packets = 2, remotes = count, perSecond = 20_000 } = options;
+  const { packets = 2, remotes = count, firstRemote = 0, perSecond = 20_000 } = options;
   const file = openSync(path, 'w');
   writeSync(file, pcapFile([]));
   const record = Buffer.alloc(header + frameBytes);
@@ -33,7 +35,7 @@ export function writeExchanges(path: string, count: number, options: ExchangeOpt
   for (let i = 0; i < count; i += 1) {
     record.writeUInt32LE(1_700_000_000 + Math.floor(i / perSecond), 0);
     record.writeUInt32LE(Math.floor(((i % perSecond) / perSecond) * 1e6), 4);
-    const remote = 0x0b000000 + (i % remotes);
+    const remote = 0x0b000000 + firstRemote + (i % remotes);
     const port = 1024 + (i % 60_000);
     for (let packet = 0; packet < packets; packet += 1) {
       record.writeUInt32BE(packet === 0 ? 0xc0000201 : remote, header + 26);

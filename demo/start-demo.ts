@@ -30,6 +30,8 @@ interface Steps {
 }
 
 const say = (text: string) => process.stderr.write(text);
+/** As the simulated hypervisor calls itself. */
+const simulatedNode = 'simulated-1';
 
 export async function startDemo(
   settings: DemoSettings,
@@ -152,6 +154,7 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_DEMO_WORLD: '1',
+      SVC_PAYMENT_GATEWAY: 'test',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
       SVC_WEBHOOK_PRIVATE_TARGETS: '1',
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
@@ -184,6 +187,7 @@ async function startMonitor(
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      SVC_DEMO_NODE: lab?.node ?? simulatedNode,
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
@@ -206,7 +210,7 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
     : {
         SVC_MONITOR_URL: steps.monitorUrl,
         SVC_SENSOR_REPLAY: recording.capture,
-        SVC_SENSOR_NODE: 'simulated-1',
+        SVC_SENSOR_NODE: simulatedNode,
       };
   const sensor = steps.processes.start({
     name: 'sensor',

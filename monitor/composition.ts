@@ -132,7 +132,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const sensors = createSensors({
     db,
     reader,
-    protectedTargets: (siteId) => delivery.listAddresses(siteId),
+    protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
   });

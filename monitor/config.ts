@@ -187,6 +187,7 @@ export const monitorSettings = {
     { min: 0, max: Number.MAX_SAFE_INTEGER },
     'The cluster of operations that the demo site holds; 0 for none.',
   ),
+  demoNode: optionalTextSetting('SVC_DEMO_NODE', "The node of the demo world's hypervisor."),
   demoNoticeSecret: optionalTextSetting(
     'SVC_DEMO_NOTICE_SECRET',
     "The demo world's signing secret of destroy notices.",

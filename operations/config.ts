@@ -6,6 +6,7 @@ import {
   decimalSetting,
   httpUrlSetting,
   integerSetting,
+  optionalChoiceSetting,
   optionalTextSetting,
   prefixListSetting,
   readSettings,
@@ -60,11 +61,11 @@ export const operationsSettings = {
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',
   ),
-  paymentGateway: choiceSetting(
+  paymentGateway: optionalChoiceSetting(
     'SVC_PAYMENT_GATEWAY',
     ['test', 'stripe'],
-    'test',
-    'Who charges saved cards. The test gateway takes test cards only and moves no money.',
+    'Who charges saved cards. The test gateway takes test cards only and moves no money, so customers can give themselves credit.',
+    'unset: `serve` does not start; test in the demo world',
   ),
   stripeSecretKey: optionalTextSetting(
     'SVC_STRIPE_SECRET_KEY',
@@ -205,6 +206,19 @@ export function readOperationsSettings(
     throw new CodedError('config.invalid', 'SVC_PAYMENT_GATEWAY=stripe needs SVC_STRIPE_SECRET_KEY.');
   }
   return settings;
+}
+
+/**
+ * The payment gateway that was chosen; throws where none was. With the test gateway customers give themselves credit, so
+ * it is never what an operator gets by leaving a setting out.
+ */
+export function requirePaymentGateway(settings: OperationsSettings): 'test' | 'stripe' {
+  if (settings.paymentGateway !== null) return settings.paymentGateway;
+  if (settings.demoWorld) return 'test';
+  throw new CodedError(
+    'config.invalid',
+    'SVC_PAYMENT_GATEWAY is not set. Set it to stripe, with SVC_STRIPE_SECRET_KEY, to charge real cards; set it to test to try svc with test cards: then no money moves and customers can give themselves credit.',
+  );
 }
 
 export function reporterOf(settings: OperationsSettings): Reporter {

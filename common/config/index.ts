@@ -128,6 +128,18 @@ export function choiceSetting<const C extends string>(
   };
 }
 
+/** One of `choices`, or null where none was made; `defaultText` says in the reference what that means. */
+export function optionalChoiceSetting<const C extends string>(
+  name: string,
+  choices: readonly C[],
+  sentence: string,
+  defaultText: string,
+): Setting<C | null> {
+  const [first] = choices;
+  const choice = choiceSetting(name, choices, first!, sentence);
+  return { ...choice, defaultText, parse: (text) => (text === undefined ? null : choice.parse(text)) };
+}
+
 /** A `postgres://` URL, or null for the embedded server. The URL itself never appears in an error: it may hold a password. */
 export function databaseUrlSetting(
   name: string,

@@ -3,7 +3,7 @@
  * service, and at last the remote address (NET-2.2.3). Labels of IP protocols come before everything (NET-2.2.4).
  */
 import { serviceName } from '#common/ip/port-services.ts';
-import type { TelemetryUsageRow } from '#contracts/sensor-api/telemetry-codec.ts';
+import { checkName, type NamedRow } from './check-name.ts';
 
 /** Registrable domains that people know by another name; whatever is not here keeps its domain. */
 const products: Readonly<Record<string, string>> = {
@@ -41,21 +41,23 @@ const udp = 17;
 
 export interface ApplicationName {
   name: string;
+  /** `none` where what the sensor sent is no name; absent where its evidence stands. */
+  evidence?: 'none';
   /** False where only the remote address is known. */
   isAttributed: boolean;
 }
 
 /** The name under which a usage row is kept. */
-export function nameApplication(
-  row: Pick<TelemetryUsageRow, 'name' | 'evidence' | 'protocol' | 'serverPort'>,
-): ApplicationName {
+export function nameApplication(told: NamedRow): ApplicationName {
+  const row = checkName(told);
   if (row.evidence === 'ip_protocol') return { name: row.name, isAttributed: true };
   if (row.evidence !== 'none') {
     const product = Object.hasOwn(products, row.name) ? products[row.name]! : row.name;
     return { name: product, isAttributed: true };
   }
   const service = serviceName(row.protocol, row.serverPort);
-  return service ? { name: service, isAttributed: true } : { name: row.name, isAttributed: false };
+  const named = service ? { name: service, isAttributed: true } : { name: row.name, isAttributed: false };
+  return told.evidence === 'none' ? named : { ...named, evidence: 'none' };
 }
 
 /** A transport and port as people write them: `tcp/443`, `icmp`, `IP 47`. */

@@ -5,6 +5,7 @@
  * account share one id. The first tenant of an organization is its payer: listed first, and what a key acts on unless
  * told otherwise. People are deactivated, never deleted.
  */
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
@@ -34,6 +35,7 @@ import {
   inviteMember,
   type OpenInvitation,
 } from './invite-member.ts';
+import { noteSession, type SessionOperation } from './note-session.ts';
 import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
 
@@ -73,6 +75,8 @@ export interface Accounts {
   createPerson(actor: Actor, input: CreatePersonInput): Promise<Person>;
   /** The person with this e-mail and password, or null; same time and answer for every reason. */
   signIn(email: string, password: string): Promise<Person | null>;
+  /** Writes the start or end of a person's sessions to the audit trail. */
+  noteSession(personId: number, operation: SessionOperation, origin: RequestOrigin): Promise<void>;
   findPerson(personId: number): Promise<Person | null>;
   findPersonByEmail(email: string): Promise<Person | null>;
   setPassword(actor: Actor, personId: number, password: string): Promise<void>;
@@ -102,7 +106,11 @@ export interface Accounts {
   /** Null for a link that doesn't work (any more). */
   findInvitation(secret: string): Promise<OpenInvitation | null>;
   /** Throws `accounts.invalid`. */
-  acceptInvitation(secret: string, given: { name: string; password: string }): Promise<Person>;
+  acceptInvitation(
+    secret: string,
+    given: { name: string; password: string },
+    origin?: RequestOrigin,
+  ): Promise<Person>;
   /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
   changePassword(actor: Actor, given: { current: string; next: string }): Promise<void>;
   /** The owner or an operator. */
@@ -138,6 +146,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   return {
     createPerson: (actor, input) => createPerson(db(), actor, input),
     signIn: (email, password) => signInPerson(db(), email, password),
+    noteSession: (personId, operation, origin) => noteSession(db(), personId, operation, origin),
     findPerson: (personId) => store.findPerson(db(), personId),
     async findPersonByEmail(email) {
       const found = await store.findPersonByEmail(db(), email.trim().toLowerCase());
@@ -162,7 +171,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     revokeInvitation: (actor, organizationId, invitationId) =>
       revokeInvitation(db(), actor, organizationId, invitationId),
     findInvitation: (secret) => findInvitation(db(), secret),
-    acceptInvitation: (secret, given) => acceptInvitation(db(), secret, given),
+    acceptInvitation: (secret, given, origin) => acceptInvitation(db(), secret, given, origin),
     changePassword: (actor, given) => changePassword(db(), actor, given),
     renameOrganization: (actor, organizationId, name) =>
       renameOrganization(db(), actor, organizationId, name),

@@ -1,6 +1,7 @@
 /** Invitations: a link, shown once, that lets its holder join an organization within seven days. */
 import { createHash, randomBytes } from 'node:crypto';
 import { record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
@@ -65,6 +66,7 @@ export async function acceptInvitation(
   db: Queryable,
   secret: string,
   given: { name: string; password: string },
+  origin?: RequestOrigin,
 ): Promise<Person> {
   const invitation = await findInvitation(db, secret);
   if (invitation === null) throw invalid('This invitation does not work any more. Ask for a new one.');
@@ -86,6 +88,19 @@ export async function acceptInvitation(
         (each) => each.organizationId === invitation.organizationId,
       );
       if (!member) await store.upsertMembership(tx, invitation.organizationId, person.id, 'member');
+      const actor = {
+        kind: 'customer',
+        personId: person.id,
+        keyId: null,
+        name: person.email,
+        origin,
+      } as const;
+      await record(tx, actor, {
+        operation: 'invitation.accept',
+        subject: { kind: 'invitation', id: invitation.id, name: invitation.email },
+        organizationId: invitation.organizationId,
+        after: { personId: person.id, isNewPerson: known === null },
+      });
       return person;
     });
   } catch (error) {

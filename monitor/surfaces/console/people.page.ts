@@ -6,6 +6,7 @@ import type { FirstPassword, ListedOperator } from '#monitor/operators/index.ts'
 import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   codeBlock,
@@ -316,7 +317,27 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
     person.role === 'operator'
       ? button('Make read-only', { role: 'viewer' })
       : button('Make operator', { role: 'operator' }),
-    actionButton({ action: `${action}/password`, csrfToken, label: 'Reset password' }),
-    button('End access', { access: 'ended' }),
+    askButton(
+      {
+        id: `reset-${person.id}`,
+        label: 'Reset password',
+        title: `Reset the password of ${person.email}?`,
+        openKind: 'button',
+        action: `${action}/password`,
+        csrfToken,
+      },
+      'Their password stops working and their sessions end. The new one is shown once, on the next page.',
+    ),
+    askButton(
+      {
+        id: `end-${person.id}`,
+        label: 'End access',
+        title: `End the access of ${person.email}?`,
+        action,
+        csrfToken,
+        fields: { access: 'ended' },
+      },
+      'Their sessions end and they can’t sign in until they are let in again.',
+    ),
   ];
 }

@@ -2,6 +2,7 @@
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   drawer,
@@ -152,12 +153,23 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
         ]),
       ],
     ),
-    actionButton({
-      action: `${base}/active`,
-      csrfToken,
-      label: member.isActive ? 'Deactivate' : 'Activate',
-      kind: member.isActive ? 'danger' : 'button',
-      fields: { person: member.personId, active: member.isActive ? 'no' : 'yes' },
-    }),
+    member.isActive
+      ? askButton(
+          {
+            id: `deactivate-${member.personId}`,
+            label: 'Deactivate',
+            title: `Deactivate ${member.personName}?`,
+            action: `${base}/active`,
+            csrfToken,
+            fields: { person: member.personId, active: 'no' },
+          },
+          'Their sessions end and their API keys are refused until an operator activates them again.',
+        )
+      : actionButton({
+          action: `${base}/active`,
+          csrfToken,
+          label: 'Activate',
+          fields: { person: member.personId, active: 'yes' },
+        }),
   ];
 }

@@ -1,6 +1,7 @@
 import type { Person } from '#operations/accounts/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   drawer,
@@ -110,13 +111,24 @@ function personActions(staff: Staff, person: Person): Content {
       ],
     ),
     !isSelf &&
-      actionButton({
-        action: '/console/staff/active',
-        csrfToken,
-        label: person.isActive ? 'Deactivate' : 'Activate',
-        kind: person.isActive ? 'danger' : 'button',
-        fields: { person: person.id, active: person.isActive ? 'no' : 'yes' },
-      }),
+      (person.isActive
+        ? askButton(
+            {
+              id: `deactivate-${person.id}`,
+              label: 'Deactivate',
+              title: `Deactivate ${person.name}?`,
+              action: '/console/staff/active',
+              csrfToken,
+              fields: { person: person.id, active: 'no' },
+            },
+            'Their sessions end and they can’t sign in until an operator activates them again.',
+          )
+        : actionButton({
+            action: '/console/staff/active',
+            csrfToken,
+            label: 'Activate',
+            fields: { person: person.id, active: 'yes' },
+          })),
   ];
 }
 

@@ -154,7 +154,7 @@ test('every page that operators read, support reads too, without a form to send'
 const reading =
   /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
 const withoutActor: Readonly<Record<string, readonly string[]>> = {
-  accounts: ['signIn', 'acceptInvitation', 'changePassword'],
+  accounts: ['signIn', 'noteSession', 'acceptInvitation', 'changePassword'],
   adminProjects: ['verify'],
 };
 

@@ -3,6 +3,7 @@ import type { BillingProfile, Invitation, Membership, Tenant } from '#operations
 import {
   actionButton,
   age,
+  askButton,
   badge,
   type Content,
   codeBlock,
@@ -141,13 +142,17 @@ function membersSection({ visitor }: SettingsPageOptions, organization: Organiza
   const { id, isOwner, invitations } = organization;
   const remove = (member: Membership) =>
     isOwner && member.role !== 'owner'
-      ? actionButton({
-          action: '/client/settings/members/remove',
-          csrfToken: visitor.csrfToken,
-          label: 'Remove',
-          kind: 'danger',
-          fields: { organization: id, person: member.personId },
-        })
+      ? askButton(
+          {
+            id: `remove-member-${id}-${member.personId}`,
+            label: 'Remove',
+            title: `Remove ${member.personName}?`,
+            action: '/client/settings/members/remove',
+            csrfToken: visitor.csrfToken,
+            fields: { organization: id, person: member.personId },
+          },
+          'They see nothing of this organization any more, and keys that act for them stop at once. To come back they need a new invitation.',
+        )
       : '';
   return section(
     {
@@ -214,13 +219,17 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
         header: '',
         kind: 'actions',
         cell: (invitation) =>
-          actionButton({
-            action: '/client/settings/invitations/revoke',
-            csrfToken: visitor.csrfToken,
-            label: 'Revoke',
-            kind: 'danger',
-            fields: { organization: id, invitation: invitation.id },
-          }),
+          askButton(
+            {
+              id: `revoke-invitation-${invitation.id}`,
+              label: 'Revoke',
+              title: `Revoke the invitation of ${invitation.email}?`,
+              action: '/client/settings/invitations/revoke',
+              csrfToken: visitor.csrfToken,
+              fields: { organization: id, invitation: invitation.id },
+            },
+            'Its link stops working. You can invite them again.',
+          ),
       },
     ],
     rows: invitations,

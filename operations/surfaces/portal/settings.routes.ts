@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import { type App, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
@@ -123,9 +123,10 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
   });
 
   app.post('/settings/sessions/end', (request, reply) =>
-    change(deps, request, reply, 'sessions', ({ actor }) =>
-      deps.sessions.endOthers(actor.personId, request.headers.cookie),
-    ),
+    change(deps, request, reply, 'sessions', async ({ actor }) => {
+      await deps.sessions.endOthers(actor.personId, request.headers.cookie);
+      await deps.accounts.noteSession(actor.personId, 'session.end_others', originOf(request));
+    }),
   );
 }
 

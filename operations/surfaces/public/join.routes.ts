@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, OpenInvitation } from '#operations/accounts/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import {
   bareDocument,
   brand,
@@ -53,7 +53,7 @@ export function registerJoin(app: App, deps: JoinDeps): void {
         return show(reply, request, invitation, 429, 'Too many failed attempts. Wait ten minutes.');
       try {
         const { name = '', password } = request.body;
-        const person = await deps.accounts.acceptInvitation(secret, { name, password });
+        const person = await deps.accounts.acceptInvitation(secret, { name, password }, originOf(request));
         await attempt.giveBack();
         await deps.sessions.end(request.headers.cookie);
         reply.header('set-cookie', await deps.sessions.start(person.id));

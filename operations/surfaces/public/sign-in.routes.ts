@@ -7,7 +7,7 @@
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Accounts, Person } from '#operations/accounts/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
 
@@ -57,6 +57,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
     await deps.sessions.end(request.headers.cookie);
     const device = await deps.sessions.knowDevice(email, request.headers.cookie);
     const session = await deps.sessions.start(person.id);
+    await deps.accounts.noteSession(person.id, 'session.start', originOf(request));
     reply.header('set-cookie', device === null ? session : [session, device]);
     return reply.redirect(landingOf(person, next), 303);
   });
@@ -73,6 +74,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
       }
     }
     reply.header('set-cookie', await deps.sessions.end(request.headers.cookie));
+    if (session) await deps.accounts.noteSession(session.personId, 'session.end', originOf(request));
     return reply.redirect('/sign-in', 303);
   });
 }

@@ -24,6 +24,7 @@ import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
 import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
+import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -46,6 +47,7 @@ export interface Monitor {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  intake: Intake;
   inbox: Inbox;
   live: Live;
   probes: Probes;
@@ -137,11 +139,13 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
   });
   const meters = createMeters();
+  const intake = createIntake({ clock: systemClock });
   const inbox = createInbox({
     ...base,
     ...options.inbox,
     reader,
     tally: meters.tally,
+    intake,
     sensors,
     facts,
     probes,
@@ -153,6 +157,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
+    intake,
     store: config.liveStoreUrl
       ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
       : createPostgresStore(db, liveBounds),
@@ -203,6 +208,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     traffic,
     applications,
     events,
+    intake,
     inbox,
     live,
     probes,

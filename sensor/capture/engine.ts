@@ -7,7 +7,7 @@
 
 import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
-import { beginAgain, Field, Flag, flowWords, noteMac, noteState } from './flow-record.ts';
+import { beginAgain, Field, Flag, flowWords, isSending, noteMac, noteState } from './flow-record.ts';
 import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
@@ -254,9 +254,9 @@ export class Engine {
     if (p.protocol === Protocol.tcp && this.#naming.maySay(p, base, side)) this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
-    words[base + Field.lastSent + side] = this.offsetMs;
     words[base + Field.lastSeen] = this.now;
     if (noteState(words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, words[base + Field.flags]!)) words[base + Field.lastSent + side] = this.offsetMs;
     // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
     // fragments is looked at when it is whole.
     if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
@@ -290,13 +290,14 @@ export class Engine {
     const base = flows.locate(p, path, this.now);
     const { side } = flows;
     flows.words[base + Field.lastSeen] = this.now;
-    flows.words[base + Field.lastSent + side] = this.offsetMs;
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#judgeSides(base);
       this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
     }
     if (noteState(flows.words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, flows.words[base + Field.flags]!))
+      flows.words[base + Field.lastSent + side] = this.offsetMs;
     this.#inspect(p, base, side, path, depth + 1);
   }
 

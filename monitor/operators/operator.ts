@@ -17,13 +17,9 @@ export interface AddOperatorInput {
   role: OperatorRole;
 }
 
-/** Who asks. */
+/** Who asks, with what the audit trail keeps of them. */
 export type Actor = Traceable &
-  (
-    | { kind: 'person'; id: number; role: OperatorRole }
-    /** `job` names the command or the loop in the audit trail. */
-    | { kind: 'system'; job?: string }
-  );
+  ({ kind: 'person'; id: number; role: OperatorRole } | { kind: 'system'; job?: string });
 
 /** The program itself: commands and the demo world. */
 export const systemActor: Actor = { kind: 'system' };

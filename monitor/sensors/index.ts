@@ -30,6 +30,7 @@ export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
+export { targetsMax as planTargetsMax } from './read-plan.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
@@ -37,8 +38,8 @@ export interface SensorsDeps {
   db: () => Queryable;
   /** Connections that only read, for authentication and plans. */
   reader: () => Queryable;
-  /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
-  protectedTargets: (siteId: number) => Promise<string[]>;
+  /** Exact addresses of a site's live allocations that a sensor speaks for; they get a place in its tables whatever the traffic. */
+  protectedTargets: (siteId: number, sensorId: number | null) => Promise<string[]>;
   /** What the site's sensors measure; read without locks. */
   plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
   /** A sensor speaks for other addresses than before; in the transaction that says so. */
@@ -63,8 +64,8 @@ export interface Sensors {
   enrol(request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
   authenticate(token: string): Promise<store.EnrolledSensor | null>;
-  /** What a sensor of this site should do. */
-  readPlan(siteId: number): Promise<SensorPlan>;
+  /** What a sensor of this site should do; without one, what is to be done at the whole site. */
+  readPlan(siteId: number, sensorId?: number): Promise<SensorPlan>;
   /** Notes what sensors said, once for each; give the transaction that stores it. */
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
   /** Notes that an upload of a sensor was not taken, and why. */
@@ -97,7 +98,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request, origin) => enrolSensor(db(), request, origin),
     authenticate: createAuthentication(deps.reader),
-    readPlan: (siteId) => readPlan(deps, siteId),
+    readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
     noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),

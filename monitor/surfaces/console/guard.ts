@@ -15,13 +15,6 @@ export interface Viewer {
   sites: readonly Site[];
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route changes only what belongs to the person who asks, such as their password; viewers may. */
-    isOwn?: boolean;
-  }
-}
-
 const viewers = new WeakMap<FastifyRequest, Viewer>();
 const readOnlyText =
   'Your role may look at everything and change nothing. Ask an operator to do this. Nothing was changed.';

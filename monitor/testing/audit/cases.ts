@@ -88,6 +88,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /agent/v1/live': 'measurements, every few seconds',
   'POST /integrations/operations/vm-destroyed':
     'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
+  'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
   'POST /operations/test': 'asks operations what the project may do, and changes no setting',
 };
 
@@ -240,7 +241,7 @@ export const cases: Readonly<Record<string, Case>> = {
     ({ operator }) => operator.post('/operations/notice-secret', { confirm_name: 'notice secret' }),
   ],
   'POST /settings/people': [
-    'operator.invite',
+    'operator.create',
     ({ operator, next }) =>
       operator.post('/settings/people', { email: `invited-${next()}@example.org`, role: 'viewer' }),
   ],
@@ -249,12 +250,37 @@ export const cases: Readonly<Record<string, Case>> = {
     async ({ operator, colleague }) =>
       operator.post(`/settings/people/${(await colleague()).id}`, { role: 'operator' }),
   ],
-  'POST /settings/people/:operatorId/password': [
-    'operator.reset_password',
-    async ({ operator, colleague }) => operator.post(`/settings/people/${(await colleague()).id}/password`),
+  'POST /settings/people/:operatorId/link': [
+    'operator.send_password_link',
+    async ({ operator, colleague }) => operator.post(`/settings/people/${(await colleague()).id}/link`),
   ],
-  'POST /settings/password': [
+  'POST /set-password/:secret': [
+    'operator.set_password_by_link',
+    async ({ server, monitor, colleague }) => {
+      const sent = await monitor.operators.sendAccessLink(systemActor, (await colleague()).id);
+      if (sent?.delivery.kind !== 'shown') throw new Error('the link was not shown');
+      const { pathname } = new URL(sent.delivery.url);
+      const body = new URLSearchParams({ password: 'another password, quite long' });
+      return ask(`${server.url}${pathname}`, { method: 'POST', body });
+    },
+  ],
+  'POST /account/password': [
     'operator.change_password',
-    ({ operator }) => operator.post('/settings/password', { current: testPassword, next: testPassword }),
+    ({ operator }) => operator.post('/account/password', { current: testPassword, next: testPassword }),
+  ],
+  'POST /account/sessions/end': [
+    'session.end_one',
+    async ({ operator, monitor }) => {
+      const { id } = (await monitor.operators.list()).find(
+        (one) => one.email === 'operator@monitor.example',
+      )!;
+      await monitor.sessions.start(id);
+      const session = (await monitor.sessions.list(id, operator.cookie)).find((one) => !one.isCurrent)!;
+      return operator.post('/account/sessions/end', { session: session.id });
+    },
+  ],
+  'POST /account/sessions/end-others': [
+    'session.end_others',
+    ({ operator }) => operator.post('/account/sessions/end-others'),
   ],
 };

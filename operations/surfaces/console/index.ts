@@ -22,7 +22,9 @@ import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerAccount } from './account.routes.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
 import { registerAudit } from './audit.routes.ts';
 import { registerCatalog } from './catalog.routes.ts';
@@ -55,6 +57,7 @@ export interface ConsoleDeps {
   servers: Servers;
   webhooks: Webhooks;
   sessions: Sessions;
+  post: Post;
   clock: Clock;
 }
 
@@ -79,6 +82,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
       registerAudit(routes, deps);
+      registerAccount(routes, deps);
       registerServers(routes, deps);
       registerClusters(routes, deps);
       registerPools(routes, deps);

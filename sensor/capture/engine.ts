@@ -82,7 +82,6 @@ export class Engine {
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
-      listing,
       keepsOwners: this.#keepsOwners,
       noiseRowsMax: sizes.noiseRowsMax,
       onTruncated: (packets) => this.#onTruncated(packets),
@@ -98,9 +97,9 @@ export class Engine {
         answersMax: sizes.answersMax,
         outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
-        flush: (base) => this.#booking.book(base, false),
+        flush: (base) => this.#book(base, false),
         restart: (base) => this.#restart(base),
-        onTruncated: () => this.#onTruncated(1),
+        onTruncated: () => this.#onNameTruncated(),
       },
       this.#packet,
     );
@@ -171,7 +170,7 @@ export class Engine {
         const flags = words[base + Field.flags]!;
         if ((flags & Flag.alive) === 0) continue;
         const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#booking.book(base, true);
+        if (isFirst === (pass === 0)) this.#book(base, true);
       }
     }
   }
@@ -318,17 +317,27 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#booking.book(base, true);
+    this.#book(base, true);
     this.#naming.forget(base);
     this.#list(base);
+  }
+
+  /** A file's reader sums up in its own way: it has no minutes, and its tables may be larger than memory. */
+  #book(base: number, isLast: boolean): void {
+    if (this.#listing === null) this.#booking.book(base);
+    else this.#listing.book(this.flows, base, isLast);
   }
 
   /** Lists a flow that is over (files only). */
   #list(base: number): void {
     if (this.#listing === null) return;
     const { words, sums, serials } = this.flows;
-    const isListed = this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
-    if (!isListed) this.#onTruncated(words[base + Field.packets]! + words[base + Field.packets + 1]!);
+    this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
+  }
+
+  #onNameTruncated(): void {
+    if (this.#listing !== null) this.#listing.cut.names += 1;
+    this.#onTruncated(1);
   }
 
   #onTruncated(packets: number): void {

@@ -9,6 +9,7 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
 import {
@@ -43,6 +44,7 @@ export interface Monitor {
   sessions: Sessions;
   /** Mails to people. */
   post: Post;
+  factors: SecondFactors;
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
@@ -211,6 +213,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     database,
     sessions,
     post,
+    factors: createSecondFactors({ db, clock: systemClock, sealer: plainSealer, issuer: 'svc monitor' }),
     operators,
     sites,
     sensors,

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
@@ -46,6 +47,7 @@ export interface Monitor {
   post: Post;
   factors: SecondFactors;
   operators: Operators;
+  auditTrail: AuditTrail;
   sites: Sites;
   sensors: Sensors;
   facts: FactStore;
@@ -215,6 +217,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     post,
     factors: createSecondFactors({ db, clock: systemClock, sealer: plainSealer, issuer: 'svc monitor' }),
     operators,
+    auditTrail: createAuditTrail({ db }),
     sites,
     sensors,
     facts,

@@ -315,10 +315,13 @@ export interface DueHour {
  * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment on at which somebody
  * asked for the server to be destroyed.
  */
-export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+export async function lockDueHours(
+  tx: Queryable,
+  { afterServerId, limit }: { afterServerId: number; limit: number },
+): Promise<DueHour[]> {
   const { rows: due } = await sql<{ id: number }>`
     select s.id from servers s
-    where s.provisioned_at is not null
+    where s.id > ${afterServerId} and s.provisioned_at is not null
       and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
     order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`

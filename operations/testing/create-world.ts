@@ -60,6 +60,8 @@ export interface WorldOptions {
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
+  /** How long the requests of a locked account wait to be counted. */
+  countLockTimeoutMs?: number;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
 }
@@ -95,6 +97,7 @@ export async function createWorld(options: WorldOptions = {}) {
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
+    lockTimeoutMs: options.countLockTimeoutMs,
   });
   let jobs: JobRunner | null = null;
   const clusters = createClusters({ db, hypervisors });

@@ -179,7 +179,9 @@ export interface DaySpending {
 export async function sumDays(db: Queryable, tenantId: number, days: number): Promise<DaySpending[]> {
   const { rows } = await sql<DaySpending>`
     with wanted as (
-      select generate_series(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+      select generate_series(greatest(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+        least((select date_trunc('day', created_at at time zone 'utc') from tenants where id = ${tenantId}),
+          (select date_trunc('day', min(created_at) at time zone 'utc') from ledger_entries where tenant_id = ${tenantId}))),
         date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as day),
     spent as (
       select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",

@@ -4,6 +4,7 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
@@ -75,9 +76,16 @@ export async function attachServer(
           'The server is not ready. Wait until it runs, or until it is gone.',
         );
       const present = await attachments.findCardOf(tx, network.id, server.id);
-      if (present !== null) return keepCard(tx, present, network.cidr, input.ip);
-      await insertCard(tx, network, { serverId: server.id, locationId: server.locationId, ip: input.ip });
-      return false;
+      const wasThere =
+        present !== null
+          ? await keepCard(tx, present, network.cidr, input.ip)
+          : await insertCard(tx, network, {
+              serverId: server.id,
+              locationId: server.locationId,
+              ip: input.ip,
+            });
+      await recordCard(tx, actor, 'network.attach_server', network.tenantId, input);
+      return wasThere;
     });
   deps.wake();
   const attachment = await findAttachment(deps, input);
@@ -154,9 +162,21 @@ async function insertCard(
   tx: Queryable,
   network: store.LockedNetwork,
   server: { serverId: number; locationId: number; ip: string | undefined },
-): Promise<void> {
+): Promise<false> {
   const card = await addCard(tx, network, server, 'ip');
   await enqueueCard(tx, 'networks.attach', card);
+  return false;
+}
+
+function recordCard(
+  tx: Queryable,
+  actor: Actor,
+  operation: string,
+  tenantId: number,
+  { serverId, networkId, ip }: AttachInput,
+): Promise<void> {
+  const subject = { kind: 'server', id: serverId };
+  return record(tx, actor, { operation, subject, tenantId, after: { networkId, ip } });
 }
 
 async function addCard(
@@ -239,18 +259,20 @@ export async function detachServer(
   const before = await deps
     .db()
     .transaction()
-    .execute((tx) => markDetaching(tx, scope, input));
+    .execute((tx) => markDetaching(tx, actor, scope, input));
   deps.wake();
   return before;
 }
 
 async function markDetaching(
   tx: Queryable,
+  actor: Actor,
   scope: Scope,
   input: { serverId: number; networkId: number },
 ): Promise<Attachment> {
   // The server's lock lets only one of two detachments of its last two networks pass.
-  if ((await attachments.lockServer(tx, scope, input.serverId)) === null) throw noSuchServer();
+  const server = await attachments.lockServer(tx, scope, input.serverId);
+  if (server === null) throw noSuchServer();
   const [card, shown] = [
     await attachments.findCardOf(tx, input.networkId, input.serverId),
     (await attachments.listAttachments(tx, [input.serverId])).find(
@@ -266,6 +288,7 @@ async function markDetaching(
     );
   await attachments.setCardState(tx, card.id, { state: 'detaching' });
   await enqueueCard(tx, 'networks.detach', card);
+  await recordCard(tx, actor, 'network.detach_server', server.tenantId, input);
   return { ...shown, state: 'detaching', error: null };
 }
 

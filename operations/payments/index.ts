@@ -10,7 +10,8 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentGateway } from './gateway.ts';
 import { giveBackOrderCharge } from './give-back.ts';
@@ -133,7 +134,13 @@ export function createPayments(deps: PaymentsDeps): Payments {
         throw new CodedError('payments.bad_amount', 'The form is out of date. Load the page again.');
       const key = `chg_${tenantId}_${formId}`;
       const wish = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
-      const charge = await intend(deps.db(), wish).catch((error) => {
+      const charge = await inTransaction(deps.db(), async (trx) => {
+        const intended = await intend(trx, wish);
+        const subject = { kind: 'tenant', id: tenantId };
+        const after = { amountQuanta, chargeId: intended?.id, cardId: intended?.cardId };
+        if (intended) await record(trx, actor, { operation: 'credit.charge', subject, tenantId, after });
+        return intended;
+      }).catch((error) => {
         if (!isUniqueViolation(error)) throw error;
         throw new CodedError('payments.repeated', 'This form was sent before; nothing was charged again.');
       });
@@ -156,7 +163,12 @@ export function createPayments(deps: PaymentsDeps): Payments {
     },
     async retryReconciliation(actor, chargeId) {
       requireOperator(actor);
-      return store.hastenCharge(deps.db(), { id: chargeId });
+      return inTransaction(deps.db(), async (trx) => {
+        if (!(await store.hastenCharge(trx, { id: chargeId }))) return false;
+        const subject = { kind: 'charge', id: chargeId };
+        await record(trx, actor, { operation: 'charge.retry_reconciliation', subject });
+        return true;
+      });
     },
     reconcile: () => reconcileCharges(deps),
     async takeCallback(rawBody, signature) {

@@ -6,6 +6,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
 import type { DeployBudget, OrderForecast, OrderWork } from '#operations/orders/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
 import { holdServer, releaseServer } from './hold-server.ts';
@@ -86,7 +87,13 @@ export async function createServer(
   { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const placed = await deps.orders.placeOrder({ ...order, onOrdered, checkout });
+  const { tenantId, plan, image } = input;
+  const onPlaced: OnOrdered = async (tx, orderId) => {
+    await onOrdered?.(tx, orderId);
+    const subject = { kind: 'order', id: orderId };
+    await record(tx, actor, { operation: 'order.place', subject, tenantId, after: { plan, image } });
+  };
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered: onPlaced, checkout });
   deps.wake();
   return placed;
 }
@@ -124,19 +131,19 @@ async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServer
     tenantId: input.tenantId,
     plan: choice.plan,
     request: { ...request },
-    work: orderWork(deps, choice),
+    work: orderWork(deps, actor, choice),
   };
   return { order, plan: choice.plan };
 }
 
 /** The steps of an order. Without a choice, as for a process that died, the stored request is looked up again. */
-export function orderWork(deps: ServersDeps, choice?: Choice): OrderWork {
+export function orderWork(deps: ServersDeps, actor: Actor, choice?: Choice): OrderWork {
   return {
     async hold(tx, order) {
       const { input } = order.request as unknown as OrderRequest;
       return { ...(await holdServer(deps, tx, input, choice ?? (await choose(deps.catalog, input)))) };
     },
-    queue: (tx, order) => queueServer(tx, order),
+    queue: (tx, order) => queueServer(tx, actor, order),
     release: (tx, held) => releaseServer(tx, held),
   };
 }

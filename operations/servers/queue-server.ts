@@ -2,10 +2,12 @@
  * Makes the server of a paid order out of what the order holds, and queues its provisioning: its row, its addresses, its
  * network interfaces and its job are one transaction, so a crash leaves all of them or none.
  */
+import type { Actor } from '#operations/accounts/index.ts';
 import { assignHeldAddresses } from '#operations/addresses/index.ts';
 import { emit } from '#operations/events/index.ts';
 import { joinHeldNetwork } from '#operations/networks/index.ts';
 import type { HeldOrder } from '#operations/orders/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { CreateServerInput, OrderRequest } from './create-server.ts';
@@ -13,7 +15,7 @@ import type { HeldServer } from './hold-server.ts';
 import * as store from './store.ts';
 
 /** Returns the server's id. */
-export async function queueServer(tx: Queryable, order: HeldOrder): Promise<number> {
+export async function queueServer(tx: Queryable, actor: Actor, order: HeldOrder): Promise<number> {
   const { input, requester } = order.request as unknown as OrderRequest;
   const held = order.held as unknown as HeldServer;
   const { serverId, locationId } = held;
@@ -29,6 +31,13 @@ export async function queueServer(tx: Queryable, order: HeldOrder): Promise<numb
   await store.insertAction(tx, { serverId, command: 'create', ...requester });
   await enqueueJob(tx, 'servers.provision', { server_id: serverId });
   await emit(tx, { type: 'server.created', serverId });
+  const { name = `server-${serverId}`, plan, image, networkId } = input;
+  await record(tx, actor, {
+    operation: 'server.create',
+    subject: { kind: 'server', id: serverId, name },
+    tenantId: input.tenantId,
+    after: { orderId: order.id, plan, image, networkId },
+  });
   return serverId;
 }
 

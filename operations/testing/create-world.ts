@@ -66,7 +66,6 @@ export interface WorldOptions {
   includedPerMonth?: number;
   /** How long the requests of a locked account wait to be counted. */
   countLockTimeoutMs?: number;
-||||||| 5b30e2d
   /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
   smtpUrl?: string | null;
   /** Budget of one customer key. */

@@ -21,6 +21,8 @@ export interface Endpoint {
   isBodyOptional?: boolean;
   /** Request headers that change what the call does. */
   headers?: readonly ('Idempotency-Key' | 'If-Match' | 'Prefer')[];
+  /** A POST that does the same however often it is sent, also without an `Idempotency-Key`. */
+  isIdempotent?: boolean;
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
   responses: Readonly<

@@ -105,6 +105,7 @@ export const networkEndpoints = [
   {
     id: 'syncNetwork',
     method: 'POST',
+    isIdempotent: true,
     path: '/networks/{id}/sync',
     versions: both,
     summary: 'Sync a private network',
@@ -133,6 +134,7 @@ export const networkEndpoints = [
   {
     id: 'attachServer',
     method: 'POST',
+    isIdempotent: true,
     path: '/servers/{id}/networks',
     versions: both,
     summary: 'Attach a server to a private network',

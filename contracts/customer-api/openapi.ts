@@ -187,6 +187,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
+    ...(endpoint.isIdempotent ? { 'x-idempotent': true } : {}),
     parameters: describeParameters(endpoint, version),
     ...(endpoint.body
       ? {

@@ -978,12 +978,12 @@ export class Api extends Caller {
 
   /** Delete a private network. Deletes a network without members. A server that is just being detached still counts: then the 409 is `retryable` and says when in `Retry-After`. */
   deleteNetwork(id: number, options: CallOptions = {}): Promise<undefined> {
-    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, answersNothing: true, options });
   }
 
   /** Sync a private network. Applies the stored membership to the hypervisors again. Calls while one sync waits are the same sync; how it ends stands in `sync`. */
   syncNetwork(id: number, options: CallOptions = {}): Promise<Network> {
-    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, options });
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, isIdempotent: true, options });
   }
 
   /** List private networks of a server. The cards of the server on private networks, as in its `private_networks`. */
@@ -993,7 +993,7 @@ export class Api extends Caller {
 
   /** Attach a server to a private network. Gives the server a card on the network, with the address you name or the lowest free one. Poll the server until the card’s `state` is `attached`. Asked again with the same or no address, it answers 200 with the card that is there. */
   attachServer(id: number, body: AttachRequest, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
-    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, options });
+    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, isIdempotent: true, options });
   }
 
   /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */

@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
 import {
@@ -43,7 +45,9 @@ export interface Monitor {
   sessions: Sessions;
   /** Mails to people. */
   post: Post;
+  factors: SecondFactors;
   operators: Operators;
+  auditTrail: AuditTrail;
   sites: Sites;
   sensors: Sensors;
   facts: FactStore;
@@ -211,7 +215,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     database,
     sessions,
     post,
+    factors: createSecondFactors({ db, clock: systemClock, sealer: plainSealer, issuer: 'svc monitor' }),
     operators,
+    auditTrail: createAuditTrail({ db }),
     sites,
     sensors,
     facts,

@@ -36,11 +36,13 @@ import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-an
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createPost, listCaughtMail } from '#service-kit/mail/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
+import { createSecondFactors, plainSealer } from '#service-kit/second-factors/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -64,8 +66,11 @@ export interface WorldOptions {
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
+  /** How long the requests of a locked account wait to be counted. */
+  countLockTimeoutMs?: number;
   /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
   smtpUrl?: string | null;
+  requireSecondFactor?: boolean;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
 }
@@ -109,6 +114,7 @@ export async function createWorld(options: WorldOptions = {}) {
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
+    lockTimeoutMs: options.countLockTimeoutMs,
   });
   let jobs: JobRunner | null = null;
   const clusters = createClusters({ db, hypervisors });
@@ -165,9 +171,11 @@ export async function createWorld(options: WorldOptions = {}) {
     notifications,
     accounts,
     post,
+    factors: createSecondFactors({ db, clock, sealer: plainSealer, issuer: 'svc' }),
     adminProjects,
     addresses,
     apiKeys,
+    auditTrail: createAuditTrail({ db }),
     metering,
     billing,
     orders,
@@ -192,7 +200,6 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
-  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -202,13 +209,14 @@ export async function createWorld(options: WorldOptions = {}) {
     async routes(app) {
       answers = watchAnswers(app);
       secrets.watchApp(app);
-      app.addHook('onRoute', ({ method, url }) => {
-        for (const one of [method].flat()) routes.push({ method: one, url });
-      });
       registerAssets(app);
-      await registerPublic(app, { ...surfaces, db, isDatabaseReady: async () => {} });
+      await registerPublic(app, { ...surfaces, db, publicUrl: null, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
-      await registerConsole(app, surfaces);
+      await registerConsole(app, {
+        ...surfaces,
+        publicUrl: null,
+        requireSecondFactor: options.requireSecondFactor ?? false,
+      });
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
       await registerCustomerApi(app, {
         ...surfaces,
@@ -234,7 +242,7 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     /** Everything that the server answers. */
-    routes,
+    routes: http.routes,
     testClock: clock as TestClock,
 
     /** The mails to this address, the newest first; waits for those that are on their way. */

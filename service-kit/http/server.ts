@@ -12,7 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
-import { isConnectionFailure } from '#service-kit/postgres/failures.ts';
+import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failures.ts';
 import { lazyCompilers } from './compilers.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
 import { preferredType } from './preferred-type.ts';
@@ -37,6 +37,8 @@ export interface HttpServerOptions {
 
 export interface HttpServer extends Part {
   readonly app: App;
+  /** Everything that it answers, for lists that must leave no route out. */
+  readonly routes: readonly { method: string; url: string }[];
   /** `http://host:port`, valid after `start` (with the real port when 0 was asked for). */
   readonly url: string;
 }
@@ -47,12 +49,17 @@ const problemType = 'application/problem+json';
 
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = makeApp(options);
+  const routes: { method: string; url: string }[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) routes.push({ method: one, url });
+  });
   await app.register(formbody, { bodyLimit: bodyBytesMax });
   await options.routes(app);
   let url = '';
   return {
     name: 'http',
     app,
+    routes,
     get url() {
       return url;
     },
@@ -199,7 +206,7 @@ function translate(error: FastifyError | HttpError): Translated {
       })),
     });
   }
-  if (isConnectionFailure(error)) {
+  if (isConnectionFailure(error) || isLockTimeout(error)) {
     const message = 'The service can not reach its database right now. Try again in a moment.';
     return as(503, { code: 'unavailable', message, retryable: true }, { 'retry-after': '2' });
   }

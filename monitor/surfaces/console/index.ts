@@ -23,10 +23,12 @@ import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerAccount } from './account.routes.ts';
@@ -34,6 +36,7 @@ import { registerAddressPage } from './address.page.ts';
 import { registerAlertsPage } from './alerts.page.ts';
 import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
+import { registerAuditPage } from './audit.page.ts';
 import { registerAvailabilityPages } from './availability.page.ts';
 import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
@@ -56,6 +59,11 @@ export interface ConsoleDeps {
   db: () => Queryable;
   clock: Clock;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** Nobody uses the console without a second factor. */
+  requireSecondFactor: boolean;
   sessions: Sessions;
   operators: Operators;
   sites: Sites;
@@ -67,6 +75,7 @@ export interface ConsoleDeps {
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
+  auditTrail: AuditTrail;
   live: Live;
   probes: Probes;
   alerts: Alerts;
@@ -115,6 +124,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
+    registerAuditPage(scope, deps);
     registerAccount(scope, deps);
     registerSearchPage(scope, deps);
     registerSystemPage(scope, deps);

@@ -20,11 +20,14 @@ import type { Orders } from '#operations/orders/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerAccount } from './account.routes.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerAudit } from './audit.routes.ts';
 import { registerCatalog } from './catalog.routes.ts';
 import { registerClusters } from './clusters.routes.ts';
 import { registerCustomerChanges } from './customer-changes.routes.ts';
@@ -43,6 +46,7 @@ export interface ConsoleDeps {
   accounts: Accounts;
   addresses: Addresses;
   apiFacts: ApiFacts;
+  auditTrail: AuditTrail;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
   billing: Billing;
@@ -55,6 +59,11 @@ export interface ConsoleDeps {
   webhooks: Webhooks;
   sessions: Sessions;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** Nobody uses the console without a second factor. */
+  requireSecondFactor: boolean;
   clock: Clock;
 }
 
@@ -78,6 +87,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerCustomerChanges(routes, deps);
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
+      registerAudit(routes, deps);
       registerAccount(routes, deps);
       registerServers(routes, deps);
       registerClusters(routes, deps);

@@ -2,6 +2,7 @@
  * For every route of the monitor that can change something, one request that does, and the operation that it must have
  * left in the audit trail. Routes that leave none are named with the reason.
  */
+import { Secret, TOTP } from 'otpauth';
 import { allCapabilities, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
@@ -49,6 +50,7 @@ export async function createStage() {
     channel,
     colleague,
     token,
+    operatorId: async () => (await monitor.operators.list()).find((one) => one.email === operatorEmail)!.id,
     connect: () =>
       monitor.connection.save(systemActor, { baseUrl: stub.url, token: stub.token, isEnabled: true }),
     async sensor() {
@@ -77,6 +79,15 @@ export async function createStage() {
   };
 }
 
+const operatorEmail = 'operator@monitor.example';
+const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+
+async function addApp({ monitor }: Stage, operatorId: number, email: string): Promise<void> {
+  await monitor.factors.removeTotp(operatorId);
+  const { secret } = (await monitor.factors.beginTotp(operatorId, email))!;
+  await monitor.factors.confirmTotp(operatorId, codeOf(secret));
+}
+
 async function ask(url: string, options: RequestInit): Promise<Answer> {
   const answer = await fetch(url, { redirect: 'manual', ...options });
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
@@ -89,6 +100,13 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /integrations/operations/vm-destroyed':
     'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
   'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
+  'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
+  'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /account/app/new': 'makes a secret that is not in use before second_factor.add_app',
+  'POST /account/passkeys/new': 'makes a challenge of five minutes',
+  'POST /account/passkeys':
+    'second_factor.add_passkey, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /account/passkeys/remove': 'second_factor.remove_passkey, of what an authenticator made',
   'POST /operations/test': 'asks operations what the project may do, and changes no setting',
 };
 
@@ -262,6 +280,49 @@ export const cases: Readonly<Record<string, Case>> = {
       const { pathname } = new URL(sent.delivery.url);
       const body = new URLSearchParams({ password: 'another password, quite long' });
       return ask(`${server.url}${pathname}`, { method: 'POST', body });
+    },
+  ],
+  'POST /account/app/confirm': [
+    'second_factor.add_app',
+    async ({ operator, monitor, operatorId }) => {
+      const id = await operatorId();
+      await monitor.factors.removeTotp(id);
+      const { secret } = (await monitor.factors.beginTotp(id, operatorEmail))!;
+      return operator.post('/account/app/confirm', { code: codeOf(secret) });
+    },
+  ],
+  'POST /account/recovery': [
+    'second_factor.renew_recovery_codes',
+    async (stage) => {
+      const id = await stage.operatorId();
+      await addApp(stage, id, operatorEmail);
+      const answer = await stage.operator.post('/account/recovery');
+      await stage.monitor.factors.removeTotp(id);
+      return answer;
+    },
+  ],
+  'POST /account/app/remove': [
+    'second_factor.remove_app',
+    async (stage) => {
+      await addApp(stage, await stage.operatorId(), operatorEmail);
+      return stage.operator.post('/account/app/remove');
+    },
+  ],
+  'POST /sign-in/code': [
+    'session.start',
+    async (stage) => {
+      const { server, monitor, colleague } = stage;
+      const { id, email } = await colleague();
+      await addApp(stage, id, email);
+      const [code = ''] = await monitor.factors.renewRecoveryCodes(id);
+      const body = new URLSearchParams({ email, password: testPassword });
+      const begun = await fetch(`${server.url}/sign-in`, { method: 'POST', body, redirect: 'manual' });
+      const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
+      return ask(`${server.url}/sign-in/code`, {
+        method: 'POST',
+        headers: { cookie },
+        body: new URLSearchParams({ code }),
+      });
     },
   ],
   'POST /account/password': [

@@ -48,6 +48,11 @@ export interface CaptureOptions {
    * more captures than four share what a process may hold (NET-8.6).
    */
   share?: number;
+  /**
+   * Puts the time of a frame that is not of the open window into what can be. Asked for such frames alone; all are believed
+   * unless given.
+   */
+  believe?(seconds: number): number;
   /** Flows this capture may hold; its share of 32,768 by default. */
   flowsMax?: number;
   /** Length of live windows, a divisor of a minute; none are made unless it is given. */

@@ -6,7 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { MinuteRange } from './minute-ranges.ts';
-import type { Receipt } from './spooled-upload.ts';
+import type { CommittedBy, Receipt } from './spooled-upload.ts';
+import type { StampRun } from './stamp-runs.ts';
 
 /** Version of the file's format; a higher one is a newer program's. */
 export const spoolFormat = 1;
@@ -19,6 +20,14 @@ export interface SpoolState {
   /** Minutes that were committed or are named by a gap. */
   covered: MinuteRange[];
   lastReceipt: Receipt | null;
+  /** Minutes of which something was delivered. Older spools have none. */
+  delivered?: MinuteRange[];
+  /** By which clocks the uploads that wait were stamped. */
+  stamps?: readonly StampRun[];
+  /** The clock of the latest commit, and the last minute by it. */
+  lastStampedBy?: CommittedBy;
+  /** The collector's name of its latest commit. */
+  lastCommit?: string;
 }
 
 export interface StoredText {

@@ -10,6 +10,7 @@ import {
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
+import { type Shift, shiftUpload } from './restamp.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
 import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
@@ -102,6 +103,27 @@ export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadR
   return uploadRow(identity, minutes, gaps, sensorVersion, extras);
 }
 
+/** The same bytes with other times; null where no time is left in it. */
+export function restampedRow(
+  row: UploadRow,
+  identity: UploadIdentity,
+  shift: Shift,
+  nowMs: number,
+  isHeard: (minute: number) => boolean,
+): UploadRow | null {
+  const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  const {
+    minutes,
+    gaps,
+    sensorVersion,
+    spoolId: _,
+    sequence: __,
+    ...extras
+  } = shiftUpload(decoded, shift, nowMs, isHeard);
+  const isEmpty = minutes.length === 0 && gaps.length === 0 && !extras.probes?.length;
+  return isEmpty ? null : uploadRow(identity, minutes, gaps, sensorVersion, extras);
+}
+
 /** True when the payload is what was stored. */
 export function payloadIsIntact(row: UploadRow): boolean {
   return digestMatches(row.sha256, row.spoolId, String(row.sequence), row.payload);
@@ -111,6 +133,12 @@ export function payloadIsIntact(row: UploadRow): boolean {
 export function coversOf(row: UploadRow): TelemetryGap[] | null {
   if (!digestMatches(row.coversSha256, row.kind, row.covers)) return null;
   return JSON.parse(row.covers) as TelemetryGap[];
+}
+
+/** The minutes that a row holds; none where even that is damaged. */
+export function minutesOf(row: UploadRow): number[] {
+  if (row.kind !== 'minutes') return [];
+  return (coversOf(row) ?? []).filter((gap) => gap.reason === 'refused').map((gap) => gap.fromMinute);
 }
 
 /** Minutes of every capture as gaps, each minute once. */

@@ -22,8 +22,8 @@ export function createWallWatch(
   wallMs: () => number = Date.now,
   monotonicMs: () => number = () => performance.now(),
 ): WallWatch {
-  let offsetMs = wallMs() - monotonicMs();
   let seenMs = wallMs();
+  let offsetMs = seenMs - monotonicMs();
   return {
     look() {
       const beforeMs = monotonicMs();

@@ -30,6 +30,8 @@ interface Steps {
 }
 
 const say = (text: string) => process.stderr.write(text);
+/** As the simulated hypervisor calls itself. */
+const simulatedNode = 'simulated-1';
 
 export async function startDemo(
   settings: DemoSettings,
@@ -152,8 +154,11 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_DATA_DIR: dataDir,
       SVC_OPERATIONS_PORT: String(operationsPort),
       SVC_DEMO_WORLD: '1',
+      SVC_PAYMENT_GATEWAY: 'test',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
       SVC_WEBHOOK_PRIVATE_TARGETS: '1',
+      // The demo sends no mail: what it would send is shown at /dev/mail/.
+      SVC_MAIL_FOLDER: join(dataDir, 'operations', 'mail'),
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
       SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
       ...hypervisor,
@@ -179,11 +184,13 @@ async function startMonitor(
       SVC_MONITOR_PORT: String(monitorPort),
       SVC_DEMO_WORLD: '1',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
+      SVC_MAIL_FOLDER: join(dataDir, 'monitor', 'mail'),
       SVC_DEMO_OPERATIONS_URL: steps.operationsUrl,
       SVC_DEMO_OPERATIONS_TOKEN: operations.admin_token,
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
       SVC_DEMO_NOTICE_SECRET: noticeSecret(dataDir),
       SVC_DEMO_LOCAL_CIDRS: cidrs.join(','),
+      SVC_DEMO_NODE: lab?.node ?? simulatedNode,
       // A recording has no network that could be probed.
       ...(lab ? { SVC_DEMO_PROBES: `icmp:${lab.gateway_address},dns:${lab.resolver_address}` } : {}),
       SVC_OPS_DDOS_SYNC_SECONDS: process.env.SVC_OPS_DDOS_SYNC_SECONDS ?? '5',
@@ -206,7 +213,7 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
     : {
         SVC_MONITOR_URL: steps.monitorUrl,
         SVC_SENSOR_REPLAY: recording.capture,
-        SVC_SENSOR_NODE: 'simulated-1',
+        SVC_SENSOR_NODE: simulatedNode,
       };
   const sensor = steps.processes.start({
     name: 'sensor',
@@ -281,6 +288,7 @@ Ready in ${seconds.toFixed(1)} s.
   Operators' console     ${steps.operationsUrl}/console/
   API reference          ${steps.operationsUrl}/docs/api/
   Monitor's console      ${steps.monitorUrl}/
+  Caught mail            ${steps.operationsUrl}/dev/mail/ and ${steps.monitorUrl}/dev/mail/
 
   Demo logins
 ${login('customer (owner)', operations.customer)}${login('customer (member)', operations.customer_member)}${login('another customer', operations.other_customer)}${login('operator', operations.operator)}${login('support (read-only)', operations.support)}${login('monitor operator', monitor.monitor_operator)}${login('monitor viewer', monitor.monitor_viewer)}

@@ -6,10 +6,12 @@ import {
   decimalSetting,
   httpUrlSetting,
   integerSetting,
+  optionalChoiceSetting,
   optionalTextSetting,
   prefixListSetting,
   readSettings,
   type SettingValues,
+  smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -60,11 +62,11 @@ export const operationsSettings = {
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',
   ),
-  paymentGateway: choiceSetting(
+  paymentGateway: optionalChoiceSetting(
     'SVC_PAYMENT_GATEWAY',
     ['test', 'stripe'],
-    'test',
-    'Who charges saved cards. The test gateway takes test cards only and moves no money.',
+    'Who charges saved cards. The test gateway takes test cards only and moves no money, so customers can give themselves credit.',
+    'unset: `serve` does not start; test in the demo world',
   ),
   stripeSecretKey: optionalTextSetting(
     'SVC_STRIPE_SECRET_KEY',
@@ -159,6 +161,15 @@ export const operationsSettings = {
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
     'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
   ),
+  smtpUrl: smtpUrlSetting(
+    'SVC_SMTP_URL',
+    'The mail server for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
+  ),
+  smtpFrom: textSetting('SVC_SMTP_FROM', 'svc <no-reply@localhost>', 'Sender of the mails to people.'),
+  mailFolder: optionalTextSetting(
+    'SVC_MAIL_FOLDER',
+    'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
+  ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,
@@ -205,6 +216,19 @@ export function readOperationsSettings(
     throw new CodedError('config.invalid', 'SVC_PAYMENT_GATEWAY=stripe needs SVC_STRIPE_SECRET_KEY.');
   }
   return settings;
+}
+
+/**
+ * The payment gateway that was chosen; throws where none was. With the test gateway customers give themselves credit, so
+ * it is never what an operator gets by leaving a setting out.
+ */
+export function requirePaymentGateway(settings: OperationsSettings): 'test' | 'stripe' {
+  if (settings.paymentGateway !== null) return settings.paymentGateway;
+  if (settings.demoWorld) return 'test';
+  throw new CodedError(
+    'config.invalid',
+    'SVC_PAYMENT_GATEWAY is not set. Set it to stripe, with SVC_STRIPE_SECRET_KEY, to charge real cards; set it to test to try svc with test cards: then no money moves and customers can give themselves credit.',
+  );
 }
 
 export function reporterOf(settings: OperationsSettings): Reporter {

@@ -128,6 +128,18 @@ export function choiceSetting<const C extends string>(
   };
 }
 
+/** One of `choices`, or null where none was made; `defaultText` says in the reference what that means. */
+export function optionalChoiceSetting<const C extends string>(
+  name: string,
+  choices: readonly C[],
+  sentence: string,
+  defaultText: string,
+): Setting<C | null> {
+  const [first] = choices;
+  const choice = choiceSetting(name, choices, first!, sentence);
+  return { ...choice, defaultText, parse: (text) => (text === undefined ? null : choice.parse(text)) };
+}
+
 /** A `postgres://` URL, or null for the embedded server. The URL itself never appears in an error: it may hold a password. */
 export function databaseUrlSetting(
   name: string,
@@ -185,6 +197,22 @@ export function httpUrlSetting(
         throw new Error(`must be an http or https URL, not "${text}"`);
       }
       return text.replace(/\/+$/, '');
+    },
+  };
+}
+
+/** A mail server's URL; its password is in no message. */
+export function smtpUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset',
+    parse(text) {
+      if (text === undefined) return null;
+      const url = URL.parse(text);
+      if (!url || (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') || url.hostname === '')
+        throw new Error('must be a URL such as smtp://user:password@mail.example.com:587');
+      return text;
     },
   };
 }

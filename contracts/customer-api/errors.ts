@@ -67,6 +67,12 @@ export const errorKinds = [
   kind(409, 'conflict', 'already_attached', 'The server is on the network with another address.'),
   kind(409, 'conflict', 'ip_in_use', 'Another server of the network has this address.'),
   kind(409, 'conflict', 'last_interface', 'A server without a public address keeps its last interface.'),
+  kind(
+    409,
+    'conflict',
+    'order_refused',
+    'The order was paid but could not be carried out; its charge is given back: `order_id`, `payment_attempt_id`, `details.cause`.',
+  ),
   kind(413, 'payload_too_large', null, 'The body is larger than 256 KiB.'),
   kind(415, 'unsupported_media_type', null, 'Bodies are `Content-Type: application/json`.'),
   kind(

@@ -71,10 +71,13 @@ const errorMembers = {
   request_id: Type.String(),
   retryable: Type.Boolean(),
   order_id: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Of a 402: the order that was not paid.' }),
+    Type.Integer({ minimum: 1, description: 'Of a 402 or `order_refused`: the order that buys nothing.' }),
   ),
   payment_attempt_id: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Of a 402: the charge, absent when there was none.' }),
+    Type.Integer({
+      minimum: 1,
+      description: 'Of a 402 or `order_refused`: the charge, absent when there was none.',
+    }),
   ),
   details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   fields: Type.Optional(

@@ -63,6 +63,7 @@ export const serverEndpoints = [
       'credit_required',
       'charge_declined',
       'charge_unconfirmed',
+      'order_refused',
       'read_only_key',
       'deploy_rate',
       'capacity_unavailable',

@@ -61,8 +61,11 @@ export const SensorPlan = Type.Object({
   ),
   protected_targets: Type.Array(Type.String(), {
     maxItems: 4096,
-    description: 'Exact addresses of live allocations.',
+    description: "Exact addresses of live allocations of the sensor's node.",
   }),
+  protected_targets_left_out: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Targets that found no place; missing when all did.' }),
+  ),
   probes_version: Type.Optional(
     Type.Literal(1, { description: 'The monitor takes results of probes; missing from older ones.' }),
   ),

@@ -10,6 +10,7 @@ export const kindNames: Record<AlertKind, string> = {
   clock_skew: 'Sensor clock wrong',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
+  plan_cut: 'Too many protected addresses',
   probe_down: 'Probe down',
   storage_pressure: 'Sensor short of storage',
 };
@@ -38,6 +39,8 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
         `${percent(details.lost_share)} of the packets of ${details.minutes} min were lost: ` +
         `${details.kernel_dropped} in the kernel, ${details.parser_dropped} in the parser`
       );
+    case 'plan_cut':
+      return `${details.targets} addresses are to be protected on this node, ${details.left_out} of them found no place in the plan`;
     case 'probe_down':
       return `no sensor gets an answer${details.reason ? `, the last attempt: ${failureNames[String(details.reason)] ?? details.reason}` : ''}`;
     case 'storage_pressure':

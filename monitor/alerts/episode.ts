@@ -7,6 +7,7 @@ export const alertKinds = [
   'clock_skew',
   'minutes_missing',
   'minutes_refused',
+  'plan_cut',
   'probe_down',
   'storage_pressure',
 ] as const;
@@ -43,6 +44,7 @@ export const resolveSeconds: Record<AlertKind, number> = {
   clock_skew: 60,
   minutes_missing: 60,
   minutes_refused: 60,
+  plan_cut: 60,
   probe_down: 60,
   storage_pressure: 120,
 };

@@ -4,7 +4,7 @@
  */
 
 import type { ProbeMinutes, Probes } from '#monitor/probes/index.ts';
-import type { SensorHealth, Sensors } from '#monitor/sensors/index.ts';
+import { planTargetsMax, type SensorHealth, type Sensors } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, Traffic } from '#monitor/traffic/index.ts';
 import {
   type CaptureHealth,
@@ -56,6 +56,7 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
       skewOf(sensor),
       missingOf(sensor, watchingSeconds),
       refusalOf(sensor),
+      planOf(sensor),
       ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
     ]),
     ...losses.map(lossOf),
@@ -118,6 +119,16 @@ function refusalOf(sensor: SensorHealth): Subject {
     ...ofSensor(sensor),
     verdict: isRefused ? 'bad' : isHeard ? 'good' : 'unknown',
     details: { code: refusal?.code ?? null, why: refusal?.message ?? null },
+  };
+}
+
+function planOf(sensor: SensorHealth): Subject {
+  const leftOut = Math.max(0, sensor.planTargets - planTargetsMax);
+  return {
+    kind: 'plan_cut',
+    ...ofSensor(sensor),
+    verdict: leftOut > 0 ? 'bad' : 'good',
+    details: { targets: sensor.planTargets, left_out: leftOut },
   };
 }
 

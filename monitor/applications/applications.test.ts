@@ -215,6 +215,48 @@ test('NET-2.2.3: a known domain names its product, evidence comes before the por
   assert.deepEqual(name({ name: 'constructor' }), { name: 'constructor', isAttributed: true });
 });
 
+test('NET-2.2.3: what a sensor sends as a name is checked again; no text of its own gets on a page or to a customer', async () => {
+  const name = (part: object) => nameApplication({ ...usageRow(), ...part });
+  const hostile = [
+    '<b>free money</b>',
+    'call 0900',
+    'paypal\u202ecom',
+    'EXAMPLE.ORG',
+    'a..b',
+    'x'.repeat(64),
+    '',
+  ];
+  for (const text of [...hostile, `${'a.'.repeat(126)}ab`]) {
+    assert.deepEqual(name({ name: text }), { name: 'HTTPS', isAttributed: true, evidence: 'none' }, text);
+    assert.deepEqual(
+      name({ name: text, serverPort: 50_123 }),
+      { name: '198.51.100.7', isAttributed: false, evidence: 'none' },
+      text,
+    );
+    assert.deepEqual(name({ name: text, evidence: 'none', direction: 'inbound', serverPort: 50_123 }), {
+      name: '192.0.2.10',
+      isAttributed: false,
+    });
+    const label = name({ name: text, evidence: 'ip_protocol', protocol: 47, serverPort: null });
+    assert.deepEqual(label, { name: 'GRE', isAttributed: true });
+  }
+  assert.equal(name({ name: 'GRE', evidence: 'ip_protocol', protocol: 6 }).name, 'IP');
+  assert.equal(name({ name: 'IPsec AH', evidence: 'ip_protocol', protocol: 51 }).name, 'IPsec AH');
+  assert.equal(
+    name({ name: 'IPsec AH', evidence: 'ip_protocol', protocol: 51, server: '2001:db8::1' }).name,
+    'IP',
+  );
+  assert.equal(name({ name: '2001:db8::7', evidence: 'http_host' }).name, '2001:db8::7');
+  await using world = await createMonitorWorld();
+  await world.apply(
+    createSpool().upload([captureMinute({ usage: [usageRow({ name: '<b>free money</b>' })] })]),
+  );
+  assert.deepEqual(
+    (await list(world, 'outbound')).rows.map((row) => [row.name, row.evidence]),
+    [['HTTPS', 'none']],
+  );
+});
+
 test('NET-2.2.4: the label of an IP protocol comes before domain rules', () => {
   const label = nameApplication({ name: 'GRE', evidence: 'ip_protocol', protocol: 47, serverPort: null });
   assert.deepEqual(label, { name: 'GRE', isAttributed: true });

@@ -27,8 +27,11 @@ export interface Delivery {
   runOnce(): Promise<TickResult | 'held' | 'idle'>;
   /** The minute feed's state; null before its first run. */
   telemetryState(): Promise<store.FeedState | null>;
-  /** Exact addresses of live allocations in the clusters of a site, as the last page-through listed them. */
-  listAddresses(siteId: number): Promise<string[]>;
+  /**
+   * Exact addresses of live allocations in the clusters of a site, as the last page-through listed them; with a sensor
+   * those that it speaks for.
+   */
+  listAddresses(siteId: number, sensorId?: number | null): Promise<string[]>;
   /** Forgets cursors that nothing has visited since (NET-2.9). */
   forgetCursors(cutoffMs: number): Promise<number>;
 }
@@ -79,12 +82,13 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       return isMine ? (lastResult ?? 'idle') : 'held';
     },
     telemetryState: () => store.readFeedState(deps.db(), feedName),
-    async listAddresses(siteId) {
+    async listAddresses(siteId, sensorId = null) {
       const mappings = await deps.sites.listClusters();
       const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
       return store.listAddresses(
         (deps.reader ?? deps.db)(),
         clusters.map((mapping) => mapping.clusterId),
+        sensorId,
       );
     },
     forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),

@@ -78,11 +78,25 @@ export async function listDueTargets(
   }));
 }
 
-/** Exact addresses of all supported targets of these clusters. */
-export async function listAddresses(db: Queryable, clusterIds: readonly number[]): Promise<string[]> {
+/**
+ * Exact addresses of the supported targets of these clusters; for a sensor without those that servers of other nodes
+ * alone have.
+ */
+export async function listAddresses(
+  db: Queryable,
+  clusterIds: readonly number[],
+  sensorId: number | null,
+): Promise<string[]> {
+  const ofClusters = sql`cluster_id = any(${[...clusterIds]}::bigint[])`;
+  const isSpokenFor = sql`p.node is null or p.node = s.node and coalesce(p.cluster_id = s.cluster_id, true)`;
   const { rows } = await sql<{ address: string }>`
-    select distinct host(address) as address from allocation_targets
-    where is_supported and cluster_id = any(${[...clusterIds]}::bigint[]) order by 1`.execute(db);
+    with foreign_addresses as (
+      select p.address from vm_placements p join sensors s on s.id = ${sensorId}::bigint
+      where p.ended_at is null and p.address is not null and p.${ofClusters}
+      group by p.address having not bool_or(${isSpokenFor}))
+    select distinct host(t.address) as address
+    from allocation_targets t left join foreign_addresses f on f.address = t.address
+    where t.is_supported and t.${ofClusters} and f.address is null order by 1`.execute(db);
   return rows.map((row) => row.address);
 }
 

@@ -50,7 +50,8 @@ export function createDemoWorld(config: MonitorConfig, deps: DemoWorldDeps): Par
       const site = await seedSite(config, deps.sites);
       await seedConnection(config, deps.connection);
       await seedProbes(config, deps.probes, site.id);
-      const { token } = await deps.sensors.createToken(systemActor, site.id);
+      const node = config.demoNode ? { name: config.demoNode, clusterId: null } : null;
+      const { token } = await deps.sensors.createToken(systemActor, site.id, node);
       await writeWhole(path, {
         monitor_operator: operator,
         monitor_viewer: viewer,

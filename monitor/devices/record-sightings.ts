@@ -1,8 +1,15 @@
 import type { Events } from '#monitor/events/index.ts';
+import { checkAddresses, checkMacs } from '#monitor/placements/index.ts';
 import type { Vendors } from '#monitor/vendors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { placeMinutes } from './binding.ts';
-import { collectObservations, type ForeignMac, type Observation, type SightingUpload } from './sighting.ts';
+import {
+  collectObservations,
+  type ForeignMac,
+  listSpoken,
+  type Observation,
+  type SightingUpload,
+} from './sighting.ts';
 import * as store from './sightings-store.ts';
 
 export interface SightingDeps {
@@ -14,7 +21,8 @@ export interface SightingDeps {
 export const addressesOfHostMax = 64;
 
 /**
- * Notes which devices owned which addresses; uploads of many sensors at once. Call it once in a transaction, last.
+ * Notes which devices owned which addresses; uploads of many sensors at once. Call it once in a transaction, last. What
+ * sensors tell of servers of other nodes makes no device and no claim.
  *
  * Sightings may come late and in any order. Where nothing is new it reads once and writes nothing, or every five
  * minutes the time; only news takes the site's lock.
@@ -24,7 +32,11 @@ export async function recordSightings(
   trx: Queryable,
   batch: readonly SightingUpload[],
 ): Promise<void> {
-  const { observations, foreign } = collectObservations(batch);
+  const spoken = listSpoken(batch);
+  const { observations, foreign } = collectObservations(batch, {
+    address: await checkAddresses(trx, spoken.addresses),
+    mac: await checkMacs(trx, spoken.macs),
+  });
   const newForeign = await store.findNewForeign(trx, [...foreign, ...forwarders(observations)]);
   if (observations.length === 0 && newForeign.length === 0) return;
   let needs = await store.findNeeds(trx, observations);

@@ -1,10 +1,13 @@
 /** What uploads say of devices, put together for a whole batch. */
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
+import type { ForeignCheck, Spoken } from '#monitor/placements/index.ts';
 import { type ForeignReason, parseDeviceKey, parseMac } from './device.ts';
 
 /** One upload's part: the minutes of a sensor and what its host's kernel knew of its network. */
 export interface SightingUpload {
   siteId: number;
+  /** Who tells of it. What no sensor tells is the monitor's own word and is never foreign. */
+  sensorId?: number;
   minutes: readonly SeenMinute[];
   inventory?: Pick<HostInventory, 'interfaces' | 'neighbours'> | undefined;
 }
@@ -41,15 +44,73 @@ export interface Observations {
   foreign: ForeignMac[];
 }
 
+/** What sensors speak of: addresses and MACs, each once for a sensor. */
+export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses' | 'macs', Spoken[]> {
+  const addresses = new Map<number, Set<string>>();
+  const macs = new Map<number, Set<string>>();
+  const note = (
+    spoken: Map<number, Set<string>>,
+    sensorId: number | undefined,
+    subject: string | null | undefined,
+  ) => {
+    if (!subject || sensorId === undefined) return;
+    const known = spoken.get(sensorId);
+    if (known) known.add(subject);
+    else spoken.set(sensorId, new Set([subject]));
+  };
+  for (const { sensorId, minutes, inventory } of batch) {
+    for (const { hosts } of minutes) {
+      for (const { deviceKey, address } of hosts) {
+        if (deviceKey === '') continue;
+        note(addresses, sensorId, address);
+        note(macs, sensorId, parseDeviceKey(deviceKey)?.mac);
+      }
+    }
+    for (const { mac, address } of inventory?.neighbours ?? []) {
+      note(addresses, sensorId, address);
+      note(macs, sensorId, parseMac(mac));
+    }
+    for (const { mac } of inventory?.interfaces ?? []) note(macs, sensorId, parseMac(mac));
+  }
+  const listed = (spoken: Map<number, Set<string>>) =>
+    [...spoken].flatMap(([sensorId, subjects]) => [...subjects].map((subject) => ({ sensorId, subject })));
+  return { addresses: listed(addresses), macs: listed(macs) };
+}
+
+/** Says of what a sensor tells whether it is of a server of another node. */
+export interface ForeignChecks {
+  address: ForeignCheck;
+  mac: ForeignCheck;
+}
+
 /**
  * Puts a batch's sightings together by site, device and address, in one order for every process. A blank or malformed
- * key attaches to no device (NET-2.2.9).
+ * key attaches to no device (NET-2.2.9), and neither does what a sensor tells of other nodes' servers.
  */
-export function collectObservations(batch: readonly SightingUpload[]): Observations {
+export function collectObservations(
+  batch: readonly SightingUpload[],
+  isForeign: ForeignChecks,
+): Observations {
   const found = new Map<string, Observation>();
   const foreign = new Map<string, ForeignMac>();
   const parsed = new Map<string, ReturnType<typeof parseDeviceKey>>();
-  const add = (siteId: number, deviceKey: string, address: string, minute: number, isNeighbour: boolean) => {
+  const add = (
+    { siteId, sensorId }: SightingUpload,
+    deviceKey: string,
+    address: string,
+    minute: number,
+    isNeighbour: boolean,
+  ) => {
+    let device = parsed.get(deviceKey);
+    if (device === undefined) {
+      device = parseDeviceKey(deviceKey);
+      parsed.set(deviceKey, device);
+    }
+    if (!device) return;
+    if (sensorId !== undefined) {
+      if (isForeign.mac(sensorId, device.mac, minute)) return;
+      if (address !== '' && isForeign.address(sensorId, address, minute)) return;
+    }
     const key = `${siteId} ${deviceKey} ${address}`;
     const known = found.get(key);
     if (known) {
@@ -57,31 +118,28 @@ export function collectObservations(batch: readonly SightingUpload[]): Observati
       if (known.minutes.at(-1) !== minute) known.minutes.push(minute);
       return;
     }
-    let device = parsed.get(deviceKey);
-    if (device === undefined) {
-      device = parseDeviceKey(deviceKey);
-      parsed.set(deviceKey, device);
-    }
-    if (device)
-      found.set(key, { siteId, ...device, address: address || null, minutes: [minute], isNeighbour });
+    found.set(key, { siteId, ...device, address: address || null, minutes: [minute], isNeighbour });
   };
-  for (const { siteId, minutes, inventory } of batch) {
+  for (const upload of batch) {
+    const { siteId, sensorId, minutes, inventory } = upload;
     let newest = 0;
     for (const { minute, hosts } of minutes) {
       newest = Math.max(newest, minute);
       for (const { deviceKey, address } of hosts) {
-        if (deviceKey !== '') add(siteId, deviceKey, address, minute, false);
+        if (deviceKey !== '') add(upload, deviceKey, address, minute, false);
       }
     }
     if (!inventory) continue;
     for (const { siteId: site, mac, reason } of foreignMacs(siteId, inventory)) {
       const key = `${site} ${mac}`;
+      // A host that calls another node's server its own would take its addresses away.
+      if (sensorId !== undefined && isForeign.mac(sensorId, mac, newest || Number.MAX_VALUE)) continue;
       // A host's own word about itself counts for more than another's about its next hop.
       if (reason === 'sensor' || !foreign.has(key)) foreign.set(key, { siteId: site, mac, reason });
     }
     if (newest === 0) continue;
     for (const { segment, mac, address } of inventory.neighbours)
-      add(siteId, `${segment}|${mac}`, address, newest, true);
+      add(upload, `${segment}|${mac}`, address, newest, true);
   }
   return { observations: [...merged(found.values())].sort(inOrder), foreign: [...foreign.values()] };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { systemActor } from '#monitor/operators/index.ts';
-import { minutesAgo } from '#monitor/testing/facts.ts';
+import { addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import type { SightingUpload } from './index.ts';
 
@@ -189,3 +189,50 @@ test('NET-3.3: workers that bring the same news in other orders, beside archives
   for (let i = 0; i < 5; i += 1) await round(i);
   assert.equal((await world.devices.list(siteId, 100)).length, 60);
 });
+
+test('NET-2.2.9: what a sensor tells of a server of another node makes no device, no claim, no conflict and no router', async () => {
+  const own = await addSensor({ ...world, siteId }, `own-${siteId}`);
+  const hostile = await addSensor({ ...world, siteId }, `made-up-${siteId}`);
+  await world.sites.mapCluster(systemActor, 9000 + siteId, siteId);
+  await world.database.pool.query(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+     select $1, 1, $2, $3, 'br0', a, true, '-infinity' from unnest(array[null, $4]::inet[]) a`,
+    [9000 + siteId, `own-${siteId}`, macA, address],
+  );
+  await record({ ...upload(9, host(macA)), sensorId: own });
+  const before = await bindings(macA);
+  await record(
+    // Another's address at a MAC of its own, another's MAC at an address of its own, and both on another segment.
+    { ...upload(8, host(macB), host(macA, '203.0.113.77'), host(macA, address, 'br9')), sensorId: hostile },
+    {
+      ...upload(7, host(macB)),
+      sensorId: hostile,
+      inventory: {
+        interfaces: [{ ...hostInterface, mac: macA }],
+        neighbours: [{ segment: 'br0', mac: macA, address: '203.0.113.78', isRouter: true }],
+      },
+    },
+    // In one batch with the node's own word.
+    { ...upload(2, host(macA)), sensorId: own },
+    { ...upload(1, host(macA)), sensorId: hostile },
+  );
+  assert.deepEqual(await bindings(macA), [before[0]!.replace('9-9', '9-2')]);
+  const known = await world.devices.list(siteId, 100);
+  assert.deepEqual(
+    known.map((device) => [device.mac, device.segment, device.foreignReason]),
+    [[macA, 'br0', null]],
+  );
+  assert.deepEqual(await events(), []);
+});
+
+const hostInterface = {
+  name: 'eth0',
+  index: 1,
+  kind: '',
+  isUp: true,
+  mtu: 1500,
+  master: '',
+  parent: '',
+  vlan: 0,
+  addresses: [],
+};

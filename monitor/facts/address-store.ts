@@ -5,6 +5,9 @@ import { vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
 import { type Coverage, hourSeconds, inHours, inSpans } from './span-store.ts';
 
+/** An inventory that is older than this is taken as it is. */
+export const inventoryStaleSeconds = 900;
+
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 const within = (range: facts.SiteRange) =>
   sql`minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})`;
@@ -38,32 +41,48 @@ async function findSightings(db: Queryable, range: facts.AddressRange): Promise<
 async function findSeen(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts['seen']> {
   const { rows } = await sql<{ minute: number; captureId: number }>`
     select distinct ${seconds('minute')} as minute, capture_id as "captureId" from host_minutes
-    where ${ofAddress(range)} and ${within(range)} order by 1, 2`.execute(db);
+    where ${ofAddress(range)} and ${within(range)} and not is_foreign order by 1, 2`.execute(db);
   return rows;
 }
 
 async function findLastCaptures(db: Queryable, range: facts.AddressRange): Promise<number[]> {
   const { rows } = await sql<{ captureId: number }>`
     select distinct capture_id as "captureId" from host_minutes
-    where ${ofAddress(range)} and minute = (
+    where ${ofAddress(range)} and not is_foreign and minute = (
       select minute from host_minutes
-      where ${ofAddress(range)}
+      where ${ofAddress(range)} and not is_foreign
         and minute < to_timestamp(${range.fromMinute}) and minute >= to_timestamp(${range.fromMinute}) - interval '1 day'
       order by minute desc limit 1) order by 1`.execute(db);
   return rows.map((row) => row.captureId);
 }
 
+/**
+ * Minutes in which these captures listened and may say that the address was silent: those in which its server was on
+ * their node and on no other. Where it is now is certain up to the listing that was imported last; after that one the
+ * next is waited for, unless the inventory is old.
+ */
 async function findListening(
   db: Queryable,
-  range: facts.SiteRange,
+  range: facts.AddressRange,
   captureIds: readonly number[],
 ): Promise<facts.Listening[]> {
   const { rows } = await sql<facts.Listening>`
+    with placements as materialized (
+      select c.id as capture_id, p.began_at, p.ended_at, p.is_open, p.speaks
+      from captures c cross join lateral address_placements(c.sensor_id, ${range.address}::inet) p
+      where c.id = any(${[...captureIds]}::bigint[])),
+    inventory as (
+      select case when listed_at > svc_now() - make_interval(secs => ${inventoryStaleSeconds}) then listed_at
+        else 'infinity' end as certain_until
+      from inventory_state)
     select ${seconds('minute')} as minute, capture_id as "captureId", observed_ms as "observedMs",
       case when parser_dropped > 0 then null
         else observed_ms / 60000.0::float8 * coalesce(packets::float8 / nullif(packets + kernel_dropped, 0), 1) end as coverage
-    from capture_minutes
+    from capture_minutes m
     where site_id = ${range.siteId} and capture_id = any(${[...captureIds]}::bigint[]) and ${within(range)}
+      and not exists (select 1 from placements p where p.capture_id = m.capture_id
+        and p.began_at < m.minute + interval '1 minute' and p.ended_at > m.minute
+        and (not p.speaks or p.is_open and m.minute + interval '1 minute' > (select certain_until from inventory)))
     order by minute, capture_id`.execute(db);
   return rows;
 }
@@ -93,18 +112,36 @@ export async function explainAddress(
       from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
       where address = ${range.address}::inet),
     h as (select minute, capture_id, sum(rx_bytes)::float8 as rx, sum(tx_bytes)::float8 as tx, sum(packets)::float8 as packets,
-        case when min(device_key) = max(device_key) then min(device_key) else '' end as device_key
-      from host_minutes where ${ofAddress(range)} and ${within(range)} group by minute, capture_id)
+        case when min(device_key) = max(device_key) then min(device_key) else '' end as device_key, is_foreign
+      from host_minutes where ${ofAddress(range)} and ${within(range)} group by minute, capture_id, is_foreign)
     select extract(epoch from h.minute)::float8 as minute, c.id as "captureId", c.sensor_id as "sensorId", c.name as capture,
       m.vantage, h.rx as "rxBytes", h.tx as "txBytes", h.packets, h.device_key as "deviceKey", m.observed_ms as "observedMs",
       m.kernel_dropped as "kernelDropped", m.parser_dropped as "parserDropped", m.detail_truncated as "detailTruncated",
-      m.merged_frames as "mergedFrames", s.capture_id is not null as "isChosen"
+      m.merged_frames as "mergedFrames", s.capture_id is not null and not h.is_foreign as "isChosen", h.is_foreign as "isForeign"
     from h join captures c on c.id = h.capture_id
     join capture_minutes m on m.site_id = ${range.siteId} and m.minute = h.minute and m.capture_id = h.capture_id
       and m.minute >= to_timestamp(${range.fromMinute}) and m.minute < to_timestamp(${range.toMinute})
     left join strongest s on s.minute = h.minute and s.capture_id = h.capture_id
-    order by h.minute, (s.capture_id is null), h.rx + h.tx desc, c.sensor_id, c.name`.execute(db);
+    order by h.minute, (s.capture_id is null), h.is_foreign, h.rx + h.tx desc, c.sensor_id, c.name`.execute(
+    db,
+  );
   return rows.map(({ vantage, ...row }) => ({ ...row, role: vantageOf(vantage) }));
+}
+
+/** What sensors told of addresses that servers of other nodes had, the most bytes first. */
+export async function listForeign(
+  db: Queryable,
+  range: facts.SiteRange & { sensorId: number | null },
+  limit: number,
+): Promise<facts.ForeignAddress[]> {
+  const { rows } = await sql<facts.ForeignAddress>`
+    select c.sensor_id as "sensorId", host(h.address) as address, count(distinct h.minute)::int as minutes,
+      sum(h.rx_bytes)::float8 as "rxBytes", sum(h.tx_bytes)::float8 as "txBytes", extract(epoch from max(h.minute))::float8 as "lastMinute"
+    from (select * from host_minutes where site_id = ${range.siteId} and ${within(range)} and is_foreign) h join captures c on c.id = h.capture_id
+    where ${range.sensorId}::bigint is null or c.sensor_id = ${range.sensorId}
+    group by 1, h.address
+    order by sum(h.rx_bytes) + sum(h.tx_bytes) desc, 1, h.address limit ${limit}`.execute(db);
+  return rows;
 }
 
 /** Whole hours serve steps of whole hours. */

@@ -4,9 +4,10 @@
  */
 import { sql } from 'kysely';
 import type { TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { checkAddresses, type ForeignCheck, share } from '#monitor/placements/index.ts';
 import { copyRows, createRowWriter, type Queryable } from '#service-kit/postgres/index.ts';
 import { directionCode, evidenceCode, vantageCode } from './codes.ts';
-import { collectUsage, type NameApplication } from './collect-facts.ts';
+import { collectUsage, localAddressOf, type NameApplication } from './collect-facts.ts';
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from './facts.ts';
 
 /** Counters stay where a double holds them exactly, whatever a sensor claims. */
@@ -14,13 +15,14 @@ const counterMax = Number.MAX_SAFE_INTEGER;
 
 interface OriginMinute {
   siteId: number;
+  sensorId: number;
   captureId: number;
   minute: TelemetryMinute;
 }
 
 const hostColumns = [
   ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
-  ...['lan_rx_bytes', 'lan_tx_bytes'],
+  ...['lan_rx_bytes', 'lan_tx_bytes', 'is_foreign'],
 ];
 const factColumns = [
   ...[
@@ -35,10 +37,11 @@ const factColumns = [
     'server_port',
   ],
   ...['evidence', 'is_attributed', 'inbound_bytes', 'outbound_bytes', 'packets', 'last_sent_at'],
+  'is_foreign',
 ];
 const pairColumns = [
   ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'client', 'server', 'name', 'protocol'],
-  ...['server_port', 'evidence', 'is_attributed', 'client_bytes', 'server_bytes', 'packets'],
+  ...['server_port', 'evidence', 'is_attributed', 'client_bytes', 'server_bytes', 'packets', 'is_foreign'],
 ];
 
 /** Appends uploads to every table of facts, and marks the sites' minutes as changed. */
@@ -49,14 +52,33 @@ export async function appendUploads(
 ): Promise<void> {
   const { captureOf, nowMs } = await ensureCaptures(trx, uploads);
   const minutes: OriginMinute[] = uploads.flatMap(({ origin, minutes }) =>
-    minutes.map((minute) => ({ siteId: origin.siteId, captureId: captureOf(origin, minute), minute })),
+    minutes.map((minute) => ({ ...origin, captureId: captureOf(origin, minute), minute })),
   );
   if (minutes.length > 0) {
+    await share(trx);
+    const isForeign = await checkAddresses(trx, spokenOf(minutes));
     await addCaptureMinutes(trx, minutes);
-    await copyFacts(trx, minutes, nameApplication, nowMs - pairsKeptMs);
+    await copyFacts(trx, minutes, { nameApplication, isForeign, pairsFromMs: nowMs - pairsKeptMs });
     await markMinutes(trx, minutes);
   }
   await insertGaps(trx, uploads);
+}
+
+/** The local addresses that sensors tell of. */
+function spokenOf(minutes: readonly OriginMinute[]) {
+  const bySensor = new Map<number, Set<string>>();
+  for (const { sensorId, minute } of minutes) {
+    const subjects = bySensor.get(sensorId) ?? new Set();
+    bySensor.set(sensorId, subjects);
+    for (const { isLocal, address } of minute.hosts) if (isLocal) subjects.add(address);
+    for (const row of minute.usage) {
+      const local = localAddressOf(row);
+      if (local !== null) subjects.add(local);
+    }
+  }
+  return [...bySensor].flatMap(([sensorId, subjects]) =>
+    [...subjects].map((subject) => ({ sensorId, subject })),
+  );
 }
 
 /** Ids of the captures, made where they are new, and the database's time. */
@@ -145,13 +167,15 @@ function sumCaptureMinutes(minutes: readonly OriginMinute[]): CaptureSum[] {
 async function copyFacts(
   trx: Queryable,
   minutes: readonly OriginMinute[],
-  nameApplication: NameApplication,
-  pairsFromMs: number,
+  how: { nameApplication: NameApplication; isForeign: ForeignCheck; pairsFromMs: number },
 ): Promise<void> {
+  const { nameApplication, pairsFromMs } = how;
   const hosts = createRowWriter(256 * 1024);
   const facts = createRowWriter(1024 * 1024);
   const pairs = createRowWriter(1024 * 1024);
-  for (const { siteId, captureId, minute } of minutes) {
+  for (const { siteId, sensorId, captureId, minute } of minutes) {
+    const isForeign = (address: string | null) =>
+      address !== null && how.isForeign(sensorId, address, minute.minute);
     const minuteMs = minute.minute * 1000;
     const vantage = vantageCode(minute.role);
     const usage = collectUsage(minute.usage, nameApplication);
@@ -169,6 +193,7 @@ async function copyFacts(
       hosts.text(host.deviceKey);
       hosts.bigint(lan?.rxBytes ?? 0);
       hosts.bigint(lan?.txBytes ?? 0);
+      hosts.boolean(isForeign(host.address));
     }
     for (const fact of usage.facts) {
       facts.row(factColumns.length);
@@ -187,6 +212,7 @@ async function copyFacts(
       facts.bigint(Math.min(fact.outboundBytes, counterMax));
       facts.bigint(Math.min(fact.packets, counterMax));
       facts.timestamp(fact.lastSentMs || null);
+      facts.boolean(isForeign(fact.localAddress));
     }
     // Pairs older than their 24 hours are not stored at all.
     if (minuteMs <= pairsFromMs) continue;
@@ -207,6 +233,7 @@ async function copyFacts(
       pairs.bigint(pair.clientBytes);
       pairs.bigint(pair.serverBytes);
       pairs.bigint(pair.packets);
+      pairs.boolean(isForeign(localAddressOf(pair)));
     }
   }
   if (hosts.count > 0) await copyRows(trx, 'host_minutes', hostColumns, hosts.finish());

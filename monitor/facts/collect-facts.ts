@@ -6,8 +6,13 @@ import type {
 } from '#contracts/sensor-api/telemetry.ts';
 import type { Direction } from './facts.ts';
 
-/** The name under which a usage row is kept, and whether it says more than the remote address. */
-export type NameApplication = (row: TelemetryUsageRow) => { name: string; isAttributed: boolean };
+/** The name under which a usage row is kept, what named it, and whether it says more than the remote address. */
+export type NameApplication = (row: TelemetryUsageRow) => {
+  name: string;
+  /** Where it differs from the sensor's. */
+  evidence?: TelemetryEvidence;
+  isAttributed: boolean;
+};
 
 /** What a local address exchanged under one name. */
 export interface ApplicationFact {
@@ -45,9 +50,9 @@ export function collectUsage(usage: TelemetryMinute['usage'], nameApplication: N
   const pairs: NamedPair[] = [];
   const lan: Usage['lan'] = new Map();
   for (const row of usage) {
-    const { name, isAttributed } = nameApplication(row);
-    pairs.push({ ...row, name, isAttributed });
-    addFact(facts, row, name, isAttributed);
+    const named = { ...row, ...nameApplication(row) };
+    pairs.push(named);
+    addFact(facts, named);
     if (row.direction !== 'internal') continue;
     addLan(lan, row.client, row.serverBytes, row.clientBytes);
     addLan(lan, row.server, row.clientBytes, row.serverBytes);
@@ -60,13 +65,8 @@ export function localAddressOf(row: Pick<TelemetryUsageRow, 'direction' | 'clien
   return row.direction === 'transit' ? null : row.direction === 'inbound' ? row.server : row.client;
 }
 
-function addFact(
-  facts: Map<string, ApplicationFact>,
-  row: TelemetryUsageRow,
-  name: string,
-  isAttributed: boolean,
-): void {
-  const { direction, protocol, serverPort, evidence } = row;
+function addFact(facts: Map<string, ApplicationFact>, row: NamedPair): void {
+  const { direction, protocol, serverPort, evidence, name, isAttributed } = row;
   const isHost = direction === 'inbound';
   const localAddress = localAddressOf(row);
   const key = `${direction} ${localAddress} ${protocol} ${serverPort} ${evidence} ${name}`;

@@ -1,11 +1,55 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import type { Placement } from '#monitor/placements/index.ts';
 import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
 import { createFactStore, type FactStore } from './index.ts';
 import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
 import { createMemoryFacts } from './testing/memory-facts.ts';
-import { randomUpload, seededRandom } from './testing/random-uploads.ts';
+import { type Random, randomUpload, sampleAddresses, seededRandom } from './testing/random-uploads.ts';
+
+const nodes = ['node-1', 'node-2', 'node-3'];
+
+/** Servers with some of the addresses, which move between the nodes of the sensors and one without a sensor. */
+async function createMoves(world: MonitorWorld, nowSecond: number) {
+  const placed = sampleAddresses.slice(0, 4);
+  let book = new Map<string, (Placement & { isOpen: boolean })[]>();
+  const read = async () => {
+    const rows = await world.rows<Placement & { isOpen: boolean; key: string }>(
+      `select s.id || ' ' || a.address as key, extract(epoch from p.began_at)::float8 as "beganAt",
+        extract(epoch from p.ended_at)::float8 as "endedAt", p.speaks, p.is_open as "isOpen"
+      from sensors s cross join unnest($1::text[]) a(address) cross join lateral address_placements(s.id, a.address::inet) p`,
+      [placed],
+    );
+    book = Map.groupBy(rows, (row) => row.key);
+  };
+  const insert = (address: string, node: string, beganAt: number) =>
+    world.rows(
+      `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+      values (7, $1, $2, '02:00:00:00:00:01', 'br0', $3, $5, to_timestamp($4::float8))`,
+      [placed.indexOf(address), node, address, beganAt, !address.startsWith('10.')],
+    );
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  // Older than what is judged again, and certain up to an hour ago.
+  for (const [i, address] of placed.entries()) await insert(address, nodes[i % 3]!, Number.NEGATIVE_INFINITY);
+  const listedAt = nowSecond - 600;
+  await world.rows('update inventory_state set listed_at = to_timestamp($1::float8)', [listedAt]);
+  await read();
+  const move = async (random: Random) => {
+    const address = placed[random(placed.length)]!;
+    const since = nowSecond - random(20 * 3600);
+    await world.rows(
+      `update vm_placements set ended_at = greatest(began_at, to_timestamp($2::float8)) where address = $1 and ended_at is null`,
+      [address, since + random(600)],
+    );
+    await insert(address, nodes[random(3)]!, since);
+    await world.database.db.transaction().execute((trx) => world.facts.rejudge(trx, [{ address, since }]));
+    await read();
+  };
+  const placementsOf = (sensorId: number, address: string) => book.get(`${sensorId} ${address}`) ?? [];
+  return { move, book: { placementsOf, certainUntil: () => listedAt } };
+}
 
 /** PostgreSQL with two sensors at one site. */
 async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
@@ -27,8 +71,10 @@ async function postgresUnderTest(world: MonitorWorld): Promise<StoreUnderTest> {
 test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in plain memory, rolled up or not', async () => {
   await using world = await createMonitorWorld();
   const nowSecond = Math.floor(Date.now() / 1000);
-  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
   const store = await postgresUnderTest(world);
+  const { move, book } = await createMoves(world, nowSecond);
+  store.move = move;
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond, book });
   const options = {
     model,
     seed: Number(process.env.SVC_TEST_SEED ?? 3),

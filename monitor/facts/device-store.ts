@@ -122,7 +122,7 @@ async function findSource(db: Queryable, coverage: Coverage, deviceKeys: readonl
   const ofSite = sql`site_id = ${siteId}`;
   const { rows: owned } = await sql<{ address: string }>`
     select host(address) as address from (
-      select address from host_minutes where ${ofSite} and ${inSpans(spans)} and ${ofDevices(deviceKeys)}
+      select address from host_minutes where ${ofSite} and ${inSpans(spans)} and ${ofDevices(deviceKeys)} and not is_foreign
       union select address from address_hours where ${ofSite} and ${inHours(coverage.hours)} and ${ofDevices(deviceKeys)}) a
     order by a.address limit ${facts.deviceBudget.addresses + 1}`.execute(db);
   const addresses = owned.slice(0, facts.deviceBudget.addresses).map((row) => row.address);

@@ -11,8 +11,9 @@ export function explainRows(rows: readonly Omit<CaptureRow, 'reason'>[]): Captur
 
 function reasonOf(
   chosen: Omit<CaptureRow, 'reason'>,
-  all: readonly Omit<CaptureRow, 'reason'>[],
+  told: readonly Omit<CaptureRow, 'reason'>[],
 ): CaptureRow['reason'] {
+  const all = told.filter((row) => !row.isForeign);
   if (all.length === 1) return 'only';
   const bytes = (row: Omit<CaptureRow, 'reason'>) => row.rxBytes + row.txBytes;
   const strong = all.filter((row) => bytes(row) === bytes(chosen));

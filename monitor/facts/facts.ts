@@ -71,7 +71,7 @@ export interface AddressFacts {
   seen: { minute: number; captureId: number }[];
   /** The captures that saw it in its last minute before the range, at most a day earlier. */
   knownCaptures: number[];
-  /** When these captures listened, and their gaps. */
+  /** When these captures listened and may say that the address was silent, and their gaps. */
   listening: Listening[];
   gaps: CaptureGap[];
 }
@@ -94,8 +94,20 @@ export interface CaptureRow {
   mergedFrames: number;
   /** True for the one that counts. */
   isChosen: boolean;
+  /** A server of another node had the address: the row is kept and never counts. */
+  isForeign: boolean;
   /** Why it was chosen: the only one, most bytes, or of equally strong ones the one that listened longest or stands first. */
   reason: 'only' | 'most_bytes' | 'longest' | 'uplink' | 'first' | null;
+}
+
+/** What a sensor told in a range of an address that a server of another node had. */
+export interface ForeignAddress {
+  sensorId: number;
+  address: string;
+  minutes: number;
+  rxBytes: number;
+  txBytes: number;
+  lastMinute: number;
 }
 
 /** What one capture lost in a range. */

@@ -5,7 +5,9 @@
  * engine has to answer alike, to the byte. Facts only ever come in by `append`, in the transaction that decides that an
  * upload applies, so that an upload counts once; what was uploaded twice under two numbers adds (NET-2.2.9).
  *
- * Three rules are the store's, because only it sees all captures at once:
+ * Four rules are the store's, because only it sees all captures at once:
+ * - what a sensor tells of an address that a server of another node had is foreign: kept, shown as such, never counted;
+ *   and only captures of the one node that had the server may say that the address was silent;
  * - captures overlap, so of an address and minute one strongest capture counts and never a sum (NET-2.2.10);
  * - of a site's minute and direction one vantage owns the bytes: the uplink for the Internet if it saw any, the bridges
  *   for internal traffic; what the others saw keeps its names and no bytes (NET-2.2.5). Among the owner's captures, of
@@ -19,6 +21,7 @@
  *
  * Retention is `retention/kept.ts`, which names this engine's tables; an engine that forgets by itself needs no line.
  */
+import type { ChangedAddress } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type * as facts from './facts.ts';
 
@@ -34,6 +37,8 @@ export interface FactStore {
    * are older than their 24 hours are left out.
    */
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
+  /** Judges again, under the lock of placements, who may speak for these addresses; of the last 24 hours at most. */
+  rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void>;
   /**
    * Brings sites' sums by minute up to date; with `settled`, judges minutes that have settled and makes ten minutes, hours and
    * days of them, or with `all` of everything. Any number of processes may do so at once; one that is killed, or
@@ -45,6 +50,11 @@ export interface FactStore {
   readAddress(range: facts.AddressRange): Promise<facts.AddressFacts>;
   /** Every capture's row of an address, by minute, with which one counts and why. */
   explainAddress(range: facts.AddressRange): Promise<facts.CaptureRow[]>;
+  /** What a sensor, or with null every one, told of other nodes' addresses, the most bytes first. */
+  listForeign(
+    range: facts.SiteRange & { sensorId: number | null },
+    limit: number,
+  ): Promise<facts.ForeignAddress[]>;
   /** A site's traffic after selection in steps; steps without an observed minute are left out. */
   sumSite(range: facts.SiteRange & { stepSeconds: number }): Promise<facts.SiteStep[]>;
   listTopAddresses(range: facts.SiteRange, limit: number): Promise<facts.TopAddress[]>;

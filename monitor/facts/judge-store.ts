@@ -37,7 +37,7 @@ function judgedOwners({ siteId, judged, unjudged, direction }: Judging): RawBuil
   return sql`fresh as materialized (
       select minute, capture_id, vantage, direction, coalesce(local_address, ${nobody}) as local, name, protocol, server_port,
         evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
-      from application_facts where site_id = ${siteId} and ${inSpans(unjudged)} and ${inDirection(direction)}),
+      from application_facts where site_id = ${siteId} and ${inSpans(unjudged)} and ${inDirection(direction)} and not is_foreign),
     sums as (
       select minute, direction, local, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes
       from fresh group by minute, direction, local, capture_id, vantage),
@@ -67,7 +67,7 @@ export function judgedFacts(judging: Judging): RawBuilder<unknown> {
       from (select minute, capture_id, vantage, direction, coalesce(local_address, ${nobody}) as local, name, protocol,
           server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
         from application_facts where site_id = ${siteId} and ${inSpans(judged)} and ${inDirection(direction)} and ${ofKey(key)}
-          and ${ofLocal}
+          and ${ofLocal} and not is_foreign
         union all select * from fresh where ${ofKey(key)} and ${ofFreshLocal}) f
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }
@@ -78,6 +78,7 @@ export function judgedPairs(judging: Judging): RawBuilder<unknown> {
   return sql`judged_pairs as (
       select p.*, o.capture_id is not null as owns
       from (select *, ${localOfPair} as local from endpoint_pairs
-        where site_id = ${siteId} and ${inSpans([...judged, ...unjudged])} and ${inDirection(direction)} and ${ofKey(key)}) p
+        where site_id = ${siteId} and ${inSpans([...judged, ...unjudged])} and ${inDirection(direction)} and ${ofKey(key)}
+          and not is_foreign) p
       left join owners o using (minute, direction, local, capture_id, vantage))`;
 }

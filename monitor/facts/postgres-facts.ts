@@ -10,6 +10,7 @@ import { explainRows } from './explain-rows.ts';
 import type { SiteRange } from './facts.ts';
 import type { FactStore } from './index.ts';
 import { createPartitionMaker } from './partition-store.ts';
+import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
 import { type Coverage, readCovered } from './span-store.ts';
 
@@ -29,9 +30,11 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
     append: (trx, uploads) => appendUploads(trx, uploads, deps.nameApplication),
+    rejudge: (trx, changed) => rejudgeAddresses(trx, changed),
     rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
     readAddress: (range) => addresses.readAddress(db(), range),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
+    listForeign: (range, limit) => addresses.listForeign(db(), range, limit),
     sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),
     listTopAddresses: (range, limit) =>
       covered(range, (trx, coverage) => devices.listTopAddresses(trx, coverage, limit)),

@@ -1,5 +1,6 @@
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
 import { type Devices, parseMac } from '#monitor/devices/index.ts';
+import { endServers } from '#monitor/placements/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { retireMachines } from './retire-machines.ts';
@@ -32,6 +33,7 @@ export async function applyNotice(
       const gone = [...macsOf]
         .filter(([vmId]) => fresh.has(vmId))
         .map(([vmId, macs]) => ({ clusterId: notice.cluster_id, vmId, macs }));
+      await endServers(trx, gone);
       const result = await retireMachines(deps, trx, gone, siteOf);
       return { ...result, duplicates: notice.virtual_machines.length - gone.length };
     });

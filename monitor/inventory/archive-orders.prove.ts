@@ -109,7 +109,12 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
   const notice = { cluster_id: 7, virtual_machines: [{ id, mac_addresses: [mac] }] };
   const run = (listed: Promise<InventoryVm[]>, onAsked = () => {}) =>
     importInventory(
-      { db: () => world.database.db, devices: world.devices, sites: world.sites },
+      {
+        db: () => world.database.db,
+        devices: world.devices,
+        sites: world.sites,
+        onPlaced: world.facts.rejudge,
+      },
       {
         discover: () => Promise.reject(new Error('not asked')),
         listTargets: () => Promise.reject(new Error('not asked')),

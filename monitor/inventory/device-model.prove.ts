@@ -191,7 +191,8 @@ async function openStage(plant: Plant) {
   const sites = createSites(base);
   const connection = createConnection(base);
   const devices = createDevices({ ...base, events, vendors: createVendors({ ...base, registryUrl: null }) });
-  const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 60 });
+  const onPlaced = async () => {};
+  const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 60 });
   const { id: siteId } = await sites.create(systemActor, 'Site');
   await sites.mapCluster(systemActor, 7, siteId);
   let runs = 0;
@@ -262,7 +263,7 @@ function createRun(stage: Stage, number: number, startSecond: number): Run {
     } as unknown as Parameters<typeof importInventory>[1];
     const lease = { name: 'proof', holder: 'proof', term: 1 } as Parameters<typeof importInventory>[2];
     await importInventory(
-      { db: () => stage.db, devices, sites: stage.sites },
+      { db: () => stage.db, devices, sites: stage.sites, onPlaced: async () => {} },
       client,
       lease,
       async () => true,

@@ -1,10 +1,11 @@
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type OpenConnection, OperationsError } from '#monitor/connection/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
+import { applyListing, type ChangedAddress } from '#monitor/placements/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { findMatches, toMachine } from './inventory.ts';
+import { findMatches, placesOf, toMachine } from './inventory.ts';
 import { retireMachines } from './retire-machines.ts';
 import {
   databaseTime,
@@ -27,6 +28,8 @@ export interface ImportDeps {
   db: () => Queryable;
   devices: Devices;
   sites: Sites;
+  /** Other sensors speak for these addresses than before; in the transaction of the import. */
+  onPlaced: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
 }
 
 /**
@@ -58,6 +61,9 @@ export async function importInventory(
       for (let i = 0; i < machines.length; i += batchSize) {
         await upsertMachines(trx, machines.slice(i, i + batchSize));
       }
+      // Before devices are locked: whoever applies uploads takes the two locks in this order.
+      const changed = await applyListing(trx, placesOf(machines));
+      if (changed.length > 0) await deps.onPlaced(trx, changed);
       const keys = machines.map(({ clusterId, vmId }) => ({ clusterId, vmId }));
       const unlisted = await listUnlisted(trx, keys);
       const retired = await retireMachines(
@@ -73,7 +79,7 @@ export async function importInventory(
         ...retired,
         destroyed_skipped: listed.length - machines.length,
       };
-      await writeSuccess(trx, counts);
+      await writeSuccess(trx, counts, startedAt);
       return counts;
     });
 }

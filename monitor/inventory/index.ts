@@ -10,13 +10,10 @@ import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
 import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
-import type { Devices } from '#monitor/devices/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import type { Sites } from '#monitor/sites/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
-import { importInventory } from './import-inventory.ts';
+import { type ImportDeps, importInventory } from './import-inventory.ts';
 import * as store from './store.ts';
 
 export { inventoryStaleMs } from './import-inventory.ts';
@@ -40,11 +37,8 @@ export type SyncResult =
   | { outcome: 'imported' | 'not_enabled' | 'running' }
   | { outcome: 'failed'; error: string };
 
-export interface InventoryDeps {
-  db: () => Queryable;
+export interface InventoryDeps extends ImportDeps {
   connection: Connection;
-  devices: Devices;
-  sites: Sites;
   clock: Clock;
   reporter: Reporter;
   intervalSeconds: number;

@@ -1,6 +1,7 @@
-import { canonicalAddress } from '#common/ip/index.ts';
+import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
 import { type MatchInput, parseMac } from '#monitor/devices/index.ts';
+import type { Place } from '#monitor/placements/index.ts';
 
 /** A machine as it is stored: canonical MACs and addresses, bounded texts. */
 export interface InventoryMachine {
@@ -74,4 +75,19 @@ export function findMatches(
     }
   }
   return [...owners.values()].filter((match) => match !== null);
+}
+
+/** Where the machines are: a place for each interface, and one for each of its addresses. */
+export function placesOf(machines: readonly InventoryMachine[]): Place[] {
+  const places: Place[] = [];
+  for (const { clusterId, vmId, node, interfaces } of machines) {
+    for (const { mac, bridge, vlan, addresses } of interfaces) {
+      const segment = bridge === null ? '' : vlan ? `${bridge}.${vlan}` : bridge;
+      const place = { clusterId, vmId, node, mac, segment };
+      places.push({ ...place, address: null, isUnique: true });
+      for (const address of addresses)
+        places.push({ ...place, address, isUnique: isGloballyUnique(parseAddress(address)!) });
+    }
+  }
+  return places;
 }

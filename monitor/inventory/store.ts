@@ -126,8 +126,10 @@ export async function readState(db: Queryable): Promise<ImportState> {
   return rows[0]!;
 }
 
-export async function writeSuccess(db: Queryable, counts: ImportCounts): Promise<void> {
+/** `listedAt` is when the listing began, by the database's clock. */
+export async function writeSuccess(db: Queryable, counts: ImportCounts, listedAt: string): Promise<void> {
   await sql`update inventory_state set last_run_at = svc_now(), last_success_at = svc_now(), last_error = null,
+    listed_at = ${listedAt}::timestamptz,
     last_counts = ${JSON.stringify(counts)}::jsonb`.execute(db);
 }
 

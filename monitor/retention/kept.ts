@@ -50,6 +50,7 @@ export const keptTables: readonly KeptTable[] = [
   { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_bindings', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },
+  { table: 'vm_placements', column: 'ended_at', keptFor: '3 months', isPartitioned: false },
   { table: 'retired_macs', column: 'retired_at', keptFor: '3 months', isPartitioned: false },
   { table: 'application_names', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'vm_tombstones', column: 'received_at', keptFor: '3 months', isPartitioned: false },

@@ -4,27 +4,32 @@ import type { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts'
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { insertSensor, insertToken, useToken } from './store.ts';
+import { checkNode } from './choose-node.ts';
+import { type ChosenNode, insertSensor, insertToken, useToken } from './store.ts';
 
 export interface EnrolmentToken {
   token: string;
   expiresAtMs: number;
 }
 
-/** Makes a token that enrols one sensor at this site within the next hour. */
+/**
+ * Makes a token that enrols one sensor at this site within the next hour, and decides whose servers it will speak for.
+ * Without a node the sensor names its own: only where no inventory tells the nodes.
+ */
 export async function createEnrolmentToken(
   db: Queryable,
   actor: Actor,
   siteId: number,
+  node: ChosenNode | null = null,
 ): Promise<EnrolmentToken> {
   requireOperator(actor);
   const token = `svcenr_${randomBytes(32).toString('base64url')}`;
-  const expiresAtMs = await insertToken(db, siteId, digestToken(token));
+  const expiresAtMs = await insertToken(db, siteId, digestToken(token), node && checkNode(node));
   if (expiresAtMs === null) throw new CodedError('sensors.no_site', 'There is no such site.');
   return { token, expiresAtMs };
 }
 
-/** Spends the token and makes the sensor in one transaction, so a token is never spent without its credential. */
+/** Spends the token and makes the sensor in one transaction, so a token is never spent without its credential. Throws `sensors.invalid`. */
 export function enrolSensor(db: Queryable, request: EnrolRequest): Promise<EnrolResponse | null> {
   const credential = mintCredential('svcsen');
   return db.transaction().execute(async (trx) => {
@@ -32,8 +37,11 @@ export function enrolSensor(db: Queryable, request: EnrolRequest): Promise<Enrol
     if (!used) return null;
     const sensorId = await insertSensor(trx, used.tokenId, {
       siteId: used.siteId,
-      hostName: request.host_name,
-      node: request.node,
+      hostName: checkHostName(request.host_name),
+      // A host must not choose whose servers it speaks for.
+      node: used.node ?? checkNode({ name: request.node, clusterId: null }).name,
+      clusterId: used.clusterId,
+      isNodeBound: used.node !== null,
       credentialId: credential.id,
       credentialDigest: credential.digest,
     });
@@ -44,6 +52,11 @@ export function enrolSensor(db: Queryable, request: EnrolRequest): Promise<Enrol
       credential: credential.token,
     };
   });
+}
+
+function checkHostName(name: string): string {
+  if (!/\p{C}/u.test(name)) return name;
+  throw new CodedError('sensors.invalid', 'A host name has no control or formatting characters.');
 }
 
 function digestToken(token: string): Buffer {

@@ -28,11 +28,18 @@ export interface SensorHealth {
   } | null;
   /** The newest upload that was not taken; null: all were. */
   refusal: { ageSeconds: number; code: string; message: string } | null;
+  /** Addresses for its plan: of its node's servers, and those that no node is known to carry. */
+  planTargets: number;
 }
 
 /** Of every site, or of one. */
 export async function listHealth(db: Queryable, siteId: number | null = null): Promise<SensorHealth[]> {
   const { rows } = await sql<SensorHealth>`
+    with targets as (
+      select c.site_id, p.node, p.cluster_id, count(distinct t.address)::int as addresses
+      from allocation_targets t join site_clusters c on c.cluster_id = t.cluster_id
+      left join vm_placements p on p.address = t.address and p.cluster_id = t.cluster_id and p.ended_at is null
+      where t.is_supported group by 1, 2, 3)
     select s.id, s.site_id as "siteId", s.host_name as "hostName",
       extract(epoch from svc_now() - greatest(c.last_contact_at, k.received_at, r.last_refused_at))::float8
         as "contactAgeSeconds",
@@ -46,7 +53,9 @@ export async function listHealth(db: Queryable, siteId: number | null = null): P
         'isPaused', k.is_paused, 'captures', k.captures) end as condition,
       case when r.sensor_id is null then null else json_build_object(
         'ageSeconds', extract(epoch from svc_now() - r.last_refused_at)::float8, 'code', r.code, 'message', r.message)
-        end as refusal
+        end as refusal,
+      coalesce((select sum(g.addresses) from targets g where g.site_id = s.site_id
+        and (g.node is null or g.node = s.node and coalesce(g.cluster_id = s.cluster_id, true))), 0)::int as "planTargets"
     from sensors s
     left join sensor_contacts c on c.sensor_id = s.id
     left join sensor_conditions k on k.sensor_id = s.id

@@ -8,8 +8,10 @@
 import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
+import { chooseNode } from './choose-node.ts';
 import * as conditions from './condition-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import { listHealth, type SensorHealth } from './health-store.ts';
@@ -26,28 +28,42 @@ export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
-export type { Contact, EnrolledSensor, SensorState } from './store.ts';
+export { targetsMax as planTargetsMax } from './read-plan.ts';
+export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
 export interface SensorsDeps {
   db: () => Queryable;
   /** Connections that only read, for authentication and plans. */
   reader: () => Queryable;
-  /** Exact addresses of live allocations at a site; they get a place in sensors' tables whatever the traffic. */
-  protectedTargets: (siteId: number) => Promise<string[]>;
+  /** Exact addresses of a site's live allocations that a sensor speaks for; they get a place in its tables whatever the traffic. */
+  protectedTargets: (siteId: number, sensorId: number | null) => Promise<string[]>;
   /** What the site's sensors measure; read without locks. */
   plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
+  /** A sensor speaks for other addresses than before; in the transaction that says so. */
+  onPlaced?: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
 }
 
 export interface Sensors {
-  /** Makes a one-time token for a site; its text is in the result alone. Throws `sensors.no_site`. */
-  createToken(actor: Actor, siteId: number): Promise<EnrolmentToken>;
+  /**
+   * Makes a one-time token for a site, and for a node; its text is in the result alone. Without a node the sensor names its
+   * own. Throws `sensors.no_site`, `sensors.invalid`.
+   */
+  createToken(actor: Actor, siteId: number, node?: store.ChosenNode | null): Promise<EnrolmentToken>;
+  /** Nodes that carry servers of the site's clusters, by name. */
+  listNodes(siteId: number): Promise<NodeName[]>;
+  /** Says which node a sensor is on. False: the site has no such sensor. Throws `sensors.invalid`. */
+  chooseNode(
+    actor: Actor,
+    sensor: { siteId: number; sensorId: number },
+    node: store.ChosenNode,
+  ): Promise<boolean>;
   /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
   enrol(request: EnrolRequest): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
   authenticate(token: string): Promise<store.EnrolledSensor | null>;
-  /** What a sensor of this site should do. */
-  readPlan(siteId: number): Promise<SensorPlan>;
+  /** What a sensor of this site should do; without one, what is to be done at the whole site. */
+  readPlan(siteId: number, sensorId?: number): Promise<SensorPlan>;
   /** Notes what sensors said, once for each; give the transaction that stores it. */
   noteContacts(trx: Queryable, contacts: readonly store.Contact[]): Promise<void>;
   /** Notes that an upload of a sensor was not taken, and why. */
@@ -75,10 +91,12 @@ export interface Sensors {
 export function createSensors(deps: SensorsDeps): Sensors {
   const { db } = deps;
   return {
-    createToken: (actor, siteId) => createEnrolmentToken(db(), actor, siteId),
+    createToken: (actor, siteId, node) => createEnrolmentToken(db(), actor, siteId, node),
+    listNodes: (siteId) => listNodes(db(), siteId),
+    chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request) => enrolSensor(db(), request),
     authenticate: createAuthentication(deps.reader),
-    readPlan: (siteId) => readPlan(deps, siteId),
+    readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
     noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),
     noteInventories: (trx, found) => inventories.upsertInventories(trx, found),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
 import { systemActor } from '#monitor/operators/index.ts';
-import { createMonitorWorld } from '#monitor/testing/index.ts';
+import { captureMinute, createMonitorWorld, createSpool, host, testMinute } from '#monitor/testing/index.ts';
+import { startMonitorServer } from '#monitor/testing/server.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
 import { createSensors } from './index.ts';
 
@@ -128,4 +129,90 @@ test('a viewer may neither enrol nor remove nor set', async () => {
   await assert.rejects(world.sites.setLocalCidrs(viewer, world.siteId, []), refused);
   await assert.rejects(world.sites.create(viewer, 'Another'), refused);
   await assert.rejects(world.sites.mapCluster(viewer, 1, world.siteId), refused);
+});
+
+test('an enrolment token decides the node, whatever the host says', async () => {
+  await using world = await createMonitorWorld();
+  const node = { name: 'hv-3', clusterId: 7 };
+  const { token } = await world.sensors.createToken(systemActor, world.siteId, node);
+  await world.sensors.enrol({ ...enrolment(token), node: 'another-tenants-node' });
+  const made = (await world.sensors.list(world.siteId)).find((one) => one.node === 'hv-3')!;
+  assert.deepEqual([made.clusterId, made.isNodeBound], [7, true]);
+  const old = (await world.sensors.list(world.siteId)).find((one) => one.node === 'node-1')!;
+  assert.deepEqual(
+    [old.clusterId, old.isNodeBound],
+    [null, false],
+    'without a choice the sensor names its node',
+  );
+  for (const name of ['', ' ', 'right\u202eleft', 'x'.repeat(256)]) {
+    const chosen = { name, clusterId: null };
+    await assert.rejects(world.sensors.createToken(systemActor, world.siteId, chosen), /node's name/);
+    await assert.rejects(
+      world.sensors.chooseNode(systemActor, { siteId: world.siteId, sensorId: old.id }, chosen),
+      /node's name/,
+    );
+  }
+  const unbound = await world.sensors.createToken(systemActor, world.siteId);
+  const unkind = { ...enrolment(unbound.token), host_name: 'host\u0007name' };
+  await assert.rejects(world.sensors.enrol(unkind), /host name/);
+  assert.ok(await world.sensors.enrol(enrolment(unbound.token)), 'a refused enrolment spends no token');
+});
+
+test('NET-2.4.2: choosing another node for a sensor judges again what it told', async () => {
+  await using world = await createMonitorWorld();
+  await world.sites.mapCluster(systemActor, 7, world.siteId);
+  await world.rows(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+     values (7, 1, 'hv-1', '02:00:00:00:00:01', 'br0', '192.0.2.10', true, '-infinity')`,
+  );
+  await world.apply(createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 5, 6)] })]));
+  const range = { siteId: world.siteId, fromMinute: testMinute, toMinute: testMinute + 60 };
+  const bytes = async () => {
+    await world.facts.rollUp('all');
+    return (await world.facts.sumSite({ ...range, stepSeconds: 60 })).map((step) => step.rxBytes);
+  };
+  assert.deepEqual(await bytes(), [0], 'node-1 has no such server');
+  const place = { siteId: world.siteId, sensorId: world.sensor.id };
+  const choose = (name: string) => world.sensors.chooseNode(systemActor, place, { name, clusterId: null });
+  assert.equal(await choose('hv-1'), true);
+  assert.deepEqual(await bytes(), [5]);
+  assert.equal(await choose('hv-2'), true);
+  assert.deepEqual(await bytes(), [0]);
+  assert.equal(
+    await world.sensors.chooseNode(systemActor, { ...place, siteId: 999 }, { name: 'hv-1', clusterId: null }),
+    false,
+  );
+});
+
+test('NET-8: a plan is of one sensor’s node, and what finds no place in it is counted and alerted', async () => {
+  await using server = await startMonitorServer();
+  const { monitor, siteId, database } = server;
+  await monitor.sites.mapCluster(systemActor, 7, siteId);
+  const enrol = async (node: string) => {
+    const { token } = await monitor.sensors.createToken(systemActor, siteId, { name: node, clusterId: 7 });
+    return (await monitor.sensors.enrol({ ...enrolment(token), host_name: node }))!.sensor_id;
+  };
+  const [first, second, third] = [await enrol('hv-1'), await enrol('hv-2'), await enrol('hv-3')];
+  // 4,100 addresses on the first node, one on the second, and one of a server that nobody knows the node of.
+  await database.pool.query(
+    `with targets as (
+      insert into allocation_targets (allocation_id, billing_account_id, virtual_machine_id, cluster_id, address, assigned_at, is_supported)
+      select n, 1, n, 7, '203.0.0.0'::inet + n, '2026-01-01T00:00:00Z', true from generate_series(1, 4102) n returning *)
+    insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+    select 7, virtual_machine_id, case when virtual_machine_id = 4101 then 'hv-2' else 'hv-1' end, '02:00:00:00:00:01', 'br0',
+      address, true, '-infinity' from targets where virtual_machine_id <= 4101`,
+  );
+  const plan = await monitor.sensors.readPlan(siteId, first);
+  assert.equal(plan.protected_targets.length, 4096);
+  assert.equal(plan.protected_targets_left_out, 5);
+  const other = await monitor.sensors.readPlan(siteId, second);
+  assert.deepEqual(other.protected_targets, ['203.0.16.5', '203.0.16.6']);
+  assert.equal(other.protected_targets_left_out, undefined);
+  assert.deepEqual((await monitor.sensors.readPlan(siteId, third)).protected_targets, ['203.0.16.6']);
+  await monitor.alerts.loop.runOnce();
+  const open = await monitor.alerts.listOpen(siteId, 10);
+  assert.deepEqual(
+    open.map((one) => [one.kind, one.subjectName, one.details]),
+    [['plan_cut', 'hv-1', { targets: 4101, left_out: 5 }]],
+  );
 });

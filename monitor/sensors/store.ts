@@ -5,7 +5,15 @@ export interface EnrolledSensor {
   id: number;
   siteId: number;
   hostName: string;
+  /** The node whose servers it speaks for. */
   node: string;
+}
+
+/** A node as an operator chooses it. */
+export interface ChosenNode {
+  name: string;
+  /** Null: in whichever cluster of the site has a node of that name. */
+  clusterId: number | null;
 }
 
 /** What a sensor said with an upload. */
@@ -19,6 +27,9 @@ export interface Contact {
 }
 
 export interface SensorState extends EnrolledSensor {
+  clusterId: number | null;
+  /** An operator chose the node; otherwise the sensor named it itself. */
+  isNodeBound: boolean;
   enrolledAtMs: number;
   /** Null: enrolled and never heard since. */
   lastContactAtMs: number | null;
@@ -30,34 +41,51 @@ export interface SensorState extends EnrolledSensor {
 }
 
 /** Stores a token's digest for an hour; null when there is no such site. Returns when it expires. */
-export async function insertToken(db: Queryable, siteId: number, digest: Buffer): Promise<number | null> {
+export async function insertToken(
+  db: Queryable,
+  siteId: number,
+  digest: Buffer,
+  node: ChosenNode | null,
+): Promise<number | null> {
   const { rows } = await sql<{ expiresAtMs: number }>`
-    insert into enrolment_tokens (digest, site_id, expires_at)
-    select ${digest}::bytea, id, svc_now() + interval '1 hour' from sites where id = ${siteId}
+    insert into enrolment_tokens (digest, site_id, node, cluster_id, expires_at)
+    select ${digest}::bytea, id, ${node?.name ?? null}, ${node?.clusterId ?? null}::bigint, svc_now() + interval '1 hour' from sites where id = ${siteId}
     returning (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"`.execute(db);
   return rows[0]?.expiresAtMs ?? null;
 }
 
+interface UsedToken {
+  tokenId: number;
+  siteId: number;
+  siteName: string;
+  /** Null: nobody chose one when the token was made. */
+  node: string | null;
+  clusterId: number | null;
+}
+
 /** Spends a live token. The row lock of the update lets one of two that come at once have it. */
-export async function useToken(
-  trx: Queryable,
-  digest: Buffer,
-): Promise<{ tokenId: number; siteId: number; siteName: string } | null> {
-  const { rows } = await sql<{ tokenId: number; siteId: number; siteName: string }>`
+export async function useToken(trx: Queryable, digest: Buffer): Promise<UsedToken | null> {
+  const { rows } = await sql<UsedToken>`
     update enrolment_tokens t set used_at = svc_now() from sites s
     where t.digest = ${digest} and t.used_at is null and t.expires_at > svc_now() and s.id = t.site_id
-    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName"`.execute(trx);
+    returning t.id as "tokenId", s.id as "siteId", s.name as "siteName", t.node, t.cluster_id as "clusterId"`.execute(
+    trx,
+  );
   return rows[0] ?? null;
 }
 
 export async function insertSensor(
   trx: Queryable,
   tokenId: number,
-  sensor: { siteId: number; hostName: string; node: string; credentialId: string; credentialDigest: Buffer },
+  sensor: Omit<EnrolledSensor, 'id'> & { credentialId: string; credentialDigest: Buffer } & Pick<
+      SensorState,
+      'clusterId' | 'isNodeBound'
+    >,
 ): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into sensors (site_id, host_name, node, credential_id, credential_digest)
-    values (${sensor.siteId}, ${sensor.hostName}, ${sensor.node}, ${sensor.credentialId}, ${sensor.credentialDigest})
+    insert into sensors (site_id, host_name, node, cluster_id, is_node_bound, credential_id, credential_digest)
+    values (${sensor.siteId}, ${sensor.hostName}, ${sensor.node}, ${sensor.clusterId}, ${sensor.isNodeBound},
+      ${sensor.credentialId}, ${sensor.credentialDigest})
     returning id`.execute(trx);
   const id = rows[0]!.id;
   await sql`update enrolment_tokens set sensor_id = ${id} where id = ${tokenId}`.execute(trx);
@@ -108,8 +136,8 @@ export async function upsertContacts(trx: Queryable, contacts: readonly Contact[
 
 export async function listSensors(db: Queryable, siteId: number): Promise<SensorState[]> {
   const { rows } = await sql<SensorState>`
-    select s.id, s.site_id as "siteId", s.host_name as "hostName", s.node,
-      (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
+    select s.id, s.site_id as "siteId", s.host_name as "hostName", s.node, s.cluster_id as "clusterId",
+      s.is_node_bound as "isNodeBound", (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
       (extract(epoch from c.last_contact_at) * 1000)::float8 as "lastContactAtMs",
       c.sensor_version as "sensorVersion", c.spool_id as "spoolId", c.sequence,
       (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as "newestMinuteMs"
@@ -123,4 +151,18 @@ export async function revokeSensor(db: Queryable, siteId: number, sensorId: numb
     update sensors set revoked_at = svc_now()
     where id = ${sensorId} and site_id = ${siteId} and revoked_at is null returning 1`.execute(db);
   return rows.length === 1;
+}
+
+/** Gives a sensor another node; returns the one it had, or null when the site has no such sensor. */
+export async function updateNode(
+  trx: Queryable,
+  siteId: number,
+  sensorId: number,
+  node: ChosenNode,
+): Promise<string | null> {
+  const { rows } = await sql<{ node: string }>`
+    with held as (select id, node from sensors where id = ${sensorId} and site_id = ${siteId} and revoked_at is null for update)
+    update sensors s set node = ${node.name}, cluster_id = ${node.clusterId}::bigint, is_node_bound = true
+    from held where s.id = held.id returning held.node`.execute(trx);
+  return rows[0]?.node ?? null;
 }

@@ -45,7 +45,7 @@ export async function addMinutes(
   await world.database.db.transaction().execute(async (trx) => {
     const origin = { siteId: world.siteId, sensorId };
     await world.facts.append(trx, [{ origin, minutes, gaps: [] }]);
-    await world.devices.recordSightings(trx, [{ siteId: world.siteId, minutes }]);
+    await world.devices.recordSightings(trx, [{ siteId: world.siteId, sensorId, minutes }]);
   });
 }
 

@@ -55,12 +55,13 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
   const database = await createTestDatabase('monitor');
   const db = () => database.db;
   const sites = createSites({ db });
+  const facts = createFactStore({ db, nameApplication });
   const sensors = createSensors({
     db,
     reader: () => database.reader,
     protectedTargets: async () => ['192.0.2.10'],
+    onPlaced: facts.rejudge,
   });
-  const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
   const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
   const events = createEvents({ db });

@@ -33,7 +33,8 @@ export async function createWorld() {
   const connection = createConnection(base);
   const vendors = createVendors({ ...base, registryUrl: null });
   const devices = createDevices({ db, events, vendors });
-  const inventory = createInventory({ ...base, connection, devices, sites, intervalSeconds: 5 });
+  const onPlaced = facts.rejudge;
+  const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
   const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
   const site = await sites.create(systemActor, 'Test site');

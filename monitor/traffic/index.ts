@@ -14,6 +14,7 @@ import type {
   DeviceStep,
   DeviceTotals,
   FactStore,
+  ForeignAddress as ForeignRow,
   GapFact,
   Limited,
   TopAddress,
@@ -30,6 +31,7 @@ export type {
   DeviceBytes,
   DeviceStep,
   DeviceTotals,
+  ForeignAddress as ForeignRow,
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
@@ -92,6 +94,14 @@ export interface Traffic {
     toMs: number,
     stepSeconds: number,
   ): Promise<Limited<DeviceStep>>;
+  /** What a sensor told of other nodes' addresses, the most bytes first. */
+  listForeign(
+    siteId: number,
+    fromMs: number,
+    toMs: number,
+    sensorId: number,
+    limit: number,
+  ): Promise<ForeignRow[]>;
   /** Gaps that touch the range, newest first. */
   listGaps(siteId: number, fromMs: number, toMs: number, limit: number): Promise<GapRow[]>;
   /** Every capture of the site's sensors with its newest minute and its losses of the last hour. */
@@ -135,6 +145,8 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
       facts.sumDevices(rangeOf(siteId, fromMs, toMs), deviceKeys),
     readDevice: (siteId, deviceKey, fromMs, toMs, stepSeconds) =>
       facts.stepDevice({ ...rangeOf(siteId, fromMs, toMs), deviceKey, stepSeconds }),
+    listForeign: (siteId, fromMs, toMs, sensorId, limit) =>
+      facts.listForeign({ ...rangeOf(siteId, fromMs, toMs), sensorId }, limit),
     listGaps: async (siteId, fromMs, toMs, limit) =>
       named(await facts.listGaps(rangeOf(siteId, fromMs, toMs), limit)),
     async listCaptures(siteId) {

@@ -1,33 +1,29 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Allocation } from './allocation.ts';
 import * as store from './store.ts';
 
-export interface AssignAddressesInput {
+export interface HoldAddressesInput {
   clusterId: number;
-  tenantId: number;
+  /** The id that the server will have. */
   serverId: number;
   /** Sets of addresses that belong to one guest each: the first set that is free is taken whole. */
   preparedSets: readonly (readonly string[])[];
 }
 
-export interface AssignAddressesResult {
-  allocations: Allocation[];
+export interface HoldAddressesResult {
   /** Index of the prepared set that was taken, or null when the addresses came out of the pools. */
   preparedSet: number | null;
 }
 
 /**
- * Gives a server one address of each family that the cluster has, inside the caller's transaction.
+ * Holds one address of each family that the cluster has for a server that is being ordered, inside the caller's
+ * transaction; `assignHeldAddresses` or `releaseHeldAddresses` ends the hold.
  *
  * The cluster's pools stay locked until the transaction ends, so two orders never draw the same address. Throws
  * `addresses.exhausted` when a family has none left. Addresses that were never used come first, then those that have
  * rested longest: a recycled address should not meet its former owner's caches.
  */
-export async function assignAddresses(
-  tx: Queryable,
-  input: AssignAddressesInput,
-): Promise<AssignAddressesResult> {
+export async function holdAddresses(tx: Queryable, input: HoldAddressesInput): Promise<HoldAddressesResult> {
   const pools = await store.lockPools(tx, input.clusterId);
   const taken = await takePreparedSet(tx, input, pools);
   if (taken !== null) return taken;
@@ -39,14 +35,24 @@ export async function assignAddresses(
     chosen.push(await drawAddress(tx, ofFamily, held));
   }
   if (chosen.length === 0) throw exhausted();
-  return { allocations: await insertAll(tx, input, chosen), preparedSet: null };
+  await insertAll(tx, input, chosen);
+  return { preparedSet: null };
+}
+
+/** Gives the held addresses to the server, whose row exists by now: each becomes a generation of its own. */
+export async function assignHeldAddresses(
+  tx: Queryable,
+  server: { serverId: number; tenantId: number },
+): Promise<void> {
+  await store.insertHeldAllocations(tx, server);
+  await store.deleteHolds(tx, server.serverId);
 }
 
 async function takePreparedSet(
   tx: Queryable,
-  input: AssignAddressesInput,
+  input: HoldAddressesInput,
   pools: readonly store.PoolRow[],
-): Promise<AssignAddressesResult | null> {
+): Promise<HoldAddressesResult | null> {
   if (input.preparedSets.length === 0) return null;
   const busy = await store.listBusyAddresses(tx, input.clusterId, input.preparedSets.flat());
   for (const [index, addresses] of input.preparedSets.entries()) {
@@ -57,7 +63,8 @@ async function takePreparedSet(
       return pool ? [{ pool, address }] : [];
     });
     if (chosen.length < addresses.length) continue;
-    return { allocations: await insertAll(tx, input, chosen), preparedSet: index };
+    await insertAll(tx, input, chosen);
+    return { preparedSet: index };
   }
   return null;
 }
@@ -76,19 +83,16 @@ async function drawAddress(
 
 function insertAll(
   tx: Queryable,
-  input: AssignAddressesInput,
+  { clusterId, serverId }: HoldAddressesInput,
   chosen: readonly { pool: store.PoolRow; address: string }[],
-): Promise<Allocation[]> {
-  return store.insertAllocations(
+): Promise<void> {
+  return store.insertHolds(
     tx,
     chosen.map(({ pool, address }, index) => ({
       poolId: pool.id,
-      clusterId: input.clusterId,
-      tenantId: input.tenantId,
-      serverId: input.serverId,
+      clusterId,
+      serverId,
       address,
-      prefixLength: pool.prefixLength,
-      gateway: pool.gateway,
       isPrimary: index === 0,
     })),
   );

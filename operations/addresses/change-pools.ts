@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { formatAddress, parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool } from './allocation.ts';
 import * as store from './store.ts';
@@ -53,7 +54,10 @@ export async function addPool(db: Queryable, actor: Actor, given: AddressPool): 
     const overlapping = await store.findOverlap(tx, pool.clusterId, pool.prefix);
     if (overlapping !== null)
       throw invalid('prefix', `It overlaps ${overlapping}, which this cluster has already.`);
-    return store.insertPool(tx, pool);
+    const id = await store.insertPool(tx, pool);
+    const subject = { kind: 'pool', id, name: pool.prefix };
+    await record(tx, actor, { operation: 'pool.create', subject, after: pool });
+    return id;
   });
 }
 
@@ -71,7 +75,10 @@ export async function removePool(db: Queryable, actor: Actor, poolId: number): P
         'addresses.in_use',
         'Addresses of this range have been given to servers, and their history stays. Nothing was removed.',
       );
+    const pool = (await store.listPools(tx, null)).find((each) => each.id === poolId);
     await store.deletePool(tx, poolId);
+    const subject = { kind: 'pool', id: poolId, name: pool?.prefix ?? null };
+    await record(tx, actor, { operation: 'pool.remove', subject, before: pool ?? null });
   });
 }
 

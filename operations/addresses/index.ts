@@ -12,9 +12,9 @@ import { addPool, listPools, type PoolUse, removePool } from './change-pools.ts'
 import * as store from './store.ts';
 
 export type { AddressPool, Allocation, AllocationPage, PageQuery } from './allocation.ts';
-export { type AssignAddressesInput, assignAddresses } from './assign-addresses.ts';
+export { assignHeldAddresses, type HoldAddressesInput, holdAddresses } from './assign-addresses.ts';
 export type { PoolUse } from './change-pools.ts';
-export { ensurePool, releaseAddresses } from './store.ts';
+export { deleteHolds as releaseHeldAddresses, ensurePool, releaseAddresses } from './store.ts';
 
 export interface Addresses {
   /** Active generations in the order of their ids, after `afterId`, at most `limit`. */

@@ -9,14 +9,13 @@ export interface PoolRow {
   gateway: string;
 }
 
-export interface NewAllocation {
+/** An address that an order holds until it is paid. */
+export interface AddressHold {
   poolId: number;
   clusterId: number;
-  tenantId: number;
+  /** The id that the server will have. */
   serverId: number;
   address: string;
-  prefixLength: number;
-  gateway: string;
   isPrimary: boolean;
 }
 
@@ -76,13 +75,14 @@ export async function insertPool(tx: Queryable, pool: AddressPool): Promise<numb
   return rows[0]!.id;
 }
 
-/** Whether an address of the pool was ever given away, with the pool locked; null when there is no such pool. */
+/** Whether an address of the pool was ever given away or is held, with the pool locked; null when there is no such pool. */
 export async function lockPoolUse(tx: Queryable, poolId: number): Promise<boolean | null> {
   const locked = await sql`select 1 from address_pools where id = ${poolId} for update`.execute(tx);
   if (locked.rows.length === 0) return null;
   // Asked after the lock: whoever draws an address holds it until the allocation is there.
   const { rows } = await sql<{ used: boolean }>`
-    select exists (select 1 from allocations where pool_id = ${poolId}) as used`.execute(tx);
+    select exists (select 1 from allocations where pool_id = ${poolId})
+      or exists (select 1 from address_holds where pool_id = ${poolId}) as used`.execute(tx);
   return rows[0]!.used;
 }
 
@@ -119,9 +119,10 @@ export async function listBusyAddresses(
 ): Promise<Set<string>> {
   const { rows } = await sql<{ address: string }>`
     select host(address) as address from allocations
-    where cluster_id = ${clusterId} and released_at is null and address = any(${[...addresses]}::inet[])`.execute(
-    tx,
-  );
+    where cluster_id = ${clusterId} and released_at is null and address = any(${[...addresses]}::inet[])
+    union all
+    select host(address) from address_holds
+    where cluster_id = ${clusterId} and address = any(${[...addresses]}::inet[])`.execute(tx);
   return new Set(rows.map((row) => row.address));
 }
 
@@ -146,24 +147,33 @@ export async function findFreeAddress(
     select host(c.address) as address
     from candidates c left join history h on h.address = c.address
     where h.is_busy is not true and not c.address = any(${[...held]}::inet[])
+      and not exists (select 1 from address_holds o where o.pool_id = ${poolId} and o.address = c.address)
     order by h.rested_since nulls first, c.address limit 1`.execute(tx);
   return rows[0]?.address ?? null;
 }
 
-export async function insertAllocations(
+export async function insertHolds(tx: Queryable, holds: readonly AddressHold[]): Promise<void> {
+  for (const held of holds)
+    await sql`insert into address_holds (cluster_id, address, pool_id, server_id, is_primary)
+      values (${held.clusterId}, ${held.address}::inet, ${held.poolId}, ${held.serverId}, ${held.isPrimary})`.execute(
+      tx,
+    );
+}
+
+/** A generation for each address that the server's order holds, the primary one first. */
+export async function insertHeldAllocations(
   tx: Queryable,
-  allocations: readonly NewAllocation[],
-): Promise<Allocation[]> {
-  const inserted: Allocation[] = [];
-  for (const given of allocations) {
-    const { rows } = await sql<Allocation>`
-      insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
-      values (${given.poolId}, ${given.clusterId}, ${given.tenantId}, ${given.serverId}, ${given.address}::inet,
-              ${given.prefixLength}, ${given.gateway}::inet, ${given.isPrimary})
-      returning ${allocationColumns}`.execute(tx);
-    inserted.push(rows[0]!);
-  }
-  return inserted;
+  server: { serverId: number; tenantId: number },
+): Promise<void> {
+  await sql`
+    insert into allocations (pool_id, cluster_id, tenant_id, server_id, address, prefix_length, gateway, is_primary)
+    select h.pool_id, h.cluster_id, ${server.tenantId}, h.server_id, h.address, masklen(p.prefix), p.gateway, h.is_primary
+    from address_holds h join address_pools p on p.id = h.pool_id
+    where h.server_id = ${server.serverId} order by h.is_primary desc, h.address`.execute(tx);
+}
+
+export async function deleteHolds(tx: Queryable, serverId: number): Promise<void> {
+  await sql`delete from address_holds where server_id = ${serverId}`.execute(tx);
 }
 
 /** Ends all generations of a server. */

@@ -1,5 +1,5 @@
 /** Schemas in words: what a field may be, and tables of an object's fields. */
-import { type Content, type Html, html, link, table } from '#service-kit/pages/index.ts';
+import { type Content, type Html, html, link, prose, table } from '#service-kit/pages/index.ts';
 import { type Json, nameOfReference, type ReferenceDocument } from './document.ts';
 
 /** Where the schemas of the document are explained. */
@@ -99,9 +99,4 @@ export function fieldTable(caption: string, rows: readonly FieldRow[]): Html {
     ],
     empty: { title: 'No fields', text: 'There are none.' },
   });
-}
-
-/** Text whose `parts in backticks` are code. */
-export function prose(text: string): Content {
-  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }

@@ -1,7 +1,14 @@
 /** What one reads before the first call. A guide about something that no call of the document has is left out. */
-import { type Content, codeBlock, formatCount, formatMoney, html, link } from '#service-kit/pages/index.ts';
+import {
+  type Content,
+  codeBlock,
+  formatCount,
+  formatMoney,
+  html,
+  link,
+  prose,
+} from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
-import { prose } from './fields.ts';
 
 /** This installation's limits and prices. */
 export interface ApiFacts {

@@ -1,9 +1,18 @@
 /** One call of the reference: what it takes and gives, as one types it, and a form that tries it. */
 import { commonErrors } from '#contracts/customer-api/index.ts';
-import { badge, type Content, codeBlock, type Html, html, link, table } from '#service-kit/pages/index.ts';
+import {
+  badge,
+  type Content,
+  codeBlock,
+  type Html,
+  html,
+  link,
+  prose,
+  table,
+} from '#service-kit/pages/index.ts';
 import { type Operation, type Parameter, type Response, resolveSchema } from './document.ts';
 import { exampleAnswer } from './example.ts';
-import { type FieldRow, fieldRows, fieldTable, type Places, prose, typeOf } from './fields.ts';
+import { type FieldRow, fieldRows, fieldTable, type Places, typeOf } from './fields.ts';
 import { curlOf, typescriptOf } from './snippets.ts';
 import { tryForm } from './try-form.ts';
 

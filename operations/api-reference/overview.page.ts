@@ -1,8 +1,7 @@
 /** The first page of the reference: how the API works, and what every call may answer. */
 import { errorKinds, webhookEvents } from '#contracts/customer-api/index.ts';
-import { type Html, html, link, section, table } from '#service-kit/pages/index.ts';
+import { type Html, html, link, prose, section, table } from '#service-kit/pages/index.ts';
 import type { Operation, ReferenceDocument } from './document.ts';
-import { prose } from './fields.ts';
 import type { Guide } from './guides.ts';
 
 export function renderOverview(document: ReferenceDocument, guides: readonly Guide[], base: string): Html {

@@ -23,6 +23,7 @@ export { formatQuanta, parseMoney, quantaPerUnit } from './quanta.ts';
 export {
   bookEntry,
   type DaySpending,
+  forgetDeposit,
   type LedgerEntry,
   type LedgerFilter,
   listDebtors,

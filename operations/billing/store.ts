@@ -105,6 +105,18 @@ export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean
   return true;
 }
 
+/**
+ * Whether money was ever paid in, once a payment was given back: a deposit that was refunded opens nothing. To be called
+ * in the transaction that books the refund.
+ */
+export async function forgetDeposit(tx: Queryable, tenantId: number): Promise<void> {
+  await sql`update credit_balances set has_deposit = exists (
+      select 1 from ledger_entries d where d.tenant_id = ${tenantId} and d.metadata ->> 'source' = 'deposit'
+        and not exists (select 1 from ledger_entries r where r.tenant_id = ${tenantId}
+          and r.metadata ->> 'source' = 'refund' and r.metadata ->> 'reference' = d.metadata ->> 'reference'))
+    where tenant_id = ${tenantId}`.execute(tx);
+}
+
 /** Which entries of a ledger are wanted. */
 export interface LedgerFilter {
   source?: string;
@@ -159,7 +171,9 @@ export interface DaySpending {
 export async function sumDays(db: Queryable, tenantId: number, days: number): Promise<DaySpending[]> {
   const { rows } = await sql<DaySpending>`
     with wanted as (
-      select generate_series(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+      select generate_series(greatest(date_trunc('day', svc_now() at time zone 'utc') - make_interval(days => ${days - 1}),
+        least((select date_trunc('day', created_at at time zone 'utc') from tenants where id = ${tenantId}),
+          (select date_trunc('day', min(created_at) at time zone 'utc') from ledger_entries where tenant_id = ${tenantId}))),
         date_trunc('day', svc_now() at time zone 'utc'), interval '1 day') as day),
     spent as (
       select date_trunc('day', created_at at time zone 'utc') as day, metadata ->> 'source' = 'server_hours' as "isServer",

@@ -6,7 +6,8 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 const slugPattern = /^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$/;
@@ -20,7 +21,7 @@ export async function addLocation(
 ): Promise<number> {
   requireOperator(actor);
   const location = { slug: parseSlug(given.slug), ...parseLocation(given) };
-  return unlessTaken(() => store.insertLocation(db, location));
+  return add(db, actor, 'location', location, (trx) => store.insertLocation(trx, location));
 }
 
 /** Throws `catalog.not_found`, as all changes below. */
@@ -31,7 +32,10 @@ export async function changeLocation(
   given: Pick<store.Location, 'name' | 'country'>,
 ): Promise<void> {
   requireOperator(actor);
-  requireFound(await store.updateLocation(db, id, parseLocation(given)));
+  const after = parseLocation(given);
+  await change(db, actor, 'location', id, after, store.listAllLocations, (trx) =>
+    store.updateLocation(trx, id, after),
+  );
 }
 
 export async function addPlan(db: Queryable, actor: Actor, given: Omit<store.Plan, 'id'>): Promise<number> {
@@ -40,7 +44,7 @@ export async function addPlan(db: Queryable, actor: Actor, given: Omit<store.Pla
   for (const field of ['vcpus', 'memoryMb', 'diskGb'] as const)
     if (!Number.isInteger(plan[field]) || plan[field] < 1 || plan[field] > sizeMax)
       throw invalid(field, 'A whole number above zero.');
-  return unlessTaken(() => store.insertPlan(db, plan));
+  return add(db, actor, 'plan', plan, (trx) => store.insertPlan(trx, plan));
 }
 
 export async function changePlan(
@@ -50,7 +54,8 @@ export async function changePlan(
   given: Pick<store.Plan, 'name' | 'hourlyQuanta' | 'monthlyCapQuanta'> & { isOffered: boolean },
 ): Promise<void> {
   requireOperator(actor);
-  requireFound(await store.updatePlan(db, id, { ...parseOffer(given), isOffered: given.isOffered }));
+  const after = { ...parseOffer(given), isOffered: given.isOffered };
+  await change(db, actor, 'plan', id, after, store.listAllPlans, (trx) => store.updatePlan(trx, id, after));
 }
 
 export async function addImage(db: Queryable, actor: Actor, given: Omit<store.Image, 'id'>): Promise<number> {
@@ -58,7 +63,7 @@ export async function addImage(db: Queryable, actor: Actor, given: Omit<store.Im
   const family = given.family.trim().toLowerCase();
   if (!slugPattern.test(family)) throw invalid('family', 'One word in lower case, such as debian.');
   const image = { slug: parseSlug(given.slug), name: parseName(given.name), family };
-  return unlessTaken(() => store.insertImage(db, image));
+  return add(db, actor, 'image', image, (trx) => store.insertImage(trx, image));
 }
 
 export async function changeImage(
@@ -68,7 +73,10 @@ export async function changeImage(
   given: { name: string; isOffered: boolean },
 ): Promise<void> {
   requireOperator(actor);
-  requireFound(await store.updateImage(db, id, { name: parseName(given.name), isOffered: given.isOffered }));
+  const after = { name: parseName(given.name), isOffered: given.isOffered };
+  await change(db, actor, 'image', id, after, store.listAllImages, (trx) =>
+    store.updateImage(trx, id, after),
+  );
 }
 
 function parseLocation(given: Pick<store.Location, 'name' | 'country'>) {
@@ -100,17 +108,47 @@ function parseName(text: string): string {
   return name;
 }
 
-async function unlessTaken(insert: () => Promise<number>): Promise<number> {
+type Kind = 'location' | 'plan' | 'image';
+
+async function add(
+  db: Queryable,
+  actor: Actor,
+  kind: Kind,
+  added: { slug: string },
+  insert: (trx: Queryable) => Promise<number>,
+): Promise<number> {
   try {
-    return await insert();
+    return await inTransaction(db, async (trx) => {
+      const id = await insert(trx);
+      const subject = { kind, id, name: added.slug };
+      await record(trx, actor, { operation: `${kind}.create`, subject, after: added });
+      return id;
+    });
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
     throw new CodedError('catalog.slug_taken', 'There is one of this name already.', { field: 'slug' });
   }
 }
 
-function requireFound(isFound: boolean): void {
-  if (!isFound) throw new CodedError('catalog.not_found', 'There is no such location, plan or image.');
+async function change<Row extends { id: number; slug: string }>(
+  db: Queryable,
+  actor: Actor,
+  kind: Kind,
+  id: number,
+  after: Partial<Row>,
+  list: (trx: Queryable) => Promise<Row[]>,
+  update: (trx: Queryable) => Promise<boolean>,
+): Promise<void> {
+  await inTransaction(db, async (trx) => {
+    const row = (await list(trx)).find((each) => each.id === id);
+    if (!row || !(await update(trx)))
+      throw new CodedError('catalog.not_found', 'There is no such location, plan or image.');
+    await record(trx, actor, {
+      operation: `${kind}.update`,
+      subject: { kind, id, name: row.slug },
+      ...changedMembers(row, { ...row, ...after }),
+    });
+  });
 }
 
 const invalid = (field: string, message: string) => new CodedError('catalog.invalid', message, { field });

@@ -3,7 +3,8 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#operations/accounts/index.ts';
 import { ensureCluster, listAllLocations, listClusters } from '#operations/catalog/index.ts';
 import { driverNames, type HypervisorNode, type Hypervisors } from '#operations/hypervisors/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Room } from './node.ts';
 import * as store from './store.ts';
 
@@ -29,7 +30,12 @@ export async function createCluster(
     throw invalid('location', 'There is no such location.');
   const clusters = await listClusters(deps.db());
   if (clusters.some((one) => one.name === cluster.name)) throw nameTaken();
-  return ensureCluster(deps.db(), cluster);
+  return inTransaction(deps.db(), async (trx) => {
+    const id = await ensureCluster(trx, cluster);
+    const subject = { kind: 'cluster', id, name: cluster.name };
+    await record(trx, actor, { operation: 'cluster.create', subject, after: cluster });
+    return id;
+  });
 }
 
 /** Adds a node; throws `clusters.invalid`, `clusters.name_taken`, `clusters.not_found`. Operators only. */
@@ -42,7 +48,12 @@ export async function addNode(deps: ChangeDeps, actor: Actor, node: store.NewNod
   requireRoom(node);
   requireReachable(deps, { ...node, driver: cluster.driver });
   try {
-    return await store.insertNode(deps.db(), node);
+    return await inTransaction(deps.db(), async (trx) => {
+      const id = await store.insertNode(trx, node);
+      const subject = { kind: 'node', id, name: node.name };
+      await record(trx, actor, { operation: 'node.create', subject, after: node });
+      return id;
+    });
   } catch (error) {
     if (isUniqueViolation(error)) throw nameTaken();
     throw error;
@@ -61,19 +72,32 @@ export async function changeNode(
   if (node === null) throw notFound();
   requireRoom({ ...node.capacity, ...definedOf(change) });
   requireReachable(deps, { ...node, ...definedOf(change) });
-  await store.updateNode(deps.db(), nodeId, change);
+  await inTransaction(deps.db(), async (trx) => {
+    await store.updateNode(trx, nodeId, change);
+    const changed = (await store.findNode(trx, nodeId)) ?? node;
+    await record(trx, actor, {
+      operation: 'node.update',
+      subject: { kind: 'node', id: nodeId, name: node.name },
+      ...changedMembers<object>(node, changed),
+    });
+  });
 }
 
 /** Removes a node that never held a guest; others are closed instead, because servers' history names them. */
 export async function removeNode(deps: ChangeDeps, actor: Actor, nodeId: number): Promise<void> {
   requireOperator(actor);
-  if ((await store.findNode(deps.db(), nodeId)) === null) throw notFound();
+  const node = await store.findNode(deps.db(), nodeId);
+  if (node === null) throw notFound();
   if ((await store.countReservations(deps.db(), nodeId)) > 0)
     throw new CodedError(
       'clusters.in_use',
       'Guests have lived on this node. Close it instead of removing it.',
     );
-  await store.deleteNode(deps.db(), nodeId);
+  await inTransaction(deps.db(), async (trx) => {
+    await store.deleteNode(trx, nodeId);
+    const subject = { kind: 'node', id: nodeId, name: node.name };
+    await record(trx, actor, { operation: 'node.remove', subject, before: node });
+  });
 }
 
 function requireRoom(room: Room): void {

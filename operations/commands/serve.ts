@@ -1,7 +1,7 @@
 import { systemClock } from '#common/clock/index.ts';
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
 import { createBackground } from '../background.ts';
-import { readOperationsSettings, reporterOf } from '../config.ts';
+import { readOperationsSettings, reporterOf, requirePaymentGateway } from '../config.ts';
 import { createDemoWorld } from '../demo-world/index.ts';
 import { createFeatures, createOperationsDatabase, programDir } from '../features.ts';
 import { createServer } from '../server.ts';
@@ -10,7 +10,8 @@ import { warnOfSettings } from './warn-of-settings.ts';
 /** Runs the program until a signal; resolves with its exit code. */
 export async function serve(): Promise<number> {
   try {
-    const settings = readOperationsSettings();
+    const given = readOperationsSettings();
+    const settings = { ...given, paymentGateway: requirePaymentGateway(given) };
     const reporter = reporterOf(settings);
     warnOfSettings(settings, reporter);
     const database = createOperationsDatabase(settings, reporter);

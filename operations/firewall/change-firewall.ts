@@ -1,5 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden } from '#operations/accounts/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import {
   checkRule,
@@ -34,7 +35,7 @@ export async function changeFirewall(
   change: FirewallChange,
 ): Promise<void> {
   const scope = scopeOf(actor, null);
-  if (!(await store.hasServer(deps.db(), scope, serverId))) throw notFound();
+  if ((await store.findServer(deps.db(), scope, serverId)) === null) throw notFound();
   requireWriter(actor);
   if (!((await driverOf(deps, serverId))?.filtersTraffic ?? false))
     throw new CodedError(
@@ -45,7 +46,8 @@ export async function changeFirewall(
     .db()
     .transaction()
     .execute(async (tx) => {
-      if (!(await store.hasServer(tx, scope, serverId, 'lock'))) throw notFound();
+      const server = await store.findServer(tx, scope, serverId, 'lock');
+      if (server === null) throw notFound();
       const present = (await store.findFirewall(tx, serverId)) ?? untouchedFirewall(serverId);
       if (present.version !== version)
         throw new CodedError(
@@ -55,8 +57,24 @@ export async function changeFirewall(
       const { firewall, rules } = applyChange(present, change);
       await store.putFirewall(tx, serverId, firewall, rules);
       await enqueueJob(tx, 'firewall.apply', { server_id: serverId });
+      await record(tx, actor, {
+        operation: `firewall.${change.kind}`,
+        subject: { kind: 'server', id: serverId, name: server.name },
+        tenantId: server.tenantId,
+        ...changedMembers(filteringOf(present, present.rules), filteringOf(firewall, rules)),
+      });
     });
   deps.wake();
+}
+
+/** What the audit trail says of a firewall: who opened which port is answered by the rules before and after. */
+function filteringOf(firewall: Firewall, rules: readonly Rule[]) {
+  const { isEnabled, inboundPolicy, outboundPolicy } = firewall;
+  const told = rules.map(
+    ({ direction, action, protocol, ports, peers }) =>
+      `${direction} ${action} ${protocol} ${ports ?? 'all ports'} ${peers.join(' ') || 'any address'}`,
+  );
+  return { isEnabled, inboundPolicy, outboundPolicy, rules: told };
 }
 
 type NewRules = (Rule & { id?: number })[];

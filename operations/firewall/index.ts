@@ -43,7 +43,7 @@ export interface Firewalls {
 export function createFirewalls(deps: FirewallsDeps): Firewalls {
   return {
     async readFirewall(actor, tenantId, serverId) {
-      if (!(await store.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) return null;
+      if ((await store.findServer(deps.db(), scopeOf(actor, tenantId), serverId)) === null) return null;
       const firewall = (await store.findFirewall(deps.db(), serverId)) ?? untouchedFirewall(serverId);
       const driver = await driverOf(deps, serverId);
       return {

@@ -26,7 +26,7 @@ export function firewallJobs(deps: FirewallsDeps): Record<string, JobHandler> {
 async function apply(deps: FirewallsDeps, serverId: number): Promise<void> {
   for (;;) {
     const firewall = await store.findFirewall(deps.db(), serverId);
-    const isThere = await store.hasServer(deps.db(), 'all', serverId);
+    const isThere = (await store.findServer(deps.db(), 'all', serverId)) !== null;
     const driver = await driverOf(deps, serverId);
     if (firewall === null || !isThere || driver === null) return;
     const { inboundPolicy, outboundPolicy, rules } = firewall;

@@ -6,18 +6,19 @@ import type { Firewall, Rule, StoredRule } from './firewall.ts';
 /** Tenants whose servers an operation may touch: those of these ids, or all. */
 export type Scope = readonly number[] | 'all';
 
-/** Whether the server is there for whoever asks; with its row locked when `tx` is to change its firewall. */
-export async function hasServer(
+/** A server that the caller may see, or null; with its row locked when `tx` is to change its firewall. */
+export async function findServer(
   db: Queryable,
   scope: Scope,
   serverId: number,
   lock: 'lock' | 'look' = 'look',
-): Promise<boolean> {
+): Promise<{ name: string; tenantId: number } | null> {
   const owned = scope === 'all' ? sql`true` : sql`tenant_id = any(${[...scope]}::bigint[])`;
-  const { rows } = await sql`select 1 from servers
+  const { rows } = await sql<{ name: string; tenantId: number }>`
+    select name, tenant_id as "tenantId" from servers
     where id = ${serverId} and ${owned} and provisioning_state <> 'deleted'
     ${lock === 'lock' ? sql`for no key update` : sql``}`.execute(db);
-  return rows.length === 1;
+  return rows[0] ?? null;
 }
 
 /** Null for a server whose firewall was never touched. */

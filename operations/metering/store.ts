@@ -169,13 +169,21 @@ export interface DayUsage {
   count: number;
 }
 
-/** Every day of the month up to today; null stands for all accounts. */
+/** The first day of an account (null: of all), or of its first counted request where that is earlier. */
+function firstDay(tenantId: number | null) {
+  const tenant = tenantId === null ? sql`true` : sql`t.id = ${tenantId}`;
+  const counted = tenantId === null ? sql`true` : sql`d.tenant_id = ${tenantId}`;
+  return sql`least((select min(t.created_at at time zone 'utc')::date from tenants t where ${tenant}),
+    (select min(d.day) from usage_days d where ${counted}))`;
+}
+
+/** Every day of the month up to today, from the account's first day on; null stands for all accounts. */
 export async function listDays(db: Queryable, tenantId: number | null, period: string): Promise<DayUsage[]> {
   const whose = tenantId === null ? sql`true` : sql`u.tenant_id = ${tenantId}`;
   const { rows } = await sql<DayUsage>`
     select to_char(day, 'YYYY-MM-DD') as date,
       coalesce((select sum(u.count)::bigint from usage_days u where u.day = each.day::date and ${whose}), 0) as count
-    from generate_series(to_date(${period}, 'YYYY-MM')::timestamp,
+    from generate_series(greatest(to_date(${period}, 'YYYY-MM'), ${firstDay(tenantId)})::timestamp,
       least(to_date(${period}, 'YYYY-MM') + interval '1 month' - interval '1 day', svc_now() at time zone 'utc'),
       interval '1 day') as each (day)
     order by day`.execute(db);
@@ -276,7 +284,7 @@ export interface MonthSum {
   accountCount: number;
 }
 
-/** The last months of all accounts, or of one; the oldest first, months without requests as zero. */
+/** The last months of all accounts, or of one, since it exists; the oldest first, months without requests as zero. */
 export async function listMonths(
   db: Queryable,
   tenantId: number | null,
@@ -287,8 +295,8 @@ export async function listMonths(
     with present as (select date_trunc('month', svc_now() at time zone 'utc') as month)
     select each.month at time zone 'utc' as "startsAt", coalesce(sum(u.count), 0)::bigint as count,
       count(u.tenant_id) as "accountCount"
-    from present, generate_series(present.month - make_interval(months => ${months - 1}), present.month,
-      interval '1 month') as each (month)
+    from present, generate_series(greatest(present.month - make_interval(months => ${months - 1}),
+      date_trunc('month', ${firstDay(tenantId)})), present.month, interval '1 month') as each (month)
     left join usage_months u on u.month = each.month::date and ${whose}
     group by each.month order by each.month`.execute(db);
   return rows;

@@ -4,11 +4,13 @@
  */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
 import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
+import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
 import {
   type Attachment,
@@ -74,9 +76,16 @@ export async function attachServer(
           'The server is not ready. Wait until it runs, or until it is gone.',
         );
       const present = await attachments.findCardOf(tx, network.id, server.id);
-      if (present !== null) return keepCard(tx, present, network.cidr, input.ip);
-      await insertCard(tx, network, { serverId: server.id, locationId: server.locationId, ip: input.ip });
-      return false;
+      const wasThere =
+        present !== null
+          ? await keepCard(tx, present, network.cidr, input.ip)
+          : await insertCard(tx, network, {
+              serverId: server.id,
+              locationId: server.locationId,
+              ip: input.ip,
+            });
+      await recordCard(tx, actor, 'network.attach_server', network.tenantId, input);
+      return wasThere;
     });
   deps.wake();
   const attachment = await findAttachment(deps, input);
@@ -109,16 +118,30 @@ async function keepCard(
 }
 
 /**
- * Joins a server that is being ordered to a network, inside the order's transaction; its card is plugged in when the
- * guest is made. Throws as `attachServer` does; a network of another account is `networks.not_found`.
+ * Holds an address of a network for a server that is being ordered, inside the order's transaction. Until
+ * `joinHeldNetwork` or `releaseHeldNetwork`, the address is taken and the network stays. Throws as `attachServer` does;
+ * a network of another account is `networks.not_found`.
  */
-export async function joinNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+export async function holdNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
   const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
   if (network === null) throw noSuchNetwork();
-  await addCard(tx, network, { ...server, ip: input.ip }, 'network_ip');
+  requireSameLocation(network, server);
+  const ip = await chooseAddress(tx, network, input.ip, 'network_ip');
+  await holds.insertHold(tx, { networkId: network.id, serverId: server.serverId, ip });
 }
 
-/** The rules of `joinNetwork` for a server that does not exist yet. */
+/**
+ * Joins the server, whose row exists by now, to the network that its order held; its network interface is plugged in
+ * when the guest is made.
+ */
+export async function joinHeldNetwork(tx: Queryable, server: JoiningServer, input: JoinInput): Promise<void> {
+  const network = await store.lockNetwork(tx, [server.tenantId], input.networkId);
+  if (network === null) throw noSuchNetwork();
+  const ip = (await holds.takeHold(tx, server.serverId)) ?? input.ip;
+  await addCard(tx, network, { ...server, ip }, 'network_ip');
+}
+
+/** The rules of `holdNetwork`, without holding anything. */
 export async function checkJoin(
   deps: NetworksDeps,
   server: Omit<JoiningServer, 'serverId'>,
@@ -139,9 +162,21 @@ async function insertCard(
   tx: Queryable,
   network: store.LockedNetwork,
   server: { serverId: number; locationId: number; ip: string | undefined },
-): Promise<void> {
+): Promise<false> {
   const card = await addCard(tx, network, server, 'ip');
   await enqueueCard(tx, 'networks.attach', card);
+  return false;
+}
+
+function recordCard(
+  tx: Queryable,
+  actor: Actor,
+  operation: string,
+  tenantId: number,
+  { serverId, networkId, ip }: AttachInput,
+): Promise<void> {
+  const subject = { kind: 'server', id: serverId };
+  return record(tx, actor, { operation, subject, tenantId, after: { networkId, ip } });
 }
 
 async function addCard(
@@ -224,18 +259,20 @@ export async function detachServer(
   const before = await deps
     .db()
     .transaction()
-    .execute((tx) => markDetaching(tx, scope, input));
+    .execute((tx) => markDetaching(tx, actor, scope, input));
   deps.wake();
   return before;
 }
 
 async function markDetaching(
   tx: Queryable,
+  actor: Actor,
   scope: Scope,
   input: { serverId: number; networkId: number },
 ): Promise<Attachment> {
   // The server's lock lets only one of two detachments of its last two networks pass.
-  if ((await attachments.lockServer(tx, scope, input.serverId)) === null) throw noSuchServer();
+  const server = await attachments.lockServer(tx, scope, input.serverId);
+  if (server === null) throw noSuchServer();
   const [card, shown] = [
     await attachments.findCardOf(tx, input.networkId, input.serverId),
     (await attachments.listAttachments(tx, [input.serverId])).find(
@@ -251,6 +288,7 @@ async function markDetaching(
     );
   await attachments.setCardState(tx, card.id, { state: 'detaching' });
   await enqueueCard(tx, 'networks.detach', card);
+  await recordCard(tx, actor, 'network.detach_server', server.tenantId, input);
   return { ...shown, state: 'detaching', error: null };
 }
 

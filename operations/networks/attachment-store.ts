@@ -53,9 +53,11 @@ export async function listAttachments(db: Queryable, serverIds: readonly number[
   return rows;
 }
 
+/** Those of servers, and those that orders hold until they are paid. */
 export async function listTakenAddresses(tx: Queryable, networkId: number): Promise<string[]> {
   const { rows } = await sql<{ ip: string }>`
-    select host(ip) as ip from network_attachments where network_id = ${networkId}`.execute(tx);
+    select host(ip) as ip from network_attachments where network_id = ${networkId}
+    union select host(ip) from network_holds where network_id = ${networkId}`.execute(tx);
   return rows.map((row) => row.ip);
 }
 

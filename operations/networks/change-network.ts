@@ -1,10 +1,12 @@
 /** Changes, syncs and deletes a network. */
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, scopeOf } from './authorise.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
+import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
 import type { Network } from './network.ts';
 import { checkWords } from './network-words.ts';
@@ -29,7 +31,8 @@ export async function changeNetwork(
   input: ChangeNetworkInput,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
-  if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
+  const before = await store.findNetwork(deps.db(), scope, id);
+  if (before === null) throw noSuchNetwork();
   requireWriter(actor);
   checkWords(input);
   await deps
@@ -43,9 +46,18 @@ export async function changeNetwork(
         ...(input.description === undefined ? {} : { description: input.description }),
         ...(input.labels === undefined ? {} : { labels: mergeLabels(network.labels, input.labels) }),
       });
+      const changed = await store.findNetwork(tx, scope, id);
+      await record(tx, actor, {
+        operation: 'network.update',
+        subject: { kind: 'network', id, name: before.name },
+        tenantId: before.tenantId,
+        ...changedMembers(wordsOf(before), wordsOf(changed ?? before)),
+      });
     });
   return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());
 }
+
+const wordsOf = ({ name, description, labels }: Network) => ({ name, description, labels });
 
 function mergeLabels(
   present: Readonly<Record<string, string>>,
@@ -70,7 +82,8 @@ export async function deleteNetwork(
   id: number,
 ): Promise<void> {
   const scope = scopeOf(actor, tenantId);
-  if ((await store.findNetwork(deps.db(), scope, id)) === null) throw noSuchNetwork();
+  const before = await store.findNetwork(deps.db(), scope, id);
+  if (before === null) throw noSuchNetwork();
   requireWriter(actor);
   await deps
     .db()
@@ -90,8 +103,20 @@ export async function deleteNetwork(
           { servers: members.map((member) => member.serverId), isDetaching },
         );
       }
+      if ((await holds.countHolds(tx, id)) > 0)
+        throw new CodedError(
+          'networks.in_use',
+          `A server for network ${id} is being ordered and its payment is under way. Try again in a few seconds.`,
+          { servers: [], isDetaching: true },
+        );
       await store.deleteNetwork(tx, id);
       await enqueueJob(tx, 'networks.sync', { network_id: id, location_id: network.locationId });
+      await record(tx, actor, {
+        operation: 'network.delete',
+        subject: { kind: 'network', id, name: before.name },
+        tenantId: before.tenantId,
+        before: { ...wordsOf(before), cidr: before.cidr },
+      });
     });
   deps.wake();
 }
@@ -116,6 +141,8 @@ export async function syncNetwork(
     .transaction()
     .execute(async (tx) => {
       if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
+      const subject = { kind: 'network', id, name: network.name };
+      await record(tx, actor, { operation: 'network.sync', subject, tenantId: network.tenantId });
     });
   deps.wake();
   return (await store.findNetwork(deps.db(), scope, id)) ?? Promise.reject(noSuchNetwork());

@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, reachesTenant } from '#operations/accounts/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requireWriter } from './authorise.ts';
@@ -67,6 +68,12 @@ export async function createNetwork(
         });
         await enqueueJob(tx, 'networks.sync', { network_id: networkId, location_id: locationId });
         await onCreated?.(tx, networkId);
+        await record(tx, actor, {
+          operation: 'network.create',
+          subject: { kind: 'network', id: networkId, name: input.name },
+          tenantId: input.tenantId,
+          after: { name: input.name, cidr, locationId, labels: input.labels ?? {} },
+        });
         return networkId;
       });
     deps.wake();

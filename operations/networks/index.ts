@@ -30,10 +30,11 @@ import type { Attachment, Network, NetworkMember } from './network.ts';
 import { driverOf } from './reach-hypervisors.ts';
 import * as store from './store.ts';
 
-export { joinNetwork } from './attach-server.ts';
+export { holdNetwork, joinHeldNetwork } from './attach-server.ts';
 export { deleteCardsOf, detachAll, markAttached } from './attachment-store.ts';
 export type { ChangeNetworkInput } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
+export { takeHold as releaseHeldNetwork } from './hold-store.ts';
 export { networkJobs } from './jobs.ts';
 export {
   type Attachment,
@@ -87,7 +88,7 @@ export interface Networks {
     tenantId: number | null,
     input: { serverId: number; networkId: number },
   ): Promise<Attachment>;
-  /** Throws what `joinNetwork` would throw now, and changes nothing. */
+  /** Throws what `holdNetwork` would throw now, and changes nothing. */
   checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
   /** The cards with which a guest is to be made; for provisioning. */
   listInterfaces(serverId: number): Promise<PrivateInterface[]>;

@@ -2,8 +2,9 @@
  * Orders for servers, and how they are paid.
  *
  * With credit above zero nothing is due; without it an armed card is charged one month of the plan before anything is
- * queued. Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing,
- * also when it succeeds later; a paid order is queued even if the process that was paid has died.
+ * queued. Whatever can refuse an order refuses it before its card is charged: what the server needs is held meanwhile.
+ * Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing, also when it
+ * succeeds later; a paid order is queued even if the process that was paid has died.
  */
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
@@ -12,16 +13,17 @@ import { forecastOrder, type OrderForecast } from './forecast-order.ts';
 import {
   type DeployBudget,
   type NewOrder,
+  type OrderWork,
   type PlacedOrder,
   placeOrder,
-  type QueueServer,
 } from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
 
 export type { OrderForecast } from './forecast-order.ts';
-export type { DeployBudget, NewOrder, PaymentFailure, PlacedOrder, QueueServer } from './place-order.ts';
-export type { ClosedOrder, OrderOutcome, StoredOrder } from './store.ts';
+export type { DeployBudget, NewOrder, OrderWork, PaymentFailure, PlacedOrder } from './place-order.ts';
+export { type OrderRefusal, orderRefused } from './refuse-order.ts';
+export type { ClosedOrder, HeldOrder, OrderOutcome, StoredOrder } from './store.ts';
 
 export interface OrdersDeps {
   db: () => Queryable;
@@ -33,19 +35,19 @@ export interface OrdersDeps {
 }
 
 export interface Orders {
-  /** Throws `orders.repeated`, `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, and what `queue` throws. */
+  /** Throws `orders.repeated`, `orders.not_eligible`, `orders.deploy_rate`, `orders.payment_failed`, `orders.refused`, and what `work.hold` throws. */
   placeOrder(order: NewOrder): Promise<PlacedOrder>;
-  /** What the order would come to, by the same rules; nothing is left of it. Throws what `queue` throws. */
+  /** What the order would come to, by the same rules; nothing is left of it. Throws what `work.hold` throws. */
   forecastOrder(order: NewOrder): Promise<OrderForecast>;
   /** How many deploys of the last hour the account has used. Throws `accounts.forbidden`. */
   deploysOf(actor: Actor, tenantId: number): Promise<DeployBudget>;
   /** What has come of an order. */
   findOutcome(orderId: number): Promise<store.OrderOutcome | null>;
   /** Carries out what dead processes left behind; returns how many servers were queued. */
-  completeOrders(queue: QueueServer): Promise<number>;
+  completeOrders(work: OrderWork): Promise<number>;
   /** For the creating answer, its replay, and provisioning alone. */
   findRootPassword(orderId: number): Promise<string>;
-  /** Orders that were paid by card and never carried out; their payment is credit. Staff only. */
+  /** Orders that were paid by card and never carried out. Staff only. */
   listPaidClosed(actor: Actor, limit: number): Promise<store.ClosedOrder[]>;
 }
 
@@ -59,7 +61,7 @@ export function createOrders(deps: OrdersDeps): Orders {
       return { limit: deps.deploysPerHour, used, resetSeconds };
     },
     findOutcome: (orderId) => store.findOutcome(deps.db(), orderId),
-    completeOrders: (queue) => completeOrders(deps, queue),
+    completeOrders: (work) => completeOrders(deps, work),
     findRootPassword: (orderId) => store.findRootPassword(deps.db(), orderId),
     async listPaidClosed(actor, limit) {
       requireStaff(actor);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { proveContests } from './testing/contest-proof.ts';
 import { crossCases, lateCases, proveOrders } from './testing/order-proof.ts';
 import { proveRaces } from './testing/race-proof.ts';
 
@@ -32,4 +33,12 @@ test('E3, API-8.b: orders at once meet the hourly cap exactly and never spend cr
 }, async () => {
   assert.deepEqual((await proveRaces({ n: 4, seed: 2 })).faults, []);
   assert.notDeepEqual((await proveRaces({ n: 20, seed: 2, isUnlocked: true })).faults, []);
+});
+
+test('orders that want one thing at once are refused uncharged or charged and made, and nothing stays held', {
+  timeout: 120_000,
+}, async () => {
+  assert.deepEqual((await proveContests({ n: 8, seed: 1 })).faults, []);
+  const planted = await proveContests({ n: 20, seed: 1, fault: 'an unpaid order keeps what it holds' });
+  assert.notDeepEqual(planted.faults, []);
 });

@@ -2,8 +2,9 @@
  * Places an order for a server and pays for it.
  *
  * With credit nothing is due: order, server and provisioning job are one transaction. Without credit but with a card,
- * one month of the plan is charged first: order and intent are committed, the charge is taken with no transaction open,
- * its outcome is committed with the order, and only then provisioning is queued.
+ * one month of the plan is charged first: the order, everything its server needs and the intent are committed, the
+ * charge is taken with no transaction open, its outcome is committed with the order, and only then provisioning is
+ * queued. What can refuse an order refuses it in the first of these steps, before anything is charged.
  */
 import { randomInt } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
@@ -19,17 +20,27 @@ import type { OrdersDeps } from './index.ts';
 import { queueOrder } from './queue-order.ts';
 import * as store from './store.ts';
 
-/** Makes the server's row and its provisioning job in this transaction; returns the server's id. */
-export type QueueServer = (tx: Queryable, order: store.StoredOrder) => Promise<number>;
+/** What an order is for. Each step runs in a transaction of the order. */
+export interface OrderWork {
+  /**
+   * Holds everything that carrying out the order needs, so that nothing can refuse it once it is paid. What it returns
+   * is stored with the order. Its refusals are `CodedError`s.
+   */
+  hold(tx: Queryable, order: store.StoredOrder): Promise<store.Held>;
+  /** Makes the server's row and its provisioning job out of what is held; returns the server's id. */
+  queue(tx: Queryable, order: store.HeldOrder): Promise<number>;
+  /** Frees what an order holds that will not be carried out. */
+  release(tx: Queryable, held: store.Held): Promise<void>;
+}
 
 export interface NewOrder {
   tenantId: number;
   plan: { id: number; monthlyCapQuanta: number };
   /** The form of the portal's checkout, sent twice it orders once; null for a form without a name. Absent: a new order. */
   checkout?: { formId: string | null } | undefined;
-  /** What is wanted, as `queue` will read it, also from another process later. */
+  /** What is wanted, as `work` will read it, also in another process later. */
   request: Record<string, unknown>;
-  queue: QueueServer;
+  work: OrderWork;
   /** Told of the order in the transaction that makes its row. */
   onOrdered?: ((tx: Queryable, orderId: number) => Promise<void>) | undefined;
 }
@@ -66,9 +77,10 @@ interface Committed {
 }
 
 /**
- * Throws `orders.repeated` (a checkout that was sent before), `orders.not_eligible` (details.refusal), `orders.deploy_rate` (details.deploys) and whatever `queue` throws:
- * nothing was ordered then, unless the card had been charged, whose money stays credit. Throws `orders.payment_failed`
- * (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later.
+ * Throws `orders.repeated` (a checkout that was sent before), `orders.not_eligible` (details.refusal),
+ * `orders.deploy_rate` (details.deploys) and whatever `work.hold` throws: nothing was ordered or charged then. Throws
+ * `orders.payment_failed` (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later. Throws `orders.refused` (details.refusal) for a paid
+ * order that can't be carried out after all: its charge is given back.
  */
 export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<PlacedOrder> {
   const committed = await deps
@@ -77,11 +89,13 @@ export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<Pla
     .execute((tx) => commitOrder(deps, tx, order));
   const { orderId, rootPassword, deploys, next } = committed;
   if ('serverId' in next) return { orderId, rootPassword, deploys, serverId: next.serverId };
-  const outcome = await deps.payments.takeCharge(next.charge, (tx, settled) =>
-    store.settleOrder(tx, orderId, settled.kind === 'succeeded' ? 'paid' : 'unpaid'),
-  );
+  const outcome = await deps.payments.takeCharge(next.charge, async (tx, settled) => {
+    const isPaid = settled.kind === 'succeeded';
+    const held = await store.settleOrder(tx, orderId, isPaid ? 'paid' : 'unpaid');
+    if (!isPaid && held !== null) await order.work.release(tx, held);
+  });
   if (outcome.kind !== 'succeeded') throw paymentFailed(outcome, orderId, next.charge.id, deploys);
-  const serverId = await queueOrder(deps, orderId, order.queue);
+  const serverId = await queueOrder(deps, orderId, order.work);
   return { orderId, rootPassword, deploys, serverId };
 }
 
@@ -108,14 +122,14 @@ export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrd
   });
   await order.onOrdered?.(tx, orderId);
   const stored = { id: orderId, tenantId, request };
+  const held = await order.work.hold(tx, stored);
   const { balanceQuanta } = facts;
   if (!isDue) {
-    const serverId = await order.queue(tx, stored);
+    const serverId = await order.work.queue(tx, { ...stored, held });
     await store.noteQueued(tx, orderId);
     return { orderId, rootPassword, deploys, balanceQuanta, next: { serverId } };
   }
-  // A location without room is found out before anybody is charged.
-  await store.rehearse(tx, () => order.queue(tx, stored));
+  await store.noteHeld(tx, orderId, held);
   const charge = await deps.payments.intendOrderCharge(tx, {
     tenantId,
     orderId,

@@ -1,16 +1,18 @@
 import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { OrdersDeps } from './index.ts';
-import type { QueueServer } from './place-order.ts';
+import type { OrderWork } from './place-order.ts';
+import { refuseOrder } from './refuse-order.ts';
 import * as store from './store.ts';
 
 /** A paid order is left to the process that was paid for this long; then any process carries it out. */
 export const graceSecondsDefault = 60;
 
 /**
- * Queues the provisioning of a paid order, once. When its location has filled up since, the order is closed, its payment
- * stays the account's credit, and `servers.capacity` is thrown.
+ * Queues the provisioning of a paid order, once; returns its server's id, also when another process was faster. An order
+ * that can't be carried out is closed, its charge is given back, and `orders.refused` is thrown: that happens to orders
+ * of versions that held nothing, and to what such a version took away from one.
  */
-export async function queueOrder(deps: OrdersDeps, orderId: number, queue: QueueServer): Promise<number> {
+export async function queueOrder(deps: OrdersDeps, orderId: number, work: OrderWork): Promise<number> {
   try {
     return await deps
       .db()
@@ -18,30 +20,43 @@ export async function queueOrder(deps: OrdersDeps, orderId: number, queue: Queue
       .execute(async (tx) => {
         const order = await store.lockUnqueued(tx, orderId);
         if (order === null)
-          throw new CodedError('orders.taken_over', 'This order was carried out by another process.');
-        const serverId = await queue(tx, order);
+          throw new CodedError('orders.taken_over', 'Another process carried out this order.');
+        const held = order.held ?? (await work.hold(tx, order));
+        const serverId = await work.queue(tx, { ...order, held });
         await store.noteQueued(tx, orderId);
         return serverId;
       });
   } catch (error) {
-    // Refusals are for good; a database that does not answer is not one, and a later pass tries again.
-    if (error instanceof CodedError && !hasCode(error, 'orders.taken_over'))
-      await store.closeOrder(deps.db(), orderId, error.code);
-    throw error;
+    // A database that does not answer is no refusal; a later pass tries again.
+    if (!(error instanceof CodedError)) throw error;
+    if (!hasCode(error, 'orders.taken_over')) throw await refuseOrder(deps, orderId, error.code, work);
+    const outcome = await store.findOutcome(deps.db(), orderId);
+    if (outcome?.serverId != null) return outcome.serverId;
+    throw await refuseOrder(deps, orderId, outcome?.closedReason ?? error.code, work);
   }
 }
 
 /** Carries out what dead processes left: paid orders are queued, orders whose charge was given up are unpaid. */
-export async function completeOrders(deps: OrdersDeps, queue: QueueServer): Promise<number> {
-  await store.closeAbandonedCreated(deps.db());
+export async function completeOrders(deps: OrdersDeps, work: OrderWork): Promise<number> {
+  for (const orderId of await store.listAbandonedCreated(deps.db())) await closeUnpaid(deps, orderId, work);
   let queued = 0;
   for (const orderId of await store.listAbandonedPaid(deps.db(), deps.graceSeconds ?? graceSecondsDefault)) {
     try {
-      await queueOrder(deps, orderId, queue);
+      await queueOrder(deps, orderId, work);
       queued += 1;
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
     }
   }
   return queued;
+}
+
+async function closeUnpaid(deps: OrdersDeps, orderId: number, work: OrderWork): Promise<void> {
+  await deps
+    .db()
+    .transaction()
+    .execute(async (tx) => {
+      const held = await store.settleOrder(tx, orderId, 'unpaid');
+      if (held !== null) await work.release(tx, held);
+    });
 }

@@ -51,12 +51,24 @@ export async function findRepeated(
   return rows[0] ?? null;
 }
 
-/** The outcome of an order's charge. */
-export async function settleOrder(tx: Queryable, orderId: number, state: 'paid' | 'unpaid'): Promise<void> {
-  await sql`update server_orders set state = ${state},
+/** What an order holds until it is carried out or closed, in the words of the feature that carries it out. */
+export type Held = Record<string, unknown>;
+
+export async function noteHeld(tx: Queryable, orderId: number, held: Held): Promise<void> {
+  await sql`update server_orders set held = ${JSON.stringify(held)}::jsonb where id = ${orderId}`.execute(tx);
+}
+
+/** The outcome of an order's charge; returns what the order holds, or null when it was settled before or holds nothing. */
+export async function settleOrder(
+  tx: Queryable,
+  orderId: number,
+  state: 'paid' | 'unpaid',
+): Promise<Held | null> {
+  const { rows } = await sql<{ held: Held | null }>`update server_orders set state = ${state},
       paid_at = case when ${state} = 'paid' then svc_now() end,
       closed_reason = case when ${state} = 'unpaid' then 'not_paid' end
-    where id = ${orderId} and state = 'created'`.execute(tx);
+    where id = ${orderId} and state = 'created' returning held`.execute(tx);
+  return rows[0]?.held ?? null;
 }
 
 export interface StoredOrder {
@@ -65,10 +77,17 @@ export interface StoredOrder {
   request: Record<string, unknown>;
 }
 
+export interface HeldOrder extends StoredOrder {
+  held: Held;
+}
+
 /** A paid order whose provisioning is not queued yet, locked; null when it is, or never will be. */
-export async function lockUnqueued(tx: Queryable, orderId: number): Promise<StoredOrder | null> {
-  const { rows } = await sql<StoredOrder>`
-    select id, tenant_id as "tenantId", request from server_orders
+export async function lockUnqueued(
+  tx: Queryable,
+  orderId: number,
+): Promise<(StoredOrder & { held: Held | null }) | null> {
+  const { rows } = await sql<StoredOrder & { held: Held | null }>`
+    select id, tenant_id as "tenantId", request, held from server_orders
     where id = ${orderId} and state = 'paid' and queued_at is null and closed_reason is null for update`.execute(
     tx,
   );
@@ -79,10 +98,15 @@ export async function noteQueued(tx: Queryable, orderId: number): Promise<void> 
   await sql`update server_orders set queued_at = svc_now() where id = ${orderId}`.execute(tx);
 }
 
-/** Says why a paid order will never be carried out; its payment stays credit. */
-export async function closeOrder(db: Queryable, orderId: number, reason: string): Promise<void> {
-  await sql`update server_orders set closed_reason = ${reason}
-    where id = ${orderId} and queued_at is null and closed_reason is null`.execute(db);
+/** Says why a paid order will never be carried out; null when that was said before, or when it was carried out. */
+export async function closeOrder(
+  tx: Queryable,
+  orderId: number,
+  reason: string,
+): Promise<{ held: Held | null } | null> {
+  const { rows } = await sql<{ held: Held | null }>`update server_orders set closed_reason = ${reason}
+    where id = ${orderId} and queued_at is null and closed_reason is null returning held`.execute(tx);
+  return rows[0] ?? null;
 }
 
 /** Paid orders whose process died before it queued them. */
@@ -95,13 +119,14 @@ export async function listAbandonedPaid(db: Queryable, graceSeconds: number): Pr
   return rows.map((row) => row.id);
 }
 
-/** Orders whose charge was taken over by reconciliation, or never intended, are unpaid. */
-export async function closeAbandonedCreated(db: Queryable): Promise<void> {
-  await sql`update server_orders o set state = 'unpaid', closed_reason = 'not_paid'
+/** Orders that nobody waits for: reconciliation has taken their charge over. */
+export async function listAbandonedCreated(db: Queryable): Promise<number[]> {
+  const { rows } = await sql<{ id: number }>`
+    select o.id from server_orders o
     where o.state = 'created' and o.queued_at is null and o.closed_reason is null
-      and exists (select 1 from charges c where c.order_id = o.id and c.state not in ('intended', 'prepared'))`.execute(
-    db,
-  );
+      and exists (select 1 from charges c where c.order_id = o.id and c.state not in ('intended', 'prepared'))
+    order by o.id`.execute(db);
+  return rows.map((row) => row.id);
 }
 
 /** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
@@ -148,11 +173,4 @@ export async function listPaidClosed(db: Queryable, limit: number): Promise<Clos
     db,
   );
   return rows;
-}
-
-/** Runs `work` and undoes it, keeping the rest of the transaction. */
-export async function rehearse(tx: Queryable, work: () => Promise<unknown>): Promise<void> {
-  await sql`savepoint rehearsal`.execute(tx);
-  await work();
-  await sql`rollback to savepoint rehearsal`.execute(tx);
 }

@@ -10,10 +10,12 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireOperator, requireStaff, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
-import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentGateway } from './gateway.ts';
-import { reconcileCharges } from './reconcile-charges.ts';
+import { giveBackOrderCharge } from './give-back.ts';
+import { reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
 import {
   finishCardSetup,
   makeCardDefault,
@@ -76,6 +78,13 @@ export interface Payments {
     charge: Charge,
     whenSettled: (tx: Queryable, outcome: ChargeOutcome) => Promise<void>,
   ): Promise<ChargeOutcome>;
+  /**
+   * Undoes the charge of an order that can't be carried out: in this transaction its credit is taken off again and the
+   * charge is handed to reconciliation, which gives the money back. False when no charge of the order had succeeded.
+   */
+  giveBackOrderCharge(tx: Queryable, orderId: number): Promise<boolean>;
+  /** Reconciles the charge of this order now, if it waits. Never rejects for a gateway that does not answer. */
+  reconcileOrder(orderId: number): Promise<void>;
   /** Newest first. */
   listCharges(actor: Actor, tenantId: number, limit: number): Promise<Charge[]>;
   /** Charges that wait for reconciliation, then those that it has ended. Staff only. */
@@ -125,7 +134,13 @@ export function createPayments(deps: PaymentsDeps): Payments {
         throw new CodedError('payments.bad_amount', 'The form is out of date. Load the page again.');
       const key = `chg_${tenantId}_${formId}`;
       const wish = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
-      const charge = await intend(deps.db(), wish).catch((error) => {
+      const charge = await inTransaction(deps.db(), async (trx) => {
+        const intended = await intend(trx, wish);
+        const subject = { kind: 'tenant', id: tenantId };
+        const after = { amountQuanta, chargeId: intended?.id, cardId: intended?.cardId };
+        if (intended) await record(trx, actor, { operation: 'credit.charge', subject, tenantId, after });
+        return intended;
+      }).catch((error) => {
         if (!isUniqueViolation(error)) throw error;
         throw new CodedError('payments.repeated', 'This form was sent before; nothing was charged again.');
       });
@@ -136,6 +151,8 @@ export function createPayments(deps: PaymentsDeps): Payments {
     intendOrderCharge: (tx, charge) =>
       intend(tx, { ...charge, key: `chg_${randomUUID()}`, purpose: 'order' }),
     takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
+    giveBackOrderCharge,
+    reconcileOrder: (orderId) => reconcileOrder(deps, orderId),
     async listCharges(actor, tenantId, limit) {
       requireReach(actor, tenantId);
       return store.listChargesOfTenant(deps.db(), tenantId, limit);
@@ -146,7 +163,12 @@ export function createPayments(deps: PaymentsDeps): Payments {
     },
     async retryReconciliation(actor, chargeId) {
       requireOperator(actor);
-      return store.hastenCharge(deps.db(), { id: chargeId });
+      return inTransaction(deps.db(), async (trx) => {
+        if (!(await store.hastenCharge(trx, { id: chargeId }))) return false;
+        const subject = { kind: 'charge', id: chargeId };
+        await record(trx, actor, { operation: 'charge.retry_reconciliation', subject });
+        return true;
+      });
     },
     reconcile: () => reconcileCharges(deps),
     async takeCallback(rawBody, signature) {

@@ -1,6 +1,6 @@
 /**
- * Ends the charges of which nobody knows how they went: their caller was told that nothing is certain, or their process
- * died. Nobody waits for them any more, so each ends without anybody having paid: ended at the gateway before money was
+ * Ends the charges whose outcome is unknown (the caller was told so, or the process died) and those whose order was
+ * refused after the payment. No call waits for them any more, so each ends unpaid: ended at the gateway before money was
  * taken, or given back. A late success never buys anything.
  */
 import type { Clock } from '#common/clock/index.ts';
@@ -22,6 +22,12 @@ export async function reconcileCharges(deps: PaymentsDeps): Promise<number> {
     if (charge === null) return ended;
     if (await reconcile(deps, charge)) ended += 1;
   }
+}
+
+/** Tries the charge of one order, if it is due. */
+export async function reconcileOrder(deps: PaymentsDeps, orderId: number): Promise<void> {
+  const charge = await store.claimUnsettledOf(deps.db(), orderId);
+  if (charge !== null) await reconcile(deps, charge);
 }
 
 async function reconcile(deps: PaymentsDeps, charge: Charge): Promise<boolean> {

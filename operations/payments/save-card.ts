@@ -1,6 +1,8 @@
 /** Cards: given to the gateway on its own page, kept here by name only. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant, type Tenant } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { GatewayCard } from './gateway.ts';
 import type { PaymentsDeps } from './index.ts';
 import * as store from './store.ts';
@@ -53,10 +55,10 @@ export async function finishCardSetup(
   const customer = await store.findCustomer(deps.db(), tenantId, deps.gateway.name);
   const card = await deps.gateway.finishCardSetup(setupReference, customer);
   if (card === null) throw new CodedError('payments.no_card', 'No card was saved. Add it again.');
-  return saveCard(deps, tenantId, card);
+  return saveCard(deps, actor, tenantId, card);
 }
 
-function saveCard(deps: PaymentsDeps, tenantId: number, card: GatewayCard): Promise<number> {
+function saveCard(deps: PaymentsDeps, actor: Actor, tenantId: number, card: GatewayCard): Promise<number> {
   const gateway = deps.gateway.name;
   return deps
     .db()
@@ -65,6 +67,8 @@ function saveCard(deps: PaymentsDeps, tenantId: number, card: GatewayCard): Prom
       await store.lockCards(tx, tenantId);
       const id = await store.insertCard(tx, { ...card, tenantId, gateway, isDefault: false });
       await store.setDefaultCard(tx, tenantId, gateway, id);
+      const { brand, last4 } = card;
+      await recordCard(tx, actor, 'card.add', tenantId, id, { brand, last4 });
       return id;
     });
 }
@@ -81,7 +85,9 @@ export async function makeCardDefault(
     .transaction()
     .execute(async (tx) => {
       await store.lockCards(tx, tenantId);
-      return store.setDefaultCard(tx, tenantId, deps.gateway.name, cardId);
+      if (!(await store.setDefaultCard(tx, tenantId, deps.gateway.name, cardId))) return false;
+      await recordCard(tx, actor, 'card.make_default', tenantId, cardId);
+      return true;
     });
 }
 
@@ -98,11 +104,24 @@ export async function removeCard(
     .transaction()
     .execute(async (tx) => {
       await store.lockCards(tx, tenantId);
-      return store.removeCard(tx, tenantId, cardId);
+      const removed = await store.removeCard(tx, tenantId, cardId);
+      if (removed !== null) await recordCard(tx, actor, 'card.remove', tenantId, cardId);
+      return removed;
     });
   if (reference === null) return false;
   await deps.gateway
     .forgetCard(reference)
     .catch((error) => deps.reporter.warn('the gateway kept a removed card', { error: String(error) }));
   return true;
+}
+
+function recordCard(
+  tx: Queryable,
+  actor: Actor,
+  operation: `card.${string}`,
+  tenantId: number,
+  cardId: number,
+  after: object | null = null,
+): Promise<void> {
+  return record(tx, actor, { operation, subject: { kind: 'card', id: cardId }, tenantId, after });
 }

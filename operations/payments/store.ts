@@ -186,6 +186,24 @@ export async function claimUnsettled(db: Queryable, abandonSeconds: number): Pro
   return rows[0] ?? null;
 }
 
+/** The same for one order's charge, if it is due. */
+export async function claimUnsettledOf(db: Queryable, orderId: number): Promise<Charge | null> {
+  const { rows } = await sql<Charge>`
+    update charges set attempts = attempts + 1, next_attempt_at = svc_now() + interval '60 seconds'
+    where order_id = ${orderId} and state = 'unconfirmed' and next_attempt_at <= svc_now()
+    returning ${chargeColumns}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Hands an order's charge that had succeeded to reconciliation, due at once; null when there is none. */
+export async function reopenOrderCharge(tx: Queryable, orderId: number): Promise<Charge | null> {
+  const { rows } = await sql<Charge>`
+    update charges set state = 'unconfirmed', settled_at = null, next_attempt_at = svc_now(),
+      last_error = 'the order was refused after it was paid'
+    where order_id = ${orderId} and state = 'succeeded' returning ${chargeColumns}`.execute(tx);
+  return rows[0] ?? null;
+}
+
 /** The end of a charge that was given up. */
 export async function endUnconfirmed(
   db: Queryable,

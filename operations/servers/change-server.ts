@@ -2,6 +2,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { detachAll } from '#operations/networks/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester, requireWriter } from './authorise.ts';
@@ -102,7 +103,8 @@ async function withServer(
   repeatable?: 'destroy',
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
-  if ((await store.findServer(deps.pool(), scope, serverId)) === null) throw notFound();
+  const found = await store.findServer(deps.pool(), scope, serverId);
+  if (found === null) throw notFound();
   requireWriter(actor);
   try {
     const action = await deps
@@ -114,7 +116,15 @@ async function withServer(
         const unfinished = await store.findUnfinishedAction(tx, serverId);
         if (unfinished !== null && unfinished.command === repeatable) return unfinished;
         if (unfinished !== null) throw busy(unfinished.id);
-        return change(tx, server);
+        const asked = await change(tx, server);
+        await record(tx, actor, {
+          operation: `server.${asked.command}`,
+          subject: { kind: 'server', id: serverId, name: found.name },
+          tenantId: found.tenantId,
+          before: { powerState: server.powerState },
+          after: { actionId: asked.id },
+        });
+        return asked;
       });
     deps.wake();
     return action;

@@ -1,6 +1,7 @@
 import type { Clock } from '#common/clock/index.ts';
+import { systemJob } from '#operations/accounts/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
-import { queueStoredOrder } from './create-server.ts';
+import { orderWork } from './create-server.ts';
 import type { ServersDeps } from './index.ts';
 
 /** The loop that carries out paid orders whose process has died, and closes those whose charge was given up. */
@@ -13,7 +14,7 @@ export function createOrderLoop(deps: ServersDeps & { clock: Clock }): LeasedLoo
     clock: deps.clock,
     reporter: deps.reporter,
     async run() {
-      const queued = await deps.orders.completeOrders((tx, order) => queueStoredOrder(deps, tx, order));
+      const queued = await deps.orders.completeOrders(orderWork(deps, systemJob('complete-orders')));
       if (queued === 0) return;
       deps.reporter.info('paid orders of dead processes queued', { queued });
       deps.wake();

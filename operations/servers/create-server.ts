@@ -1,24 +1,19 @@
 /**
- * Orders one hourly-billed server. The order and its payment are the orders feature's; what is queued once it is paid is
- * here: addresses, the server's row and its provisioning job, in one transaction, so that whatever was answered is what
- * will happen, also after a crash.
+ * Orders one hourly-billed server. The order and its payment are the orders feature's; what a server needs is held before
+ * the payment (`hold-server.ts`) and becomes the server after it (`queue-server.ts`).
  */
-import { CodedError, hasCode } from '#common/errors/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import { assignAddresses } from '#operations/addresses/index.ts';
 import type { Catalog, Cluster, Image, Location, Plan } from '#operations/catalog/index.ts';
-import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
-import { emit } from '#operations/events/index.ts';
-import { joinNetwork } from '#operations/networks/index.ts';
-import type { DeployBudget, OrderForecast, StoredOrder } from '#operations/orders/index.ts';
-import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { DeployBudget, OrderForecast, OrderWork } from '#operations/orders/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { requester, requireWrite } from './authorise.ts';
+import { holdServer, releaseServer } from './hold-server.ts';
 import type { ServersDeps } from './index.ts';
 import { orderFaults } from './order-faults.ts';
-import { macOf } from './server.ts';
+import { queueServer } from './queue-server.ts';
 import type { FieldFault } from './server-faults.ts';
-import * as store from './store.ts';
 
 export interface CreateServerInput {
   tenantId: number;
@@ -65,7 +60,8 @@ export interface ServerForecast extends OrderForecast {
   afterFirstDayQuanta: number | null;
 }
 
-interface Choice {
+/** What was chosen out of the catalogue. */
+export interface Choice {
   plan: Plan;
   image: Image;
   locationId: number;
@@ -73,16 +69,16 @@ interface Choice {
 }
 
 /** What an order remembers of its call, so that any process can carry it out. */
-interface OrderRequest {
+export interface OrderRequest {
   input: CreateServerInput;
   requester: ReturnType<typeof requester>;
 }
 
 /**
  * Throws `servers.invalid` (details.fields), `orders.not_eligible` (details.refusal), `orders.deploy_rate`
- * (details.deploys), `servers.capacity`, `accounts.forbidden` and for the network what `joinNetwork` throws: nothing is
- * ordered then. Throws
- * `orders.payment_failed` (details.failure) when the card had to be charged and that did not succeed.
+ * (details.deploys), `servers.capacity`, `accounts.forbidden` and for the network what `holdNetwork` throws: nothing is
+ * ordered or charged then. Throws `orders.payment_failed` (details.failure) when the card had to be charged and that did
+ * not succeed, and `orders.refused` (details.refusal) when the charge was given back.
  */
 export async function createServer(
   deps: ServersDeps,
@@ -91,7 +87,13 @@ export async function createServer(
   { onOrdered, checkout }: OrderingOptions = {},
 ): Promise<CreateServerResult> {
   const { order } = await prepareOrder(deps, actor, input);
-  const placed = await deps.orders.placeOrder({ ...order, onOrdered, checkout });
+  const { tenantId, plan, image } = input;
+  const onPlaced: OnOrdered = async (tx, orderId) => {
+    await onOrdered?.(tx, orderId);
+    const subject = { kind: 'order', id: orderId };
+    await record(tx, actor, { operation: 'order.place', subject, tenantId, after: { plan, image } });
+  };
+  const placed = await deps.orders.placeOrder({ ...order, onOrdered: onPlaced, checkout });
   deps.wake();
   return placed;
 }
@@ -118,7 +120,7 @@ export async function forecastServer(
 async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServerInput) {
   requireWrite(actor, input.tenantId);
   const choice = await choose(deps.catalog, input, orderFaults(input));
-  // Asked before anything is paid; the join itself asks again.
+  // A network of another account is told before anything about credit; the hold asks again.
   if (input.networkId !== undefined)
     await deps.networks.checkJoin(
       { tenantId: input.tenantId, locationId: choice.locationId },
@@ -129,118 +131,21 @@ async function prepareOrder(deps: ServersDeps, actor: Actor, input: CreateServer
     tenantId: input.tenantId,
     plan: choice.plan,
     request: { ...request },
-    queue: (tx: Queryable, stored: StoredOrder) => queueServer(deps, tx, stored, choice),
+    work: orderWork(deps, actor, choice),
   };
   return { order, plan: choice.plan };
 }
 
-/** Carries out a paid order whose own process has died. */
-export async function queueStoredOrder(
-  deps: ServersDeps,
-  tx: Queryable,
-  order: StoredOrder,
-): Promise<number> {
-  const { input } = order.request as unknown as OrderRequest;
-  return queueServer(deps, tx, order, await choose(deps.catalog, input));
-}
-
-/** Makes the server of an order and queues its provisioning. */
-async function queueServer(
-  deps: ServersDeps,
-  tx: Queryable,
-  order: StoredOrder,
-  choice: Choice,
-): Promise<number> {
-  const { input, requester: requestedBy } = order.request as unknown as OrderRequest;
-  const serverId = await insertServer(deps, tx, input, choice, order.id);
-  await store.insertAction(tx, { serverId, command: 'create', ...requestedBy });
-  await enqueueJob(tx, 'servers.provision', { server_id: serverId });
-  await emit(tx, { type: 'server.created', serverId });
-  return serverId;
-}
-
-async function insertServer(
-  deps: ServersDeps,
-  tx: Queryable,
-  input: CreateServerInput,
-  choice: Choice,
-  orderId: number,
-): Promise<number> {
-  const id = await store.nextServerId(tx);
-  const name = input.name ?? input.hostname ?? `server-${id}`;
-  const { plan, image, clusters } = choice;
-  const wanted = { tenantId: input.tenantId, hasPublicIp: input.publicIp ?? true };
-  for (const [index, cluster] of clusters.entries()) {
-    if (index === 0) {
-      await store.insertServer(tx, {
-        id,
-        tenantId: input.tenantId,
-        orderId,
-        planId: plan.id,
-        imageId: image.id,
-        clusterId: cluster.id,
-        name,
-        hostname: input.hostname ?? hostnameOf(name, id),
-        labels: input.labels ?? {},
-        sshKeys: input.sshKeys ?? [],
-        userData: input.userData ?? null,
-        hourlyQuanta: plan.hourlyQuanta,
-        monthlyCapQuanta: plan.monthlyCapQuanta,
-        hasPublicIp: wanted.hasPublicIp,
-      });
-    } else {
-      await store.moveServer(tx, id, cluster.id);
-    }
-    const placed = await tryCluster(deps, tx, { ...wanted, serverId: id, cluster, plan });
-    if (placed === null) continue;
-    if (placed.mac !== null) await store.insertInterface(tx, id, placed.mac);
-    if (input.networkId !== undefined)
-      await joinNetwork(
-        tx,
-        { serverId: id, tenantId: input.tenantId, locationId: cluster.locationId },
-        { networkId: input.networkId, ip: input.networkIp },
-      );
-    return id;
-  }
-  throw new CodedError(
-    'servers.capacity',
-    'There is no room for another server in this location right now. Try again later.',
-  );
-}
-
-interface Placing {
-  tenantId: number;
-  hasPublicIp: boolean;
-  serverId: number;
-  cluster: Cluster;
-  plan: Plan;
-}
-
-/**
- * Gives the server room in this cluster, and addresses with the MAC that goes with them where it has public ones; null
- * when the cluster is full.
- */
-async function tryCluster(
-  deps: ServersDeps,
-  tx: Queryable,
-  { tenantId, hasPublicIp, serverId, cluster, plan }: Placing,
-): Promise<{ mac: string | null } | null> {
-  const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
-  try {
-    await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
-    if (!hasPublicIp) return { mac: null };
-    const assigned = await assignAddresses(tx, {
-      clusterId: cluster.id,
-      tenantId,
-      serverId,
-      preparedSets: prepared.map((guest) => guest.addresses),
-    });
-    return { mac: assigned.preparedSet === null ? macOf(serverId) : prepared[assigned.preparedSet]!.mac };
-  } catch (error) {
-    if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
-    await releaseRoom(tx, serverId);
-    return null;
-  }
+/** The steps of an order. Without a choice, as for a process that died, the stored request is looked up again. */
+export function orderWork(deps: ServersDeps, actor: Actor, choice?: Choice): OrderWork {
+  return {
+    async hold(tx, order) {
+      const { input } = order.request as unknown as OrderRequest;
+      return { ...(await holdServer(deps, tx, input, choice ?? (await choose(deps.catalog, input)))) };
+    },
+    queue: (tx, order) => queueServer(tx, actor, order),
+    release: (tx, held) => releaseServer(tx, held),
+  };
 }
 
 async function choose(
@@ -298,14 +203,4 @@ function pick<T extends { id: number; slug: string }>(
     faults.push({ path, code: 'unknown_value', message: `There is no such ${path}.`, allowed });
   }
   return found;
-}
-
-/** A host name out of a free name; what can't serve as one falls back to the server's id. */
-function hostnameOf(name: string, id: number): string {
-  const plain = name
-    .toLowerCase()
-    .replace(/[^a-z0-9.-]+/g, '-')
-    .replace(/^[-.]+|[-.]+$/g, '')
-    .slice(0, 63);
-  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(plain) ? plain : `server-${id}`;
 }

@@ -1,5 +1,6 @@
 /** What owners say of their servers: name, host name, labels. Changes words only; the guest is not touched. */
 import type { Actor } from '#operations/accounts/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { notFound, requireWriter } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import { invalidServer } from './server-faults.ts';
@@ -23,7 +24,8 @@ export async function describeServer(
   serverId: number,
   input: DescribeServerInput,
 ): Promise<void> {
-  if ((await store.findServer(deps.pool(), scope, serverId)) === null) throw notFound();
+  const server = await store.findServer(deps.pool(), scope, serverId);
+  if (server === null) throw notFound();
   requireWriter(actor);
   const faults = wordFaults(input);
   if (faults.length > 0) throw invalidServer(faults);
@@ -38,10 +40,14 @@ export async function describeServer(
         throw invalidServer([
           { path: 'labels', code: 'maxProperties', message: `a server has at most ${labelsMax} labels` },
         ]);
-      await store.updateWords(tx, serverId, {
-        name: input.name ?? words.name,
-        hostname: input.hostname ?? words.hostname,
-        labels,
+      const next = { name: input.name ?? words.name, hostname: input.hostname ?? words.hostname, labels };
+      await store.updateWords(tx, serverId, next);
+      const { name, hostname } = words;
+      await record(tx, actor, {
+        operation: 'server.describe',
+        subject: { kind: 'server', id: serverId, name: next.name },
+        tenantId: server.tenantId,
+        ...changedMembers({ name, hostname, labels: words.labels }, next),
       });
       return true;
     });

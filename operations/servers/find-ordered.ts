@@ -1,5 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import type { PaymentFailure } from '#operations/orders/index.ts';
+import { orderRefused, type PaymentFailure } from '#operations/orders/index.ts';
 import { notFound } from './authorise.ts';
 import type { ServersDeps } from './index.ts';
 import type * as store from './store.ts';
@@ -32,10 +32,7 @@ export async function findOrdered(
     );
   }
   if (outcome.closedReason !== null)
-    throw new CodedError(
-      'servers.capacity',
-      'The location filled up while this order was paid. Its payment is your credit; order again.',
-    );
+    throw orderRefused({ orderId, paymentAttemptId: outcome.chargeId, cause: outcome.closedReason });
   throw new CodedError(
     'idempotency.in_progress',
     'This order is still being paid. Repeat the call in a moment.',

@@ -7,6 +7,7 @@ import { type Actor, requireOperator, requireStaff } from '#operations/accounts/
 import { emit } from '#operations/events/index.ts';
 import { guestName } from '#operations/hypervisors/index.ts';
 import { detachAll, markAttached } from '#operations/networks/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, requester } from './authorise.ts';
@@ -20,7 +21,7 @@ export type Resolution = 'repaired' | 'remove';
 
 /** Sends a failed server through provisioning again. Operators only; throws `servers.not_failed` for any other state. */
 export async function retryProvisioning(deps: ServersDeps, actor: Actor, serverId: number): Promise<void> {
-  await withFailed(deps, actor, serverId, async (tx) => {
+  await withFailed(deps, actor, 'server.retry', serverId, async (tx) => {
     const action = await store.insertAction(tx, { serverId, command: 'create', ...requester(actor) });
     await store.updateState(tx, serverId, { provisioningState: 'queued', failure: null });
     await enqueueJob(tx, 'servers.provision', { server_id: serverId });
@@ -48,7 +49,7 @@ export async function resolveProvisioning(
         `The node has no running guest ${guestName(serverId)}. Start it there first, or provision again.`,
       );
   }
-  const action = await withFailed(deps, actor, serverId, async (tx) => {
+  const action = await withFailed(deps, actor, `server.resolve_${resolution}`, serverId, async (tx) => {
     if (resolution === 'remove') {
       const destroying = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
       await store.updateState(tx, serverId, { provisioningState: 'deleting', failure: null });
@@ -84,6 +85,7 @@ export async function findFailureDetail(
 async function withFailed(
   deps: ServersDeps,
   actor: Actor,
+  operation: `server.${string}`,
   serverId: number,
   change: (tx: Queryable) => Promise<ServerAction>,
 ): Promise<ServerAction> {
@@ -96,6 +98,14 @@ async function withFailed(
       if (server === null || server.provisioningState === 'deleted') throw notFound();
       if (server.provisioningState !== 'failed')
         throw new CodedError('servers.not_failed', `Server ${serverId} has not failed provisioning.`);
-      return change(tx);
+      const found = await store.findServer(deps.pool(), 'all', serverId);
+      const action = await change(tx);
+      await record(tx, actor, {
+        operation,
+        subject: { kind: 'server', id: serverId, name: found?.name ?? null },
+        tenantId: found?.tenantId ?? null,
+        after: { actionId: action.id },
+      });
+      return action;
     });
 }

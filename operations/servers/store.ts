@@ -297,11 +297,6 @@ export async function applyObservation(
   return rows.length;
 }
 
-/** Moves a server that has no addresses yet to another cluster. */
-export async function moveServer(tx: Queryable, serverId: number, clusterId: number): Promise<void> {
-  await sql`update servers set cluster_id = ${clusterId} where id = ${serverId}`.execute(tx);
-}
-
 export interface DueHour {
   serverId: number;
   tenantId: number;

@@ -3,7 +3,8 @@ import { CodedError } from '#common/errors/index.ts';
 import { testEvent } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { changedMembers, record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import {
   formatSecret,
   invalidWebhook,
@@ -41,13 +42,22 @@ export async function createEndpoint(
     throw invalidWebhook('There is no such workspace in this organization.');
   const secret = mintSecret();
   const checked = check(rules, input);
-  const endpointId = await db
-    .transaction()
-    .execute((tx) =>
-      store.insertEndpoint(tx, { ...checked, organizationId, tenantId, secret }, endpointsMax),
+  const endpointId = await inTransaction(db, async (tx) => {
+    const id = await store.insertEndpoint(tx, { ...checked, organizationId, tenantId, secret }, endpointsMax);
+    if (id === null)
+      throw new CodedError(
+        'webhooks.limit',
+        `There are ${endpointsMax} endpoints already. Delete one first.`,
+      );
+    await recordEndpoint(
+      tx,
+      actor,
+      'webhook.create',
+      { id, organizationId, tenantId, ...checked },
+      { after: checked },
     );
-  if (endpointId === null)
-    throw new CodedError('webhooks.limit', `There are ${endpointsMax} endpoints already. Delete one first.`);
+    return id;
+  });
   return { endpointId, secret: formatSecret(secret) };
 }
 
@@ -60,20 +70,32 @@ export async function changeEndpoint(
   input: EndpointInput,
 ): Promise<void> {
   const endpoint = await findOwned(db, actor, id);
-  await store.updateEndpoint(db, endpoint.id, check(rules, input));
+  const after = check(rules, input);
+  await inTransaction(db, async (tx) => {
+    await store.updateEndpoint(tx, endpoint.id, after);
+    const { url, description, eventTypes } = endpoint;
+    const states = changedMembers({ url, description, eventTypes }, after);
+    await recordEndpoint(tx, actor, 'webhook.update', endpoint, states);
+  });
 }
 
 /** The new secret, for this result alone; for a day deliveries carry the former one's signature as well. */
 export async function rotateEndpointSecret(db: Queryable, actor: Actor, id: number): Promise<string> {
   const endpoint = await findOwned(db, actor, id);
   const secret = mintSecret();
-  await store.rotateSecret(db, endpoint.id, secret, overlapHours);
+  await inTransaction(db, async (tx) => {
+    await store.rotateSecret(tx, endpoint.id, secret, overlapHours);
+    await recordEndpoint(tx, actor, 'webhook.rotate_secret', endpoint);
+  });
   return formatSecret(secret);
 }
 
 export async function deleteEndpoint(db: Queryable, actor: Actor, id: number): Promise<void> {
   const endpoint = await findOwned(db, actor, id);
-  await store.deleteEndpoint(db, endpoint.id);
+  await inTransaction(db, async (tx) => {
+    await store.deleteEndpoint(tx, endpoint.id);
+    await recordEndpoint(tx, actor, 'webhook.delete', endpoint);
+  });
 }
 
 export async function setEndpointEnabled(
@@ -86,6 +108,7 @@ export async function setEndpointEnabled(
   await db.transaction().execute(async (tx) => {
     if (isEnabled) await store.enableEndpoint(tx, endpoint.id);
     else await store.disableEndpoint(tx, endpoint.id, 'owner');
+    await recordEndpoint(tx, actor, isEnabled ? 'webhook.enable' : 'webhook.disable', endpoint);
   });
 }
 
@@ -100,7 +123,9 @@ export async function sendTest(db: Queryable, actor: Actor, id: number): Promise
       tenantId: endpoint.tenantId,
       data: { endpoint_id: endpoint.id, href: null },
     });
-    return store.insertDelivery(tx, endpoint.id, eventId);
+    const deliveryId = await store.insertDelivery(tx, endpoint.id, eventId);
+    await recordEndpoint(tx, actor, 'webhook.test', endpoint, { after: { deliveryId } });
+    return deliveryId;
   });
 }
 
@@ -113,7 +138,23 @@ export async function replayDelivery(
 ): Promise<boolean> {
   const endpoint = await findOwned(db, actor, id);
   requireEnabled(endpoint);
-  return store.restartDelivery(db, endpoint.id, deliveryId);
+  return inTransaction(db, async (tx) => {
+    if (!(await store.restartDelivery(tx, endpoint.id, deliveryId))) return false;
+    await recordEndpoint(tx, actor, 'webhook.replay', endpoint, { after: { deliveryId } });
+    return true;
+  });
+}
+
+function recordEndpoint(
+  tx: Queryable,
+  actor: Actor,
+  operation: `webhook.${string}`,
+  endpoint: Pick<Endpoint, 'id' | 'url' | 'organizationId' | 'tenantId'>,
+  states: { before?: object; after?: object } = {},
+): Promise<void> {
+  const { id, url, organizationId, tenantId } = endpoint;
+  const subject = { kind: 'webhook', id, name: url };
+  return record(tx, actor, { operation, subject, organizationId, tenantId, ...states });
 }
 
 /** The endpoint, if it is one of an organization that the actor owns; throws `webhooks.not_found` for any other. */

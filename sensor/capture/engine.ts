@@ -2,14 +2,13 @@
  * Takes frames, keeps the counters, and closes the minutes.
  *
  * A packet costs one look-up: its flow. Addresses, rows and names get their share when the flow is flushed, at the
- * minute's end or when it leaves the table, so bytes that came before a name was known go to that name. What no flow
- * has room for goes to the counters of its addresses at once.
+ * minute's end or when it leaves the table, so bytes that came before a name was known go to that name.
  */
 
 import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
-import { beginAgain, noteMac, noteState } from './flow-record.ts';
-import { Field, Flag, FlowTable, flowWords } from './flow-table.ts';
+import { beginAgain, Field, Flag, flowWords, isSending, noteMac, noteState } from './flow-record.ts';
+import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
 import { Ledger } from './ledger.ts';
@@ -52,9 +51,9 @@ export class Engine {
   readonly #fragments: Fragments;
   readonly #packet = new Packet();
   readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
-  readonly #scratch = new Int32Array(8);
   readonly #tunnels: TunnelPaths;
   #local: LocalRanges;
+  #sweptAt = 0;
   /** The side that sent the packet that was counted last. */
   #side = 0;
   readonly #keepsOwners: boolean;
@@ -83,7 +82,6 @@ export class Engine {
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
-      listing,
       keepsOwners: this.#keepsOwners,
       noiseRowsMax: sizes.noiseRowsMax,
       onTruncated: (packets) => this.#onTruncated(packets),
@@ -99,9 +97,9 @@ export class Engine {
         answersMax: sizes.answersMax,
         outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
-        flush: (base) => this.#booking.book(base, false),
+        flush: (base) => this.#book(base, false),
         restart: (base) => this.#restart(base),
-        onTruncated: () => this.#onTruncated(1),
+        onTruncated: () => this.#onNameTruncated(),
       },
       this.#packet,
     );
@@ -129,6 +127,7 @@ export class Engine {
     vlanTci: number,
     segments: number,
   ): void {
+    if (this.#names.isPressed) this.#relieveNames();
     const totals = this.totals;
     // A merged frame counts as the packets that it was made of; 0 says that nobody knows how many.
     const packets = segments > 0 ? segments : 1;
@@ -171,7 +170,7 @@ export class Engine {
         const flags = words[base + Field.flags]!;
         if ((flags & Flag.alive) === 0) continue;
         const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#booking.book(base, true);
+        if (isFirst === (pass === 0)) this.#book(base, true);
       }
     }
   }
@@ -188,7 +187,17 @@ export class Engine {
   /** Forgets idle flows and unused names, after a minute was closed and its rows were read. */
   tidy(): void {
     this.flows.removeIdle(this.now);
-    if (!this.#names.isCrowded) return;
+    if (this.#names.isCrowded) this.#sweepNames();
+  }
+
+  /** Forgets unused names within a minute: as often as many came, else once a second. Names of files are all listed. */
+  #relieveNames(): void {
+    if (this.#listing !== null || (!this.#names.hasGrown && this.now === this.#sweptAt)) return;
+    this.#sweepNames();
+  }
+
+  #sweepNames(): void {
+    this.#sweptAt = this.now;
     const { words, highWater } = this.flows;
     const marks = new Uint8Array(this.#names.count);
     this.#naming.markNames(marks, this.now);
@@ -199,6 +208,7 @@ export class Engine {
     }
     const renumbered = this.#names.sweep(marks);
     this.#naming.renumberNames(renumbered);
+    this.ledger.renumberNames(renumbered);
     for (let base = 0; base < highWater; base += flowWords) {
       const name = words[base + Field.name]! - 1;
       if ((words[base + Field.flags]! & Flag.alive) !== 0 && name >= 0)
@@ -213,7 +223,7 @@ export class Engine {
     const releasedPackets = fragments.releasedPackets;
     if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, this.now)) return;
     const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets);
-    if (!isWhole || base < 0) return;
+    if (!isWhole) return;
     const { whole } = fragments;
     this.#inspect(whole, base, this.#side, 0, 0);
   }
@@ -229,14 +239,10 @@ export class Engine {
     this.#count(packet, bytes, packets);
   }
 
-  /** Adds a packet to its flow and looks at what it says; the flow's base, or -1 when there was no room. */
+  /** Adds a packet to its flow and looks at what it says; the flow's base. */
   #count(p: Packet, bytes: number, packets: number): number {
     const flows = this.flows;
     const base = flows.locate(p, 0, this.now);
-    if (base < 0) {
-      this.#countWithoutFlow(p, bytes, packets);
-      return -1;
-    }
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
@@ -248,9 +254,9 @@ export class Engine {
     if (p.protocol === Protocol.tcp && this.#naming.maySay(p, base, side)) this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
-    words[base + Field.lastSent + side] = this.offsetMs;
     words[base + Field.lastSeen] = this.now;
-    noteState(words, base, side, p);
+    if (noteState(words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, words[base + Field.flags]!)) words[base + Field.lastSent + side] = this.offsetMs;
     // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
     // fragments is looked at when it is whole.
     if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
@@ -282,19 +288,16 @@ export class Engine {
     }
     const flows = this.flows;
     const base = flows.locate(p, path, this.now);
-    if (base < 0) {
-      this.#onTruncated(1);
-      return;
-    }
     const { side } = flows;
     flows.words[base + Field.lastSeen] = this.now;
-    flows.words[base + Field.lastSent + side] = this.offsetMs;
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#judgeSides(base);
       this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
     }
-    noteState(flows.words, base, side, p);
+    if (noteState(flows.words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, flows.words[base + Field.flags]!))
+      flows.words[base + Field.lastSent + side] = this.offsetMs;
     this.#inspect(p, base, side, path, depth + 1);
   }
 
@@ -306,23 +309,6 @@ export class Engine {
     words[base + Field.flags] = flags | (this.#local.sides(version, words, base) * Flag.lowerIsLocal);
   }
 
-  /** No flow had room: the addresses still get their bytes, the rest is counted as truncated. */
-  #countWithoutFlow(p: Packet, bytes: number, packets: number): void {
-    const words = this.#scratch;
-    words[0] = p.source0;
-    words[1] = p.source1;
-    words[2] = p.source2;
-    words[3] = p.source3;
-    words[4] = p.target0;
-    words[5] = p.target1;
-    words[6] = p.target2;
-    words[7] = p.target3;
-    const sides = this.#local.sides(p.version, words, 0);
-    this.#booking.bookHosts(p.version, words, 0, (sides & 1) !== 0, sides > 1, bytes, 0, packets, true);
-    this.#listing?.addConversation(p.version, words, 0, bytes, packets, 0, 0, true);
-    this.totals.detailTruncated += packets;
-  }
-
   /** The same two sockets begin another connection. */
   #restart(base: number): void {
     this.#onRemove(base);
@@ -331,17 +317,27 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#booking.book(base, true);
+    this.#book(base, true);
     this.#naming.forget(base);
     this.#list(base);
+  }
+
+  /** A file's reader sums up in its own way: it has no minutes, and its tables may be larger than memory. */
+  #book(base: number, isLast: boolean): void {
+    if (this.#listing === null) this.#booking.book(base);
+    else this.#listing.book(this.flows, base, isLast);
   }
 
   /** Lists a flow that is over (files only). */
   #list(base: number): void {
     if (this.#listing === null) return;
     const { words, sums, serials } = this.flows;
-    const isListed = this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
-    if (!isListed) this.#onTruncated(words[base + Field.packets]! + words[base + Field.packets + 1]!);
+    this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
+  }
+
+  #onNameTruncated(): void {
+    if (this.#listing !== null) this.#listing.cut.names += 1;
+    this.#onTruncated(1);
   }
 
   #onTruncated(packets: number): void {

@@ -1,21 +1,146 @@
 /**
- * What single packets change in the record of their flow, besides its counters.
+ * A flow's record: where its values lie, and what single packets change in it besides its counters.
  */
-import { Field, Flag } from './flow-table.ts';
 import { type Packet, Protocol } from './packet.ts';
 
-/** Notes who has sent, and how far a TCP connection is in its life. */
-export function noteState(words: Int32Array, base: number, side: number, p: Packet): void {
+/** Words of a record; a side is 0 for the lower socket, 1 for the higher. */
+export const flowWords = 32;
+/**
+ * Positions of values in a record, in words. The first half, one line of the processor's cache, is what finding a flow
+ * and counting need.
+ */
+export const Field = {
+  lower: 0,
+  higher: 4,
+  ports: 8,
+  /** Protocol, version and tunnel. */
+  meta: 9,
+  /** Two doubles, at these positions divided by two. */
+  bytes: 10,
+  packets: 14,
+  /** Milliseconds after the minute's start plus one, 0 for never. */
+  lastSent: 16,
+  lastSeen: 18,
+  flags: 19,
+  name: 20,
+  /** Three words for each side: expected sequence, mode and consumed bytes, lent buffer. */
+  stream: 21,
+  initialSequence: 27,
+  /** Two words for each side. */
+  mac: 28,
+} as const;
+
+/** Where the evidence of a flow's name lies in its flags. */
+const evidenceShift = 20;
+const evidenceMask = 7 << evidenceShift;
+
+/** What a flow's name rests on. */
+export function evidenceOf(words: Int32Array, base: number): number {
+  return (words[base + Field.flags]! & evidenceMask) >>> evidenceShift;
+}
+
+/** Names a flow. `name` is an id, -1 for none. */
+export function setName(words: Int32Array, base: number, name: number, evidence: number): void {
+  words[base + Field.name] = name + 1;
+  words[base + Field.flags] = (words[base + Field.flags]! & ~evidenceMask) | (evidence << evidenceShift);
+}
+
+/** Bits of `Field.flags`. */
+export const Flag = {
+  alive: 1,
+  clientIsHigher: 2,
+  /** The client is known, not assumed. */
+  clientIsSure: 4,
+  /** Both sides have sent. */
+  answered: 8,
+  /** Of the two `fin` bits, the second is for the higher side. */
+  fin: 16,
+  reset: 64,
+  unanswered: 128,
+  lowerIsLocal: 256,
+  higherIsLocal: 512,
+  /** Of the two, the second is for the higher side. */
+  macConflict: 1024,
+  inner: 4096,
+  /** Of the two, the second is for the higher side. */
+  sent: 8192,
+  /** The start of a TCP connection was seen; `initialSequence` is its client's. */
+  handshakeSeen: 32768,
+  /** Whoever opened the TCP connection sent more than the opening. */
+  confirmed: 65536,
+  /** One request and one answer, not of TCP: nothing more is to come. */
+  exchange: 131072,
+  /** A TCP segment with data came, from either side. */
+  data: 262144,
+} as const;
+
+/** True when a reset or both ends' FIN were seen. */
+export function isClosed(flags: number): boolean {
+  return (flags & Flag.reset) !== 0 || (flags & (Flag.fin * 3)) === Flag.fin * 3;
+}
+
+/** True while a TCP connection has one side only, or a handshake that its client has not confirmed. */
+export function isHalfOpen(flags: number): boolean {
+  if ((flags & Flag.answered) === 0) return true;
+  return (flags & Flag.handshakeSeen) !== 0 && (flags & Flag.confirmed) === 0;
+}
+
+/** True for one request and its answer, as long as nothing more came. */
+export function isExchange(flags: number): boolean {
+  return (flags & Flag.exchange) !== 0;
+}
+
+/** Flags of which each change is a turn in a flow's life. */
+const turnMask = Flag.answered | Flag.reset | (Flag.fin * 3);
+
+/** Notes who has sent, and how far a TCP connection is in its life; true when the flow was answered or closed. */
+export function noteState(words: Int32Array, base: number, side: number, p: Packet): boolean {
   const before = words[base + Field.flags]!;
-  let flags = before | (Flag.sent << side);
+  let flags = (before | (Flag.sent << side)) & ~Flag.exchange;
   if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
-  if (p.protocol === Protocol.tcp && p.tcpFlags > 0) {
-    if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
-    if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-    if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed) & ~Flag.unanswered;
-    else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
+  if (p.protocol === Protocol.tcp) {
+    if (p.tcpFlags > 0) {
+      if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
+      if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
+      if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
+      else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
+    }
+  } else if ((flags & ~before & Flag.answered) !== 0 && isOneEach(words, base, flags)) flags |= Flag.exchange;
+  if (flags === before) return false;
+  words[base + Field.flags] = flags;
+  return ((flags ^ before) & turnMask) !== 0;
+}
+
+/** What a tunnel carries has no packets of its own to go by. */
+function isOneEach(words: Int32Array, base: number, flags: number): boolean {
+  if ((flags & Flag.inner) !== 0) return false;
+  return words[base + Field.packets]! <= 1 && words[base + Field.packets + 1]! <= 1;
+}
+
+/**
+ * True for a packet with which its sender takes part in the service, `flags` being those of the flow with it. A reset, an
+ * opening, its bare answer and an ICMP error are what any closed or scanned port sends; so is whatever follows a handshake
+ * on which nothing is said (NET-2.4.4).
+ */
+export function isSending(p: Packet, flags: number): boolean {
+  if (p.protocol === Protocol.tcp) {
+    if (p.tcpFlags < 0) return p.isFragment;
+    if ((p.tcpFlags & 0x04) !== 0) return false;
+    if (p.dataEnd > p.dataAt) return true;
+    if ((p.tcpFlags & 0x02) !== 0 || (flags & (Flag.answered | Flag.reset)) !== Flag.answered) return false;
+    return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
   }
-  if (flags !== before) words[base + Field.flags] = flags;
+  if (p.protocol === Protocol.udp) return p.dataEnd > p.dataAt || p.isFragment;
+  return !isIcmpError(p);
+}
+
+/** Unreachable, time exceeded and their like, which answer a packet of another protocol. */
+function isIcmpError(p: Packet): boolean {
+  if ((p.protocol !== Protocol.icmp && p.protocol !== Protocol.icmp6) || p.fragmentOffset > 0) return false;
+  if (p.transportAt >= p.payloadEnd) return false;
+  const type = p.bytes[p.transportAt]!;
+  if (p.protocol === Protocol.icmp6) return type < 128;
+  return type === 3 || type === 4 || type === 5 || type === 11 || type === 12;
 }
 
 function isClientSide(flags: number, side: number): boolean {

@@ -11,7 +11,7 @@ import { testDomain, testMinute } from '#sensor/testing/captures.ts';
 import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { ethernet, udp } from '#sensor/testing/frames.ts';
 import { createRandom } from '#sensor/testing/mixed-capture.ts';
-import { hashPacket } from './flow-table.ts';
+import { hashPacket } from './flow-hash.ts';
 import { Packet } from './packet.ts';
 
 export const name = 'hash-collisions';

@@ -1,5 +1,5 @@
 /**
- * A hash table of fixed-width records in typed arrays: open addressing, keyed hash, no deletion but `clear`.
+ * A hash table of fixed-width records in typed arrays: open addressing, keyed hash, no deletion but `clear` and `keepOnly`.
  *
  * A record has `keyWords` 32-bit words of key and `wordCount` words and `sumCount` doubles of value. The table grows
  * by doubling up to `recordsMax`; `locate` says -1 when there is no room, and the caller counts that.
@@ -84,6 +84,34 @@ export class KeyedTable {
     this.count = 0;
   }
 
+  /** Forgets every record but these, which are given in ascending order and get new numbers in that order. */
+  keepOnly(records: ArrayLike<number>): void {
+    const { keyWords, wordCount, sumCount } = this.#shape;
+    for (let record = 0; record < records.length; record += 1) {
+      const from = records[record]!;
+      for (let i = 0; i < keyWords; i += 1)
+        this.keys[record * keyWords + i] = this.keys[from * keyWords + i]!;
+      for (let i = 0; i < wordCount; i += 1)
+        this.words[record * wordCount + i] = this.words[from * wordCount + i]!;
+      for (let i = 0; i < sumCount; i += 1)
+        this.sums[record * sumCount + i] = this.sums[from * sumCount + i]!;
+    }
+    this.count = records.length;
+    this.reindex();
+  }
+
+  /** Finds the records anew, after their keys were changed. */
+  reindex(): void {
+    const { keyWords } = this.#shape;
+    const wanted = this.key.slice();
+    this.#index.fill(0);
+    for (let record = 0; record < this.count; record += 1) {
+      for (let i = 0; i < keyWords; i += 1) this.key[i] = this.keys[record * keyWords + i]!;
+      this.#index[this.#probe()] = record + 1;
+    }
+    this.key.set(wanted);
+  }
+
   /** Index position of the key, or of the free place where it belongs. */
   #probe(): number {
     const { keyWords } = this.#shape;
@@ -105,18 +133,12 @@ export class KeyedTable {
   }
 
   #grow(): void {
-    const { keyWords } = this.#shape;
-    const before = { keys: this.keys, words: this.words, sums: this.sums, count: this.count };
-    const wanted = this.key.slice();
+    const before = { keys: this.keys, words: this.words, sums: this.sums };
     this.#resize(Math.min(this.#capacity * 2, this.#shape.recordsMax));
     this.keys.set(before.keys);
     this.words.set(before.words);
     this.sums.set(before.sums);
-    for (let record = 0; record < before.count; record += 1) {
-      for (let i = 0; i < keyWords; i += 1) this.key[i] = before.keys[record * keyWords + i]!;
-      this.#index[this.#probe()] = record + 1;
-    }
-    this.key.set(wanted);
+    this.reindex();
   }
 
   #resize(capacity: number): void {

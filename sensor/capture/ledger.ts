@@ -2,8 +2,8 @@
  * What flows leave behind when they are flushed: exact counters per address, and rows per client, server, service and
  * name.
  *
- * Local addresses always find room (up to a million); remote addresses and rows are bounded, and what finds none is
- * answered with `false` for the caller to count.
+ * Local addresses always find room (up to a million); remote addresses are bounded, and one that finds none is answered
+ * with `false` for the caller to count. Rows are bounded too: those that are worth least leave for new ones.
  */
 import { formatWords } from './address-words.ts';
 import { KeyedTable, mixHash } from './keyed-table.ts';
@@ -41,6 +41,10 @@ const seenBitsOfHost = 8;
 const seenBitsMax = 1 << 16;
 const usageKeyWords = 11;
 const usageWords = 4;
+/** Bits of a sum of bytes as a float that tell it from others: those of the exponent and three behind them. */
+const sizeBits = 11;
+const float = new Float32Array(1);
+const floatBits = new Uint32Array(float.buffer);
 
 const labels = new Map<number, string>([
   [Protocol.gre, 'GRE'],
@@ -68,6 +72,8 @@ export class Ledger {
   readonly #seed: number;
   readonly #seen: Int32Array;
   readonly #seenMask: number;
+  /** Packets of rows that made room for others in this minute. */
+  #leftOutPackets = 0;
 
   constructor(
     names: NameTable,
@@ -136,8 +142,8 @@ export class Ledger {
       words[base + 2] = Owner.conflict;
   }
 
-  /** Adds `share` to its row; false when there was no room for a new one. */
-  addUsage(): boolean {
+  /** Adds `share` to its row. When there is no room for a new one, the half of the rows that is worth least leaves. */
+  addUsage(): void {
     const key = this.#usage.key;
     const name = share.name < 0 ? -1 : this.#names.domain(share.name);
     for (let word = 0; word < 4; word += 1) {
@@ -147,8 +153,11 @@ export class Ledger {
     key[8] = share.version | (share.protocol << 8);
     key[9] = share.serverPort;
     key[10] = name;
-    const record = this.#usage.locate();
-    if (record < 0) return false;
+    let record = this.#usage.locate();
+    if (record < 0) {
+      this.#leaveOut();
+      record = this.#usage.locate();
+    }
     const { words, sums } = this.#usage;
     const base = record * usageWords;
     if (name >= 0 && share.evidence > words[base]!) words[base] = share.evidence;
@@ -158,7 +167,6 @@ export class Ledger {
     sums[record * 3]! += share.clientBytes;
     sums[record * 3 + 1]! += share.serverBytes;
     sums[record * 3 + 2]! += share.packets;
-    return true;
   }
 
   /** How full the rows are, so that the least worthy flows can be kept from taking the last ones. */
@@ -210,23 +218,62 @@ export class Ledger {
 
   /**
    * At most `rowsMax` rows: those with traffic both ways first, then those with a name, then the largest, so that floods
-   * and scans push out nothing that matters. `minuteMs` is the minute's start in unix milliseconds.
+   * and scans push out nothing that matters. `minuteMs` is the minute's start in unix milliseconds; `leftOutPackets` are
+   * those of all rows that the minute does without.
    */
   usageRows(minuteMs: number, rowsMax: number): { rows: UsageRow[]; leftOutPackets: number } {
-    const { sums, words, count } = this.#usage;
-    const chosen = Array.from({ length: count }, (_, record) => record);
-    let leftOutPackets = 0;
+    const { sums, count } = this.#usage;
+    let chosen = Array.from({ length: count }, (_, record) => record);
+    let leftOutPackets = this.#leftOutPackets;
     if (count > rowsMax) {
-      const isBothWays = (record: number) => sums[record * 3]! > 0 && sums[record * 3 + 1]! > 0;
-      const rank = Float64Array.from(chosen, (record) => {
-        const bytes = Math.min(2 ** 50, sums[record * 3]! + sums[record * 3 + 1]!);
-        const isNamed = words[record * usageWords] !== Evidence.none;
-        return bytes + (isBothWays(record) ? 2 ** 52 : 0) + (isNamed ? 2 ** 51 : 0);
-      });
+      const rank = chosen.map(
+        (record) =>
+          this.#worth(record) * 2 ** 50 + Math.min(2 ** 50 - 1, sums[record * 3]! + sums[record * 3 + 1]!),
+      );
       chosen.sort((a, b) => rank[b]! - rank[a]!);
-      for (const record of chosen.splice(rowsMax)) leftOutPackets += sums[record * 3 + 2]!;
+      for (const record of chosen.slice(rowsMax)) leftOutPackets += sums[record * 3 + 2]!;
+      chosen = chosen.slice(0, rowsMax);
     }
     return { rows: chosen.map((record) => this.#usageRow(record, minuteMs)), leftOutPackets };
+  }
+
+  /**
+   * Makes room: half of the rows stay, as many as are reported at most. Sums of bytes are told apart by their first bits,
+   * which costs no sorting: it happens within a minute, where sums are not final anyway.
+   */
+  #leaveOut(): void {
+    const { sums, count } = this.#usage;
+    const grades = new Int32Array(count);
+    const sizes = new Int32Array(6 << sizeBits);
+    for (let record = 0; record < count; record += 1) {
+      float[0] = sums[record * 3]! + sums[record * 3 + 1]!;
+      grades[record] = (this.#worth(record) << sizeBits) | (floatBits[0]! >>> (31 - sizeBits));
+      sizes[grades[record]!]! += 1;
+    }
+    const kept = count >> 1;
+    let least = sizes.length - 1;
+    let better = 0;
+    for (; better + sizes[least]! <= kept && least > 0; least -= 1) better += sizes[least]!;
+    let ties = kept - better;
+    const stay = new Int32Array(kept);
+    let stayed = 0;
+    for (let record = 0; record < count; record += 1) {
+      const isTie = grades[record] === least;
+      if (isTie) ties -= 1;
+      if (isTie ? ties >= 0 : grades[record]! > least) {
+        stay[stayed] = record;
+        stayed += 1;
+      } else this.#leftOutPackets += sums[record * 3 + 2]!;
+    }
+    this.#usage.keepOnly(stay.subarray(0, stayed));
+  }
+
+  /** What a row is worth besides its bytes, 0 to 5: traffic both ways, then a spoken name, then one looked up. */
+  #worth(record: number): number {
+    const { sums, words } = this.#usage;
+    const isBothWays = sums[record * 3]! > 0 && sums[record * 3 + 1]! > 0;
+    const evidence = words[record * usageWords]!;
+    return (isBothWays ? 3 : 0) + (evidence > Evidence.dns ? 2 : evidence === Evidence.dns ? 1 : 0);
   }
 
   /** Marks the names that rows refer to, before a sweep. */
@@ -237,11 +284,22 @@ export class Ledger {
     }
   }
 
+  /** Takes over the ids of a sweep. */
+  renumberNames(renumbered: Int32Array): void {
+    const { keys, count } = this.#usage;
+    for (let record = 0; record < count; record += 1) {
+      const name = keys[record * usageKeyWords + 10]!;
+      if (name >= 0) keys[record * usageKeyWords + 10] = renumbered[name]!;
+    }
+    this.#usage.reindex();
+  }
+
   /** Starts a new minute. */
   clear(): void {
     this.#localHosts.clear();
     this.#remoteHosts.clear();
     this.#usage.clear();
+    this.#leftOutPackets = 0;
     this.#seen.fill(0);
   }
 

@@ -8,7 +8,7 @@
 
 import { formatWords } from './address-words.ts';
 import type { Engine } from './engine.ts';
-import { Field, Flag, flowWords } from './flow-table.ts';
+import { Field, Flag, flowWords } from './flow-record.ts';
 import { KeyedTable } from './keyed-table.ts';
 import { protocolLabel } from './ledger.ts';
 import type { CaptureTotals, WindowApplication, WindowHost } from './minute-report.ts';

@@ -8,6 +8,7 @@ import { offer, testCapture, testMinute } from '#sensor/testing/captures.ts';
 import {
   ascii,
   clientHello,
+  dnsMessage,
   ethernet,
   ip,
   reverse,
@@ -178,7 +179,7 @@ test('NET-2.2.6: packets the kernel dropped are told apart from those the parser
   );
 });
 
-test('NET-8.6: when flows overflow, totals of local addresses stay exact and the rest is counted', () => {
+test('NET-8.6: when flows overflow, totals of local addresses stay exact and every byte is in a row', () => {
   const capture = testCapture({ flowsMax: 64 });
   let sent = 0;
   for (let i = 0; i < 500; i += 1) {
@@ -193,8 +194,78 @@ test('NET-8.6: when flows overflow, totals of local addresses stay exact and the
   assert.equal(host.rxBytes + host.txBytes, sent);
   assert.equal(host.packets, 1500);
   const rows = report!.usage.reduce((sum, row) => sum + row.packets, 0);
-  assert.ok(report!.totals.detailTruncated > 0);
-  assert.equal(rows + report!.totals.detailTruncated, 1500);
+  assert.deepEqual([rows, report!.totals.detailTruncated], [1500, 0]);
+});
+
+/** A connection that says its name, from the opening to the hello. */
+function namedConnection(ends: SegmentOptions, host: string): Uint8Array[] {
+  return [
+    tcp(ends, Tcp.syn, 1),
+    tcp(reverse(ends), Tcp.syn | Tcp.ack, 1),
+    tcp(ends, Tcp.ack, 2, clientHello({ host })),
+  ].map((packet) => ethernet(packet));
+}
+
+test('NET-8.6: exchanges that are over give their entries back, a named connection stays and new ones get names', () => {
+  const capture = testCapture({ flowsMax: 256 });
+  const old = { ...outbound, fromPort: 999 };
+  for (const frame of namedConnection(old, 'www.old.example')) offer(capture, frame);
+  for (let i = 0; i < 5000; i += 1) {
+    const ends = { ...outbound, from: '192.0.2.2', fromPort: 1024 + i, to: '198.51.100.53', toPort: 53 };
+    for (const packet of [udp(ends, ascii('question')), udp(reverse(ends), ascii('an answer'))])
+      offer(capture, ethernet(packet));
+    if (i % 500 !== 0) continue;
+    const ends2 = { ...outbound, fromPort: 2000 + i };
+    for (const frame of namedConnection(ends2, `www.new-${i}.example`)) offer(capture, frame);
+  }
+  offer(capture, ethernet(tcp(old, Tcp.ack, 900, ascii('still here'))));
+  const [report] = capture.closeMinutes(endMs);
+  const named = report!.usage.filter((row) => row.evidence === 'tls_sni');
+  assert.equal(named.length, 11);
+  assert.equal(named.find((row) => row.name === 'old.example')?.packets, 4);
+  assert.equal(report!.usage.find((row) => row.serverPort === 53)?.packets, 10_000);
+  assert.equal(report!.totals.detailTruncated, 0);
+});
+
+test('NET-8.6: under pressure the least recently used conversation makes room, a named TCP connection last', () => {
+  const capture = testCapture({ flowsMax: 256 });
+  const named = Array.from({ length: 100 }, (_, i) => ({ ...outbound, fromPort: 100 + i }));
+  for (const [i, ends] of named.entries())
+    for (const frame of namedConnection(ends, `www.site-${i}.example`)) offer(capture, frame);
+  for (let i = 0; i < 3000; i += 1) {
+    const ends = { from: '203.0.113.50', fromPort: 5000 + i, to: '192.0.2.9', toPort: 27_015 };
+    for (const packet of [udp(ends, ascii('a')), udp(reverse(ends), ascii('b')), udp(ends, ascii('c'))])
+      offer(capture, ethernet(packet), 1 + i / 1000);
+  }
+  for (const ends of named) offer(capture, ethernet(tcp(ends, Tcp.ack, 900, ascii('still here'))), 30);
+  const [report] = capture.closeMinutes(endMs);
+  const rows = report!.usage.filter((row) => row.evidence === 'tls_sni');
+  assert.deepEqual([rows.length, rows.every((row) => row.packets === 4)], [100, true]);
+  const game = report!.usage.find((row) => row.serverPort === 27_015)!;
+  assert.deepEqual([game.client, game.packets], ['203.0.113.50', 9000]);
+});
+
+test('NET-8.6: a resolver’s many names and servers leave room for what clients say', () => {
+  const capture = testCapture({ flowsMax: 32_768 });
+  const resolver = '192.0.2.53';
+  for (let i = 0; i < 20_000; i += 1) {
+    const server = `198.${18 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`;
+    const ends = { from: resolver, fromPort: 1024 + (i % 60_000), to: server, toPort: 53 };
+    const name = `h${i}.zone-${i}.example-${i}.com`;
+    const answers = [{ name, ttl: 300, address: `203.1.${(i >> 8) & 255}.${i & 255}` }];
+    offer(capture, ethernet(udp(ends, dnsMessage({ id: i & 0xffff, name }))));
+    offer(capture, ethernet(udp(reverse(ends), dnsMessage({ id: i & 0xffff, name, answers }))));
+    if (i % 1000 !== 999) continue;
+    const connection = namedConnection({ ...outbound, fromPort: i }, `www.spoken-${i}.example`);
+    for (const frame of connection) offer(capture, frame);
+  }
+  const [report] = capture.closeMinutes(endMs);
+  const named = report!.usage.filter((row) => row.evidence === 'tls_sni').map((row) => row.name);
+  assert.deepEqual(
+    named.sort(),
+    Array.from({ length: 20 }, (_, i) => `spoken-${i * 1000 + 999}.example`).sort(),
+  );
+  assert.equal(hostOf(report!, resolver).packets, 40_000);
 });
 
 test('NET-8.6: a minute has the 4,096 largest rows; packets without a row are counted, hosts stay exact', () => {

@@ -2,13 +2,18 @@
  * Host names as small integers: bytes from the wire are looked up in an arena, and only a name that was never seen
  * becomes a string.
  *
- * `sweep` at a minute's end forgets what no flow and no DNS answer refers to any more, so that a capture that runs
- * for months stays within its bounds. Ids are valid until the next sweep.
+ * `sweep` forgets what no flow, row and DNS answer refers to any more, at a minute's end or as soon as the table fills,
+ * so that a capture that runs for months stays within its bounds. Ids are valid until the next sweep. Names that are only
+ * looked up can't fill the whole table: a resolver asks for more of them than anything else speaks.
  */
 import { mixHash } from './keyed-table.ts';
 
 const nameBytesMax = 253;
 const labelBytesMax = 63;
+/** Part of the table that names out of DNS answers may fill; the rest is for names that clients speak. */
+const lookedUpPart = 0.75;
+/** New names, as a part of the table, before another sweep pays. */
+const sweepPart = 0.125;
 
 /** Where `normalizeHost` and the parsers put a name before it is interned. */
 export const nameScratch = new Uint8Array(256);
@@ -19,6 +24,12 @@ export class NameTable {
   readonly #registrableDomain: (host: string) => string | null;
   readonly #arena: Uint8Array;
   #arenaUsed = 0;
+  /** A sweep can't wait for the minute's end: many names came since the last one, or one found no room. */
+  isPressed = false;
+  /** Of the two reasons, the first. */
+  hasGrown = false;
+  /** The part of the table at which that is so. */
+  #sweepAt = lookedUpPart - sweepPart;
   readonly #starts: Int32Array;
   readonly #index: Int32Array;
   #hosts: string[] = [];
@@ -34,13 +45,17 @@ export class NameTable {
     this.#index = new Int32Array(1 << Math.ceil(Math.log2(namesMax * 2)));
   }
 
-  /** Id of the name in the first `length` bytes of the scratch, or -1 when the table is full. */
-  intern(length: number): number {
+  /** Id of the name in the first `length` bytes of the scratch, or -1 when there is no room for it. */
+  intern(length: number, isLookedUp = false): number {
     const at = this.#probe(nameScratch, 0, length);
     const found = this.#index[at]! - 1;
     if (found >= 0) return found;
     const id = this.#hosts.length;
-    if (id >= this.#namesMax || this.#arenaUsed + length > this.#arena.length) return -1;
+    const part = isLookedUp ? lookedUpPart : 1;
+    if (id >= this.#namesMax * part || this.#arenaUsed + length > this.#arena.length * part) {
+      this.isPressed = true;
+      return -1;
+    }
     for (let i = 0; i < length; i += 1) this.#arena[this.#arenaUsed + i] = nameScratch[i]!;
     this.#arenaUsed += length;
     this.#starts[id + 1] = this.#arenaUsed;
@@ -50,6 +65,7 @@ export class NameTable {
     this.#hosts.push(host);
     this.#domains.push(-1);
     this.#domains[id] = this.#internDomain(host, id);
+    if (this.#fill > this.#sweepAt) this.isPressed = this.hasGrown = true;
     return id;
   }
 
@@ -63,9 +79,13 @@ export class NameTable {
     return this.#domains[id]!;
   }
 
-  /** True when the next sweep should run. */
+  /** True when half of the table is used. */
   get isCrowded(): boolean {
-    return this.#hosts.length * 2 > this.#namesMax || this.#arenaUsed * 2 > this.#arena.length;
+    return this.#fill > 0.5;
+  }
+
+  get #fill(): number {
+    return Math.max(this.#hosts.length / this.#namesMax, this.#arenaUsed / this.#arena.length);
   }
 
   /** Keeps the marked names and their domains, and gives every one a new id; the answer maps old ids to new ones, -1 for forgotten. */
@@ -93,6 +113,8 @@ export class NameTable {
       this.#starts[this.#hosts.length] = this.#arenaUsed;
     }
     this.#domains = this.#domains.map((domain) => (domain < 0 ? -1 : renumbered[domain]!));
+    this.isPressed = this.hasGrown = false;
+    this.#sweepAt = Math.max(lookedUpPart - sweepPart, this.#fill + sweepPart);
     return renumbered;
   }
 

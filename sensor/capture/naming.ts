@@ -8,7 +8,8 @@
 
 import { DnsEvidence, pair } from './dns-evidence.ts';
 import { dnsAddresses, dnsChainTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
-import { evidenceOf, Field, Flag, type FlowTable, setName } from './flow-table.ts';
+import { evidenceOf, Field, Flag, setName } from './flow-record.ts';
+import type { FlowTable } from './flow-table.ts';
 import type { Listing } from './listing.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
 import { type Packet, Protocol } from './packet.ts';
@@ -230,7 +231,7 @@ export class Naming {
   #rememberAddresses(): void {
     const length = normalizeHost(dnsNames, 0, dnsMessage.nameLength);
     if (length === 0 || dnsMessage.addressCount === 0) return;
-    const id = this.#options.names.intern(length);
+    const id = this.#options.names.intern(length, true);
     if (id < 0) {
       this.#options.onTruncated();
       return;

@@ -7,7 +7,7 @@
  */
 import { readUint16 } from '#common/bytes/index.ts';
 import { helloNeeds, resumePoint } from './client-hello.ts';
-import { Field, Flag, flowWords } from './flow-table.ts';
+import { Field, Flag, flowWords } from './flow-record.ts';
 import { looksLikeRequest } from './http-request.ts';
 import { bufferBytes, StreamBuffers } from './stream-buffers.ts';
 import { Mode, readUnit, unit, unitEnds, unitNeedsMore } from './stream-units.ts';

@@ -13,8 +13,13 @@ export interface AuditFilter {
   operation?: string | undefined;
   fromMs?: number | undefined;
   toMs?: number | undefined;
-  /** Entries of these organizations and tenants alone; both empty finds nothing. */
-  scope?: { organizationIds: readonly number[]; tenantIds: readonly number[] } | undefined;
+  /**
+   * Entries of these organizations and tenants alone, and what this person did that belongs to no organization, such as
+   * signing in. With nothing in it nothing is found.
+   */
+  scope?:
+    | { organizationIds: readonly number[]; tenantIds: readonly number[]; personId?: number | undefined }
+    | undefined;
 }
 
 export async function insertEntry(
@@ -64,8 +69,10 @@ function conditions(filter: AuditFilter, beforeId: number | null): RawBuilder<un
   const all: RawBuilder<unknown>[] = [sql`true`];
   if (beforeId !== null) all.push(sql`id < ${beforeId}`);
   if (filter.scope) {
-    const { organizationIds, tenantIds } = filter.scope;
-    all.push(sql`(organization_id = any(${organizationIds}) or tenant_id = any(${tenantIds}))`);
+    const { organizationIds, tenantIds, personId = null } = filter.scope;
+    all.push(sql`(organization_id = any(${organizationIds}) or tenant_id = any(${tenantIds})
+      or (organization_id is null and tenant_id is null and person_id = ${personId}::bigint
+        and actor_kind = 'person'))`);
   }
   if (filter.who) {
     const { who } = filter;

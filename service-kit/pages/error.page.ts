@@ -2,6 +2,7 @@
 import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { bareDocument, brand, type ShellOptions, shell } from './shell.ts';
+import { prose } from './text.ts';
 
 export interface ErrorPageOptions {
   status: number;
@@ -45,7 +46,7 @@ const words: Record<number, { title: string; text: string }> = {
 export function errorPage(options: ErrorPageOptions): Html {
   const known = words[options.status] ?? words[options.status < 500 ? 400 : 500]!;
   const title = options.title ?? known.title;
-  const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${options.text ?? known.text}</p>${
+  const content = html`<div class="error-page"><p class="error-status">${options.status}</p><h1>${title}</h1><p>${typeof options.text === 'string' ? prose(options.text) : (options.text ?? known.text)}</p>${
     options.requestId && html`<p class="hint">Request <code>${options.requestId}</code></p>`
   }<p>${link(options.home, 'Go to the overview', { kind: 'primary' })}</p></div>`;
   if (options.shell) return shell({ ...options.shell, title }, content);

@@ -1,7 +1,7 @@
 /** What a page says about states and outcomes: badges, notices, toasts, empty states, progress, skeletons. */
 import { attributes, type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
-import { codeBlock } from './text.ts';
+import { codeBlock, prose } from './text.ts';
 import { type Tone, toneMark } from './tone.ts';
 
 /** A word about a state, with a shape of its own. */
@@ -21,13 +21,13 @@ export interface NoticeOptions {
 /** A message that stays in the page. Bad ones are announced at once by screen readers. */
 export function notice(options: NoticeOptions): Html {
   return html`<div class="notice tone-${options.tone}" role="${options.tone === 'bad' ? 'alert' : 'status'}"><span class="mark" aria-hidden="true">${toneMark(options.tone)}</span><div><p class="notice-title">${options.title}</p>${
-    options.text && html`<p>${options.text}</p>`
+    options.text && html`<p>${typeof options.text === 'string' ? prose(options.text) : options.text}</p>`
   }</div>${options.actions && html`<div class="actions">${options.actions}</div>`}</div>`;
 }
 
 /** The outcome of the last action, floating; closed by its button, and after ten seconds unless it is bad. */
 export function toast(tone: Tone, text: Content): Html {
-  return html`<div class="toast tone-${tone}" role="${tone === 'bad' ? 'alert' : 'status'}" data-toast="${tone === 'bad' ? 'stay' : 'leave'}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span><span>${text}</span><button type="button" class="icon-button needs-script" data-close aria-label="Close">×</button></div>`;
+  return html`<div class="toast tone-${tone}" role="${tone === 'bad' ? 'alert' : 'status'}" data-toast="${tone === 'bad' ? 'stay' : 'leave'}"><span class="mark" aria-hidden="true">${toneMark(tone)}</span><span>${typeof text === 'string' ? prose(text) : text}</span><button type="button" class="icon-button needs-script" data-close aria-label="Close">×</button></div>`;
 }
 
 export interface EmptyStateOptions {

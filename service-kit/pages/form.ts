@@ -4,6 +4,7 @@
  */
 import { attributes, type Content, classes, type Html, html } from './html.ts';
 import { safeHref } from './link.ts';
+import { prose } from './text.ts';
 
 /** The hidden field that carries the CSRF token. */
 export const CSRF_FIELD = 'csrf_token';
@@ -37,7 +38,7 @@ export function form(options: FormOptions, content: Content): Html {
     html`<button type="submit" class="${classes('button', kind !== 'button' && kind)}">${options.submit}</button>`;
   return html`<form class="form ${options.layout ?? 'stacked'}" method="${method}" action="${safeHref(options.action)}">${
     method === 'post' && options.csrfToken && hiddenField(CSRF_FIELD, options.csrfToken)
-  }${options.error && html`<p class="form-error" role="alert">${options.error}</p>`}${content}${
+  }${options.error && html`<p class="form-error" role="alert">${prose(options.error)}</p>`}${content}${
     (submit || options.cancel) && html`<div class="form-buttons">${submit}${options.cancel}</div>`
   }</form>`;
 }
@@ -143,7 +144,8 @@ export function field(options: FieldOptions): Html {
   const control = controlOf(options, common);
   const hint = options.hint !== undefined && html`<p class="hint" id="${id}-hint">${options.hint}</p>`;
   const error =
-    options.error !== undefined && html`<p class="field-error" id="${id}-error">■ ${options.error}</p>`;
+    options.error !== undefined &&
+    html`<p class="field-error" id="${id}-error">■ ${prose(options.error)}</p>`;
   return options.kind === 'checkbox'
     ? html`<div class="field field-checkbox">${control}<div>${label}${hint}${error}</div></div>`
     : html`<div class="${classes('field', options.error !== undefined && 'has-error')}">${label}${hint}${control}${error}</div>`;
@@ -157,7 +159,7 @@ export function fieldGroup(
   return html`<fieldset class="${classes('field-group', options.error !== undefined && 'has-error')}"><legend>${options.legend}</legend>${
     options.hint !== undefined && html`<p class="hint">${options.hint}</p>`
   }<div class="field-group-items">${items}</div>${
-    options.error !== undefined && html`<p class="field-error">■ ${options.error}</p>`
+    options.error !== undefined && html`<p class="field-error">■ ${prose(options.error)}</p>`
   }</fieldset>`;
 }
 

@@ -1,4 +1,5 @@
 /** The gallery's sections, with data of its own making that shows the edges: gaps, long names, unknowns, nothing. */
+import { askButton } from './ask.ts';
 import { chart } from './chart.ts';
 import { agenda, badge, emptyState, notice, progress, skeleton } from './feedback.ts';
 import { actionButton, confirm, field, fieldGroup, form, otherSubmit } from './form.ts';
@@ -112,7 +113,7 @@ const stateBadges = {
   attacked: badge('bad', 'under attack'),
 };
 
-const serverColumns = (nowMs: number): Column<GalleryServer>[] => [
+const serverColumns = (nowMs: number, csrfToken: string): Column<GalleryServer>[] => [
   {
     key: 'name',
     header: 'Server',
@@ -142,11 +143,33 @@ const serverColumns = (nowMs: number): Column<GalleryServer>[] => [
     kind: 'actions',
     cell: () => actionButton({ action: '/dev/gallery', csrfToken: 'gallery', label: 'Restart' }),
   },
+  {
+    key: 'actions',
+    header: '',
+    kind: 'actions',
+    cell: (row) =>
+      askButton(
+        {
+          id: `detach-${servers.indexOf(row)}`,
+          label: 'Detach',
+          title: `Detach ${row.name}?`,
+          openKind: 'button',
+          action: '/dev/gallery',
+          csrfToken,
+        },
+        'Its connections over the network backend end at once, and its address there may go to another server.',
+      ),
+  },
 ];
 
 /** Tables: sorted with pages and files, refreshed, empty. */
-export function galleryTables(url: string, query: Readonly<Record<string, unknown>>, nowMs: number): Html {
-  const columns = serverColumns(nowMs);
+export function galleryTables(
+  url: string,
+  query: Readonly<Record<string, unknown>>,
+  nowMs: number,
+  csrfToken: string,
+): Html {
+  const columns = serverColumns(nowMs, csrfToken);
   const sort = readSort(query, columns, { by: 'in', direction: 'desc' });
   const filter = form(
     { action: '/dev/gallery', method: 'get', submit: 'Filter', submitKind: 'button', layout: 'inline' },

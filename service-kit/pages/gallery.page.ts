@@ -94,7 +94,7 @@ export function galleryPage(input: {
       stat({ label: 'Loss', value: undefined, source: 'no probe yet' }),
     ),
     galleryCharts(nowMs, range),
-    galleryTables(url, query, nowMs),
+    galleryTables(url, query, nowMs, csrfToken),
     galleryForms(csrfToken),
     galleryFeedback(),
     galleryText(nowMs),

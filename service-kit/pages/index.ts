@@ -6,6 +6,7 @@
  * A server registers `registerAssets(app)` once, and outside production `registerGallery(app)`, whose page
  * `/dev/gallery` shows every component. Units in names: `…Ms` is UTC milliseconds, money is whole quanta of 0.0001.
  */
+export { type AskOptions, askButton } from './ask.ts';
 export { type AssetName, assetUrl, registerAssets } from './assets.ts';
 export {
   type ChartArea,
@@ -120,5 +121,6 @@ export {
   type Definition,
   definitionList,
   moment,
+  prose,
 } from './text.ts';
 export type { Tone } from './tone.ts';

@@ -60,6 +60,19 @@ const components: Record<string, () => pages.Html> = {
       error: naughty,
       fields: { a: naughty },
     }),
+  askButton: () =>
+    pages.askButton(
+      {
+        id: naughty,
+        label: naughty,
+        title: naughty,
+        submit: naughty,
+        action: href,
+        csrfToken: token,
+        fields: { a: naughty },
+      },
+      naughty,
+    ),
   copyButton: () => pages.copyButton(naughty, naughty),
   definitionList: () => pages.definitionList([{ term: naughty, value: naughty }]),
   drawer: () => pages.drawer({ id: naughty, open: naughty, title: naughty }, naughty),
@@ -109,6 +122,7 @@ const components: Record<string, () => pages.Html> = {
   progress: () => pages.progress({ label: naughty, detail: naughty }),
   rangePicker: () => pages.rangePicker({ url: `/a?x=${encodeURIComponent(naughty)}`, range }),
   refreshing: () => pages.refreshing({ id: naughty, url: href, everySeconds: 20 }, naughty),
+  prose: () => pages.html`${pages.prose(naughty)}`,
   section: () =>
     pages.section({ title: naughty, description: naughty, actions: naughty, id: naughty }, naughty),
   segment: () => pages.segment({ label: 'x', title: 'x', members: [], emptyText: 'x' }),

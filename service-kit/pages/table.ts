@@ -60,7 +60,10 @@ export interface TableOptions<Row> {
   rowTone?: (row: Row) => Tone | undefined;
   /** What a row unfolds to, below it over the whole width; nothing for rows that are folded. */
   rowDetail?: (row: Row) => Content;
-  /** On a phone each row stands as a few lines of text, headers only at figures: for rows that read as sentences. */
+  /**
+   * On a phone each row stands as a few lines of text, headers only at figures: for rows that read as sentences. A table
+   * with actions does so anyway, with all its headers, so that no button is off the screen.
+   */
   isStacked?: boolean;
   /** What is shown in place of no rows: it teaches what will appear here. */
   empty: EmptyStateOptions;
@@ -76,7 +79,19 @@ function scrollBox<Row>(options: TableOptions<Row>): Html {
   const caption = html`<caption class="${classes(!options.captionVisible && 'visually-hidden')}">${options.caption}</caption>`;
   const head = options.columns.map((column) => headerCell(column, options));
   const rows = options.rows.map((row) => bodyRow(row, options));
-  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: options.isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  const isStacked = options.isStacked || hasActions(options);
+  return html`<div class="table-scroll" tabindex="0" role="region" aria-label="${options.caption}"><table data-rows${attributes({ class: isStacked ? 'is-stacked' : undefined })}>${caption}<thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+function hasActions<Row>({ columns }: TableOptions<Row>): boolean {
+  return columns.some(({ kind }) => kind === 'actions');
+}
+
+/** What says in a stacked row what a cell is: rows that read as sentences need it for figures alone. */
+function stackedHeader<Row>(column: Column<Row>, options: TableOptions<Row>): string | undefined {
+  if (column.kind === 'actions' || column.header === '') return undefined;
+  if (options.isStacked) return column.kind === 'figure' ? column.header : undefined;
+  return hasActions(options) ? column.header : undefined;
 }
 
 function headerCell<Row>(column: Column<Row>, options: TableOptions<Row>): Html {
@@ -116,8 +131,7 @@ function bodyRow<Row>(row: Row, options: TableOptions<Row>): Html {
       ? html`<th scope="row" class="${kind}">${content}</th>`
       : html`<td${attributes({
           class: kind,
-          // Without headers a figure says what it is by itself.
-          'data-header': options.isStacked && column.kind === 'figure' ? column.header : undefined,
+          'data-header': stackedHeader(column, options),
         })}>${content}</td>`;
   });
   const detail = options.rowDetail?.(row);

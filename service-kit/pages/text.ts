@@ -26,6 +26,11 @@ export function code(text: string, canCopy = false): Html {
   return html`<span class="code-line"><code>${text}</code>${canCopy && copyButton(text)}</span>`;
 }
 
+/** Text whose `parts in backticks` are code, as messages of the API write names of fields. */
+export function prose(text: string): Content {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
+}
+
 export interface CodeBlockOptions {
   code: string;
   /** What it is: "curl", "Answer". */

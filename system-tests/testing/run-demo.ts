@@ -27,6 +27,7 @@ export interface DemoFile {
   monitor_url: string;
   customer: Login;
   other_customer: Login;
+  operator: Login;
   monitor_operator: Login;
   full_key: string;
   other_full_key: string;

@@ -11,6 +11,8 @@ import { type Random, randomUpload, sampleAddresses, sampleKeys, seededRandom } 
 export interface StoreUnderTest {
   facts: FactStore;
   origins: readonly FactOrigin[];
+  /** Moves a server at random, where the store knows any. */
+  move?(random: Random): Promise<void>;
   /** Appends in one transaction, as the inbox does. */
   append(uploads: readonly FactUpload[]): Promise<void>;
 }
@@ -77,6 +79,7 @@ async function feed(
     .sort(([a], [b]) => a - b)
     .map(([, upload]) => upload);
   while (shuffled.length > 0) {
+    if (random(3) === 0) await store.move?.(random);
     await store.append(shuffled.splice(0, 1 + random(6)));
     if (random(4) === 0) await store.facts.rollUp(random(2) === 0 ? 'all' : 'settled');
   }
@@ -119,6 +122,7 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   return [
     ['readAddress', (facts) => facts.readAddress(address)],
     ['explainAddress', (facts) => facts.explainAddress(address)],
+    ['listForeign', (facts) => facts.listForeign({ ...range, sensorId: null }, limit)],
     ['sumSite', (facts) => facts.sumSite({ ...range, stepSeconds: step })],
     ['listTopAddresses', (facts) => facts.listTopAddresses(range, limit)],
     ['listGaps', (facts) => facts.listGaps(range, limit)],

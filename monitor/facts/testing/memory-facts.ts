@@ -2,12 +2,14 @@
  * The rules of the fact store once more, in plain memory and without any cleverness: everything is kept as it came and
  * every answer is computed from all of it. What the real engines answer is compared with this.
  */
+
+import { covers } from '#monitor/placements/index.ts';
 import type { NameApplication } from '../collect-facts.ts';
 import { explainRows } from '../explain-rows.ts';
 import type * as facts from '../facts.ts';
 import type { FactStore } from '../index.ts';
 import * as applications from './memory-applications.ts';
-import { createMemoryRows, type HostRow, type MemoryRows } from './memory-rows.ts';
+import { createMemoryRows, type HostRow, type MemoryRows, type PlacementBook } from './memory-rows.ts';
 import {
   byStrength,
   compare,
@@ -23,14 +25,19 @@ import {
 export function createMemoryFacts(deps: {
   nameApplication: NameApplication;
   nowSecond: () => number;
+  /** No server is anywhere where absent. */
+  book?: PlacementBook;
 }): FactStore {
-  const rows = createMemoryRows(deps.nameApplication, deps.nowSecond);
+  const nowhere = { placementsOf: () => [], certainUntil: () => Number.POSITIVE_INFINITY };
+  const rows = createMemoryRows(deps.nameApplication, deps.nowSecond, deps.book ?? nowhere);
   return {
     prepare: async () => {},
     append: async (_, uploads) => rows.append(uploads),
+    rejudge: async () => {},
     rollUp: async () => {},
     readAddress: async (range) => readAddress(rows, range),
     explainAddress: async (range) => explainAddress(rows, range),
+    listForeign: async (range, limit) => listForeign(rows, range, limit),
     sumSite: async (range) => sumSite(rows, range),
     listTopAddresses: async (range, limit) => listTopAddresses(rows, range, limit),
     listGaps: async (range, limit) => listGaps(rows, range, limit),
@@ -97,7 +104,7 @@ function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.Address
     knownCaptures: knownCaptures.sort((a, b) => a - b),
     listening: rows
       .captures(range.siteId)
-      .filter((one) => within(range)(one) && ids.has(one.captureId))
+      .filter((one) => within(range)(one) && ids.has(one.captureId) && maySaySilent(rows, range.address, one))
       .map(({ captureId, minute, observedMs, totals }) => ({
         captureId,
         minute,
@@ -109,21 +116,62 @@ function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.Address
   };
 }
 
+/** Its server was on the capture's node and on no other, which is certain by now. */
+function maySaySilent(
+  rows: MemoryRows,
+  address: string,
+  { sensorId, minute }: { sensorId: number; minute: number },
+): boolean {
+  return rows.book
+    .placementsOf(sensorId, address)
+    .filter((one) => covers(one, minute))
+    .every((one) => one.speaks && !(one.isOpen && minute + 60 > rows.book.certainUntil()));
+}
+
+function listForeign(
+  rows: MemoryRows,
+  range: facts.SiteRange & { sensorId: number | null },
+  limit: number,
+): facts.ForeignAddress[] {
+  const told = rows
+    .foreignHosts(range.siteId)
+    .filter((one) => within(range)(one) && (range.sensorId ?? one.capture.sensorId) === one.capture.sensorId);
+  return [...Map.groupBy(told, (one) => `${one.capture.sensorId} ${one.address}`).values()]
+    .map((all) => ({
+      sensorId: all[0]!.capture.sensorId,
+      address: all[0]!.address,
+      minutes: new Set(all.map((one) => one.minute)).size,
+      rxBytes: sumOf(all, (one) => one.rxBytes),
+      txBytes: sumOf(all, (one) => one.txBytes),
+      lastMinute: Math.max(...all.map((one) => one.minute)),
+    }))
+    .sort(
+      (a, b) =>
+        b.rxBytes + b.txBytes - a.rxBytes - a.txBytes ||
+        a.sensorId - b.sensorId ||
+        compareAddresses(a.address, b.address),
+    )
+    .slice(0, limit);
+}
+
 function explainAddress(rows: MemoryRows, range: facts.AddressRange): facts.CaptureRow[] {
-  const hosts = rows.hosts(range.siteId).filter((one) => one.address === range.address && within(range)(one));
+  const isAsked = (one: HostRow) => one.address === range.address && within(range)(one);
+  const foreign = new Set(rows.foreignHosts(range.siteId).filter(isAsked));
+  const hosts = [...rows.hosts(range.siteId).filter(isAsked), ...foreign];
   const byMinute = [...Map.groupBy(hosts, (one) => one.minute)].sort(([a], [b]) => a - b);
   return explainRows(
     byMinute.flatMap(([minute, all]) => {
-      const chosen = all.toSorted(byStrength)[0]!;
+      const chosen = all.filter((one) => !foreign.has(one)).sort(byStrength)[0];
       const others = all
         .filter((one) => one !== chosen)
         .sort(
           (a, b) =>
+            Number(foreign.has(a)) - Number(foreign.has(b)) ||
             b.rxBytes + b.txBytes - (a.rxBytes + a.txBytes) ||
             a.capture.sensorId - b.capture.sensorId ||
             compare(a.capture.name, b.capture.name),
         );
-      return [chosen, ...others].map((one) => {
+      return [...(chosen ? [chosen] : []), ...others].map((one) => {
         const { captureId, sensorId, name, vantage, observedMs, totals } = one.capture;
         const { kernelDropped, parserDropped, detailTruncated, mergedFrames } = totals;
         const { rxBytes, txBytes, packets, deviceKey } = one;
@@ -131,7 +179,7 @@ function explainAddress(rows: MemoryRows, range: facts.AddressRange): facts.Capt
         const origin = { minute, captureId, sensorId, capture: name, role };
         const counted = { rxBytes, txBytes, packets, deviceKey, observedMs };
         const lost = { kernelDropped, parserDropped, detailTruncated, mergedFrames };
-        return { ...origin, ...counted, ...lost, isChosen: one === chosen };
+        return { ...origin, ...counted, ...lost, isChosen: one === chosen, isForeign: foreign.has(one) };
       });
     }),
   );

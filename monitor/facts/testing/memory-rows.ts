@@ -1,5 +1,6 @@
 /** Uploads as they came, and the rows that they add up to. */
 import type { TelemetryMinute, TelemetryTotals, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import { vantageCode } from '../codes.ts';
 import { localAddressOf, type NameApplication } from '../collect-facts.ts';
 import type * as facts from '../facts.ts';
@@ -48,25 +49,44 @@ interface KnownCapture {
   role: facts.Vantage;
 }
 
+/** Where servers are, as the engine under test knows it. */
+export interface PlacementBook {
+  /** Rows about an address as they look from a sensor. */
+  placementsOf(sensorId: number, address: string): (Placement & { isOpen: boolean })[];
+  /** Up to when open rows are certain, unix seconds. */
+  certainUntil(): number;
+}
+
 export interface MemoryRows {
+  readonly book: PlacementBook;
   append(uploads: readonly facts.FactUpload[]): void;
   sites(): number[];
   knownCaptures(siteId: number): KnownCapture[];
   captures(siteId: number): CaptureRowOfMinute[];
+  /** What counts. */
   hosts(siteId: number): HostRow[];
+  /** What sensors told of other nodes' addresses. */
+  foreignHosts(siteId: number): HostRow[];
   usage(siteId: number): UsageFact[];
   gaps(range: facts.SiteRange): facts.GapFact[];
   captureGaps(range: facts.SiteRange, captureIds: ReadonlySet<number>): facts.CaptureGap[];
   isYoung(minute: number): boolean;
 }
 
-export function createMemoryRows(nameApplication: NameApplication, nowSecond: () => number): MemoryRows {
+export function createMemoryRows(
+  nameApplication: NameApplication,
+  nowSecond: () => number,
+  book: PlacementBook,
+): MemoryRows {
   const known = new Map<string, KnownCapture>();
   const captures = new Map<string, CaptureRowOfMinute>();
   const hosts = new Map<string, HostRow>();
   const usage: UsageFact[] = [];
   const gaps: (facts.GapFact & { siteId: number })[] = [];
   const isYoung = (minute: number) => minute >= nowSecond() - 86_400;
+
+  const isOther = (capture: CaptureRowOfMinute, address: string | null) =>
+    address !== null && isForeign(book.placementsOf(capture.sensorId, address), capture.minute);
 
   function captureRow(origin: facts.FactOrigin, minute: TelemetryMinute): CaptureRowOfMinute {
     const { capture: name, role } = minute;
@@ -121,6 +141,7 @@ export function createMemoryRows(nameApplication: NameApplication, nowSecond: ()
   }
 
   return {
+    book,
     append(uploads) {
       for (const { origin, minutes, gaps: told } of uploads) {
         for (const minute of minutes) {
@@ -147,8 +168,16 @@ export function createMemoryRows(nameApplication: NameApplication, nowSecond: ()
     sites: () => [...new Set([...captures.values()].map((one) => one.siteId))],
     knownCaptures: (siteId) => [...known.values()].filter((one) => one.siteId === siteId),
     captures: (siteId) => [...captures.values()].filter((one) => one.siteId === siteId),
-    hosts: (siteId) => [...hosts.values()].filter((one) => one.capture.siteId === siteId),
-    usage: (siteId) => usage.filter((one) => one.capture.siteId === siteId),
+    hosts: (siteId) =>
+      [...hosts.values()].filter(
+        ({ capture, address }) => capture.siteId === siteId && !isOther(capture, address),
+      ),
+    foreignHosts: (siteId) =>
+      [...hosts.values()].filter(
+        ({ capture, address }) => capture.siteId === siteId && isOther(capture, address),
+      ),
+    usage: (siteId) =>
+      usage.filter(({ capture, local }) => capture.siteId === siteId && !isOther(capture, local)),
     gaps: (range) =>
       gaps
         .filter((gap) => gap.siteId === range.siteId)

@@ -12,12 +12,16 @@ export interface AddressPoint {
   /** Null where offload merged packets that nobody could count. */
   packets: number | null;
   observed: number;
+  /** Minutes that were not observed; none of a step that is in progress. */
   gaps: number;
   /** Least of its minutes; null where one is not known. */
   coverage: number | null;
 }
 
-/** The steps of a range up to now: what has not been yet is no gap. */
+/** A minute that ended less than this ago may still be on its way. */
+const arrivesWithinMs = 90_000;
+
+/** The steps of a range up to now: what has not been yet, or not arrived yet, is no gap. */
 export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs: number): AddressPoint[] {
   const stepMs = range.stepSeconds * 1000;
   const points = new Map<number, AddressPoint>();
@@ -36,7 +40,7 @@ export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs:
   }
   for (const minute of minutes) {
     const point = points.get(Math.floor((minute.minute * 1000) / stepMs) * stepMs);
-    if (point) addMinute(point, minute);
+    if (point) addMinute(point, minute, (minute.minute + 60) * 1000 + arrivesWithinMs > nowMs);
   }
   for (const point of points.values()) {
     if (point.observed === 0) continue;
@@ -46,9 +50,9 @@ export function pointsOf(minutes: readonly AddressMinute[], range: Range, nowMs:
   return [...points.values()];
 }
 
-function addMinute(point: AddressPoint, minute: AddressMinute): void {
+function addMinute(point: AddressPoint, minute: AddressMinute, mayArrive: boolean): void {
   if (minute.isGap) {
-    point.gaps += 1;
+    if (!mayArrive) point.gaps += 1;
     return;
   }
   point.observed += 1;

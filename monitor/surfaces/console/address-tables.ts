@@ -169,13 +169,15 @@ export function pointTable(request: FastifyRequest, points: readonly AddressPoin
         header: 'Coverage',
         kind: 'figure',
         cell: (row) =>
-          row.observed === 0
-            ? badge('warn', 'not observed')
-            : row.gaps > 0
-              ? badge('warn', `${formatCount(row.gaps)} min missing`)
-              : row.coverage === null
-                ? null
-                : formatPercent(row.coverage, 0),
+          row.observed === 0 && row.gaps === 0
+            ? html`<span class="hint">in progress</span>`
+            : row.observed === 0
+              ? badge('warn', 'not observed')
+              : row.gaps > 0
+                ? badge('warn', `${formatCount(row.gaps)} min missing`)
+                : row.coverage === null
+                  ? null
+                  : formatPercent(row.coverage, 0),
         value: (row) => (row.observed === 0 ? 0 : row.coverage),
       },
     ],

@@ -81,3 +81,21 @@ test('NET-2.2.10: every number of a site leads to its addresses, and each of the
   const backwards = await visitor.get(`/sites/${siteId}/traffic/origin?from=${at.to}&to=${at.from}`);
   assert.equal(backwards.status, 422);
 });
+
+test('NET-2.4.2: the minute that may still arrive is in progress on an address, and neither a gap nor a warning', async () => {
+  await using server = await startMonitorServer();
+  const { monitor, siteId } = server;
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const made = await monitor.sensors.enrol({ token, host_name: 'hv-1', node: 'n1', sensor_version: '0.1.0' });
+  const sensor = (await monitor.sensors.authenticate(made!.credential))!;
+  const present = Math.floor(Date.now() / 60_000) * 60;
+  const minutes = Array.from({ length: 20 }, (_, ago) =>
+    captureMinute({ minute: present - 120 - ago * 60, hosts: [host('192.0.2.10', 7_500_000, 750_000)] }),
+  );
+  await monitor.inbox.receive(sensor, compressUpload(encodeUpload(createSpool().upload(minutes))), 'zstd');
+  await monitor.inbox.drain();
+  const visitor = await server.signIn('viewer');
+  const { text } = await visitor.get(`/sites/${siteId}/addresses/192.0.2.10?range=15m`);
+  assert.match(text, /in progress/);
+  assert.doesNotMatch(text, /not observed/);
+});

@@ -4,6 +4,7 @@ import type { Channel } from '#monitor/alerts/index.ts';
 import {
   actionButton,
   age,
+  askButton,
   badge,
   type Content,
   drawer,
@@ -156,9 +157,18 @@ function stateOf(channel: Channel): Content {
 }
 
 function actions(channel: Channel, { csrfToken }: Viewer): Content {
-  const button = (name: string, label: string, kind: 'button' | 'danger' = 'button') =>
-    actionButton({ action: `/alerts/channels/${channel.id}/${name}`, csrfToken, label, kind });
+  const button = (name: string, label: string) =>
+    actionButton({ action: `/alerts/channels/${channel.id}/${name}`, csrfToken, label });
   return html`<div class="actions">${channel.isEnabled && button('test', 'Send a test')}${
     channel.isEnabled ? button('disable', 'Switch off') : button('enable', 'Switch on')
-  }${button('delete', 'Delete', 'danger')}</div>`;
+  }${askButton(
+    {
+      id: `delete-channel-${channel.id}`,
+      label: 'Delete',
+      title: 'Delete this channel?',
+      action: `/alerts/channels/${channel.id}/delete`,
+      csrfToken,
+    },
+    'Alerts no longer go there. What was sent stays in the list.',
+  )}</div>`;
 }

@@ -34,6 +34,7 @@ const shownMs = 900_000;
 const addressesShown = 25;
 /** Lines of one chart that the eye tells apart. */
 const capturesDrawn = 8;
+const captureRoles = ['uplink', 'bridge'] as const;
 const Query = Type.Object({
   address: Type.Optional(Type.String({ maxLength: 64 })),
   chart: Type.Optional(Type.String({ maxLength: 20 })),
@@ -76,7 +77,7 @@ export function registerLivePage(app: App, deps: ConsoleDeps): void {
         source: 'ten-second windows, each address at its one strongest capture; gaps are not filled',
         emptyText: 'No live window has arrived in the last 15 minutes.',
       }),
-      !address && capturesChart(live, sensors, range, dataUrl('captures')),
+      !address && captureRoles.map((role) => capturesChart(live, sensors, range, role, dataUrl(role))),
       refreshing({ id: 'live-tables', url: request.url, everySeconds: 10 }, [
         section(
           { title: 'Top addresses', description: 'By traffic of the newest window.' },
@@ -98,8 +99,9 @@ export function registerLivePage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/live.json', { schema }, async (request) => {
     const site = await siteOf(deps.sites, request.params.siteId);
     const { live, range } = await readLive(deps, site.id, Date.now(), addressOf(request.query));
-    if (request.query.chart !== 'captures') return chartJson('bit/s', trafficData(live, range));
-    return chartJson('bit/s', capturesData(live, await deps.sensors.list(site.id), range));
+    const role = captureRoles.find((one) => one === request.query.chart);
+    if (role === undefined) return chartJson('bit/s', trafficData(live, range));
+    return chartJson('bit/s', capturesData(live, await deps.sensors.list(site.id), range, role));
   });
 }
 
@@ -175,27 +177,43 @@ function trafficData(live: SiteLive, range: Range): ChartData {
   };
 }
 
-function capturesChart(live: SiteLive, sensors: readonly SensorState[], range: Range, dataUrl: string) {
-  if (live.captures.length === 0) return null;
+/** What an uplink carries a bridge carries too, so lines of both in one chart would hide each other. */
+function capturesChart(
+  live: SiteLive,
+  sensors: readonly SensorState[],
+  range: Range,
+  role: LiveCapture['role'],
+  dataUrl: string,
+) {
+  const captures = live.captures.filter((one) => one.role === role);
+  if (captures.length === 0) return null;
   return chart({
-    id: 'live-captures',
-    title: 'Through each capture',
+    id: `live-${role}`,
+    title: role === 'uplink' ? 'Through each uplink' : 'Through each bridge',
     unit: 'bit/s',
     size: 'small',
-    data: capturesData(live, sensors, range),
+    data: capturesData(live, sensors, range, role),
     dataUrl,
     refreshSeconds: 10,
     source:
-      live.captures.length > capturesDrawn
-        ? `the ${capturesDrawn} busiest of ${live.captures.length} captures`
+      captures.length > capturesDrawn
+        ? `the ${capturesDrawn} busiest of ${captures.length} captures`
         : 'both directions together',
   });
 }
 
-function capturesData(live: SiteLive, sensors: readonly SensorState[], range: Range): ChartData {
+function capturesData(
+  live: SiteLive,
+  sensors: readonly SensorState[],
+  range: Range,
+  role: LiveCapture['role'],
+): ChartData {
   const times = live.points.map((one) => one.startedAtMs);
   const total = (one: LiveCapture) => [...one.bps.values()].reduce((sum, bps) => sum + bps, 0);
-  const busiest = [...live.captures].sort((a, b) => total(b) - total(a)).slice(0, capturesDrawn);
+  const busiest = live.captures
+    .filter((one) => one.role === role)
+    .sort((a, b) => total(b) - total(a))
+    .slice(0, capturesDrawn);
   return {
     timesMs: times,
     stepMs: windowMs,

@@ -67,7 +67,9 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
         cell: (row) =>
           row.isChosen
             ? html`${badge('good', 'chosen')} ${row.reason ? reasonWords[row.reason] : ''}`
-            : html`<span class="hint">the same packets, not added</span>`,
+            : row.isForeign
+              ? badge('warn', 'foreign: another node had this address')
+              : html`<span class="hint">the same packets, not added</span>`,
         field: 'is_chosen',
         value: (row) => row.isChosen,
       },
@@ -117,7 +119,7 @@ export function originTable(request: FastifyRequest, siteId: number, rows: reado
     ],
     fields: [
       { field: 'spool_id', value: (row) => [...new Set(row.uploads.map((one) => one.spoolId))].join(' ') },
-      { field: 'reason', value: (row) => row.reason },
+      { field: 'reason', value: (row) => (row.isForeign ? 'foreign' : row.reason) },
       { field: 'observed_ms', value: (row) => row.observedMs },
       { field: 'device_key', value: (row) => row.deviceKey },
     ],

@@ -11,9 +11,9 @@ import {
   skewText,
 } from '#monitor/alerts/index.ts';
 import type { LiveRate } from '#monitor/live/index.ts';
-import type { SensorHealth } from '#monitor/sensors/index.ts';
+import { planTargetsMax, type SensorHealth } from '#monitor/sensors/index.ts';
 import type { CaptureLoss, CaptureOutage } from '#monitor/traffic/index.ts';
-import { formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
+import { formatCount, formatDuration, formatPercent, type Tone } from '#service-kit/pages/index.ts';
 import type { ConsoleDeps } from './index.ts';
 
 /** A minute arrives once a minute; after this one is late. */
@@ -66,7 +66,15 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
     ...clockTroubles(sensor),
     ...minuteTroubles(sensor),
     ...lossTroubles(sensor, facts),
+    ...planTroubles(sensor),
   ];
+}
+
+function planTroubles({ planTargets }: SensorHealth): SensorTrouble[] {
+  const leftOut = planTargets - planTargetsMax;
+  if (leftOut <= 0) return [];
+  const text = `${formatCount(leftOut)} of ${formatCount(planTargets)} protected addresses found no place in its plan. Move servers to other nodes, or check the node of this sensor.`;
+  return [{ tone: 'warn', short: 'plan cut', text }];
 }
 
 function captureTroubles(sensor: SensorHealth, { outages }: StateFacts): SensorTrouble[] {

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
+import type { ForeignRow } from '#monitor/traffic/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   badge,
@@ -9,12 +10,16 @@ import {
   confirm,
   definitionList,
   drawer,
+  form,
   formatAge,
   formatBytes,
   formatCount,
   formatPercent,
+  formatTime,
   html,
   isConfirmed,
+  isoTime,
+  link,
   moment,
   notice,
   pageHeader,
@@ -27,6 +32,7 @@ import { dataTable } from './data-table.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
+import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from './node-fields.ts';
 import {
   captureTable,
   diskShareOf,
@@ -41,6 +47,7 @@ import { type SensorTrouble, stateFactsOf, troublesOf } from './sensor-state.ts'
 const interfacesShown = 100;
 const dayMs = 86_400_000;
 const gapsMax = 500;
+const foreignMax = 100;
 const Params = Type.Object({ ...SiteParams.properties, sensorId: Type.Integer({ minimum: 1 }) });
 
 export function registerSensorPage(app: App, deps: ConsoleDeps): void {
@@ -48,13 +55,15 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
     const nowMs = Date.now();
     const { siteId, sensorId } = request.params;
     const site = await siteOf(deps.sites, siteId);
-    const [sensor, conditions, captures, rates, hosts, gaps] = await Promise.all([
+    const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign] = await Promise.all([
       findSensor(deps, siteId, sensorId),
       deps.sensors.listConditions(siteId),
       deps.traffic.listCaptures(siteId),
       ratesOf(deps.live, siteId),
       deps.sensors.listInterfaces(siteId),
       deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
+      deps.sensors.listNodes(siteId),
+      deps.traffic.listForeign(siteId, nowMs - dayMs, nowMs, sensorId, foreignMax),
     ]);
     const facts = await stateFactsOf(deps, siteId, rates);
     const troubles = troublesOf(sensorId, facts);
@@ -66,7 +75,10 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
       pageHeader({
         title: sensor.hostName,
         state: stateOf(sensor, troubles, nowMs),
-        actions: viewer.canChange && removal(siteId, sensor, viewer),
+        actions: viewer.canChange && [
+          nodeChoice(siteId, sensor, nodes, viewer),
+          removal(siteId, sensor, viewer),
+        ],
       }),
       refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
         troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
@@ -78,7 +90,7 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
           }),
         conditionStats(condition, nowMs),
         definitionList([
-          { term: 'Node', value: sensor.node },
+          { term: 'Node', value: nodeState(sensor, nodes) },
           { term: 'Version', value: sensor.sensorVersion },
           { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
           { term: 'Last contact', value: moment(sensor.lastContactAtMs, nowMs) },
@@ -99,6 +111,15 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
         section(
           { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
           gapTable(request, own),
+        ),
+        section(
+          {
+            id: 'foreign',
+            title: 'Addresses of other nodes',
+            description:
+              'What it told in the last 24 hours of addresses that servers of other nodes had. It is kept, and counts nowhere.',
+          },
+          foreignTable(request, siteId, foreign),
         ),
         interfaceSection(request, host, nowMs),
       ]),
@@ -123,6 +144,26 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
         faultText(error);
       }
       return reply.redirect(`/sites/${siteId}/sensors`, 303);
+    },
+  );
+}
+
+export function registerSensorNode(app: App, deps: ConsoleDeps): void {
+  app.post(
+    '/sites/:siteId/sensors/:sensorId/node',
+    { schema: { params: Params, body: NodeBody } },
+    async (request, reply) => {
+      const { siteId, sensorId } = request.params;
+      const sensor = await findSensor(deps, siteId, sensorId);
+      const refuse = (message: string) => new HttpError(422, { code: 'node_refused', message });
+      const chosen = readNode(request.body);
+      if (!chosen) throw refuse(nodeMissing);
+      try {
+        await deps.sensors.chooseNode(viewerOf(request).actor, { siteId, sensorId: sensor.id }, chosen);
+      } catch (error) {
+        throw refuse(faultText(error, 'sensors.invalid'));
+      }
+      return reply.redirect(`/sites/${siteId}/sensors/${sensorId}`, 303);
     },
   );
 }
@@ -229,6 +270,73 @@ function interfaceSection(request: FastifyRequest, host: HostInterfaces | undefi
       left > 0 ? html`<p class="hint">${formatCount(left)} more are not shown.</p>` : null,
     ],
   );
+}
+
+function nodeChoice(
+  siteId: number,
+  sensor: SensorState,
+  nodes: Awaited<ReturnType<ConsoleDeps['sensors']['listNodes']>>,
+  viewer: Viewer,
+) {
+  const value = nodes.find((one) => one.node === sensor.node);
+  return drawer(
+    { id: 'node', open: 'Change node', title: `Node of ${sensor.hostName}` },
+    form(
+      {
+        action: `/sites/${siteId}/sensors/${sensor.id}/node`,
+        csrfToken: viewer.csrfToken,
+        submit: 'Change node',
+      },
+      nodeFields(nodes, value ? { node: `${value.clusterId}/${value.node}` } : { node_name: sensor.node }),
+    ),
+  );
+}
+
+function foreignTable(request: FastifyRequest, siteId: number, rows: readonly ForeignRow[]) {
+  return dataTable<ForeignRow>(request, {
+    id: 'foreign',
+    caption: 'Addresses of other nodes',
+    rows,
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        cell: (row) =>
+          link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
+        value: (row) => row.address,
+      },
+      {
+        key: 'minutes',
+        header: 'Minutes',
+        kind: 'figure',
+        cell: (row) => formatCount(row.minutes),
+        value: (row) => row.minutes,
+      },
+      {
+        key: 'in',
+        header: 'In',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.rxBytes),
+        field: 'in_bytes',
+        value: (row) => row.rxBytes,
+      },
+      {
+        key: 'out',
+        header: 'Out',
+        kind: 'figure',
+        cell: (row) => formatBytes(row.txBytes),
+        field: 'out_bytes',
+        value: (row) => row.txBytes,
+      },
+      {
+        key: 'last',
+        header: 'Last minute',
+        cell: (row) => formatTime(row.lastMinute * 1000),
+        value: (row) => isoTime(row.lastMinute * 1000),
+      },
+    ],
+    empty: { title: 'None', text: 'Every address that it told of is of its node, or of no server.' },
+  });
 }
 
 function removal(siteId: number, sensor: SensorState, viewer: Viewer) {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { encodeLive } from '#contracts/sensor-api/live-codec.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
-import { captureMinute, createSpool, testMinute } from '#monitor/testing/index.ts';
+import { captureMinute, createSpool, host, testMinute } from '#monitor/testing/index.ts';
 import { startMonitorServer } from '#monitor/testing/server.ts';
 
 test('the sensors page shows what each capture sees right now and what its host consists of', async () => {
@@ -90,4 +90,50 @@ test('the sensors page shows what each capture sees right now and what its host 
   assert.match((await visitor.get(next)).text, /sensors\/1"/);
   const all = JSON.parse((await visitor.get(`${next}&format=json&table=sensors`)).text);
   assert.deepEqual([all.rows.length, all.is_complete], [61, true]);
+});
+
+test('a token is made for a node of the inventory, and a sensor whose node it does not name says so', async () => {
+  await using server = await startMonitorServer();
+  const { monitor, siteId } = server;
+  await monitor.sites.mapCluster(systemActor, 7, siteId);
+  const { token } = await monitor.sensors.createToken(systemActor, siteId);
+  const names = { host_name: 'old-host', node: 'typo-1', sensor_version: '0.1.0' };
+  const enrolled = (await monitor.sensors.enrol({ token, ...names }))!;
+  const sensorId = enrolled.sensor_id;
+  await server.database.pool.query(
+    `insert into vm_placements (cluster_id, vm_id, node, mac, segment, address, is_unique, began_at)
+     select 7, 1, 'hv-1', '02:00:00:00:00:01', 'br0', a, true, '-infinity' from unnest(array[null, '192.0.2.10']::inet[]) a`,
+  );
+  const upload = createSpool().upload([captureMinute({ hosts: [host('192.0.2.10', 7_000, 0)] })]);
+  const sensor = (await monitor.sensors.authenticate(enrolled.credential))!;
+  await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
+  await monitor.inbox.drain();
+  const operator = await server.signIn('operator');
+  const page = `/sites/${siteId}/sensors/${sensorId}`;
+  const before = (await operator.get(page)).text;
+  assert.match(before, /typo-1 .*not in the inventory.*named by the sensor/s);
+  assert.match(before, /Addresses of other nodes.*192\.0\.2\.10/s);
+  const settings = `/sites/${siteId}/settings`;
+  const refused = await operator.post(`${settings}/enrolment-tokens`);
+  assert.equal(refused.status, 422);
+  assert.match(refused.text, /Choose the node that the sensor runs on/);
+  const made = await operator.post(`${settings}/enrolment-tokens`, { node: '7/hv-1' });
+  const bound = /ENROLMENT_TOKEN=(\S+) /.exec(made.text)![1]!;
+  await monitor.sensors.enrol({ token: bound, ...names, host_name: 'new-host' });
+  const sensors = await monitor.sensors.list(siteId);
+  assert.deepEqual(
+    sensors.map((one) => [one.hostName, one.node, one.clusterId]),
+    [
+      ['new-host', 'hv-1', 7],
+      ['old-host', 'typo-1', null],
+    ],
+  );
+  assert.equal((await operator.post(`${page}/node`, {})).status, 422);
+  assert.equal((await operator.post(`${page}/node`, { node: '7/hv-1' })).status, 303);
+  const after = (await operator.get(page)).text;
+  assert.match(after, /hv-1 .*1 server/s);
+  assert.doesNotMatch(after, /not in the inventory|named by the sensor/);
+  assert.match(after, /Every address that it told of is of its node/);
+  const viewer = await server.signIn('viewer');
+  assert.equal((await viewer.post(`${page}/node`, { node: '7/hv-1' })).status, 403);
 });

@@ -5,7 +5,6 @@ import type { EnrolmentToken } from '#monitor/sensors/index.ts';
 import { localCidrsMax, type Site } from '#monitor/sites/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
-  actionButton,
   code,
   codeBlock,
   definitionList,
@@ -25,12 +24,15 @@ import { enrolCommand } from './enrol-command.ts';
 import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
+import { NodeBody, nodeFields, nodeMissing, readNode, type TypedNode } from './node-fields.ts';
 
 interface Shown {
   /** What was typed, after a fault. */
   cidrs?: { text: string; fault: string };
   name?: { text: string; fault: string };
   token?: EnrolmentToken;
+  /** What was typed for a token, after a fault. */
+  node?: TypedNode;
   toast?: Html;
 }
 
@@ -82,15 +84,21 @@ export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
 
   app.post(
     '/sites/:siteId/settings/enrolment-tokens',
-    { schema: { params: SiteParams } },
+    { schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
+      const { actor } = viewerOf(request);
+      const chosen = readNode(request.body);
+      if (!chosen && (await deps.sensors.listNodes(site.id)).length > 0) {
+        return showSettings(deps, request, reply, site, { node: { ...request.body, fault: nodeMissing } });
+      }
       try {
-        const token = await deps.sensors.createToken(viewerOf(request).actor, site.id);
+        const token = await deps.sensors.createToken(actor, site.id, chosen);
         // Answered here instead of redirected to, because this answer is the only one that will ever hold the token.
         return await showSettings(deps, request, reply, site, { token });
       } catch (error) {
-        faultText(error);
+        const fault = faultText(error, 'sensors.invalid');
+        return showSettings(deps, request, reply, site, { node: { ...request.body, fault } });
       }
     },
   );
@@ -105,6 +113,7 @@ async function showSettings(
 ): Promise<FastifyReply> {
   const viewer = viewerOf(request);
   const clusters = (await deps.sites.listClusters()).filter((mapping) => mapping.siteId === site.id);
+  const nodes = await deps.sensors.listNodes(site.id);
   const content = [
     pageHeader({ title: 'Site settings', state: stateOf(site, clusters.length) }),
     section({ title: 'Name' }, viewer.canChange ? nameForm(site, viewer, shown) : site.name),
@@ -125,12 +134,14 @@ async function showSettings(
       shown.token
         ? tokenNotice(deps, request, shown.token)
         : viewer.canChange
-          ? actionButton({
-              action: `/sites/${site.id}/settings/enrolment-tokens`,
-              csrfToken: viewer.csrfToken,
-              label: 'Create enrolment token',
-              kind: 'primary',
-            })
+          ? form(
+              {
+                action: `/sites/${site.id}/settings/enrolment-tokens`,
+                csrfToken: viewer.csrfToken,
+                submit: 'Create enrolment token',
+              },
+              nodeFields(nodes, shown.node ?? {}),
+            )
           : notice({ tone: 'info', title: 'Your role may look and change nothing.' }),
     ),
     section(
@@ -152,7 +163,7 @@ async function showSettings(
       ],
     ),
   ];
-  const isRefused = (shown.cidrs ?? shown.name) !== undefined;
+  const isRefused = (shown.cidrs ?? shown.name ?? shown.node) !== undefined;
   return sendConsolePage(
     request,
     reply,

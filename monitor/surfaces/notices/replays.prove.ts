@@ -105,6 +105,7 @@ async function openReplica(world: World, plant: Plant) {
     connection,
     devices,
     sites: world.sites,
+    onPlaced: world.facts.rejudge,
     intervalSeconds: 60,
   });
   const server = await createHttpServer({

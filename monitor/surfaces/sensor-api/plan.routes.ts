@@ -13,7 +13,8 @@ export function registerPlan(app: FastifyInstance, deps: SensorApiDeps): void {
       schema: { response: { 200: SensorPlan, 304: Type.Null() } },
     },
     async (request, reply) => {
-      const plan = await deps.sensors.readPlan(sensorOf(request).siteId);
+      const { id, siteId } = sensorOf(request);
+      const plan = await deps.sensors.readPlan(siteId, id);
       const etag = `"${createHash('sha256').update(JSON.stringify(plan)).digest('base64url').slice(0, 27)}"`;
       reply.header('etag', etag).header('cache-control', 'private, no-cache');
       const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

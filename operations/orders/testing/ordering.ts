@@ -6,7 +6,7 @@ import { createCatalog } from '#operations/catalog/index.ts';
 import { createClusters } from '#operations/clusters/index.ts';
 import { createSimulatedDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createNetworks } from '#operations/networks/index.ts';
-import { createOrders, type Orders } from '#operations/orders/index.ts';
+import { createOrders, type Orders, type OrderWork } from '#operations/orders/index.ts';
 import {
   createPayments,
   type PaymentGateway,
@@ -33,6 +33,8 @@ export interface OrderingOptions {
   connections?: number;
   /** Puts a planted fault in the place of the payments that orders use. */
   plantPayments?: (usual: Payments) => Payments;
+  /** The same for the steps of an order. */
+  plantWork?: (usual: OrderWork) => OrderWork;
 }
 
 export function createOrdering(url: string, options: OrderingOptions): Ordering {
@@ -44,12 +46,18 @@ export function createOrdering(url: string, options: OrderingOptions): Ordering 
   const paymentsDeps = { db, gateway: options.gateway, reporter, abandonSeconds };
   const usual = createPayments(paymentsDeps);
   const payments = options.plantPayments?.(usual) ?? usual;
-  const orders = createOrders({
+  const usualOrders = createOrders({
     db,
     payments,
     deploysPerHour: options.deploysPerHour ?? 1_000,
     graceSeconds: abandonSeconds,
   });
+  const plantWork = options.plantWork ?? ((usual) => usual);
+  const orders: Orders = {
+    ...usualOrders,
+    placeOrder: (order) => usualOrders.placeOrder({ ...order, work: plantWork(order.work) }),
+    completeOrders: (work) => usualOrders.completeOrders(plantWork(work)),
+  };
   const hypervisors = singleDriver(
     createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 }),
   );

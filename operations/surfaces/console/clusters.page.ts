@@ -2,8 +2,8 @@ import type { PoolUse } from '#operations/addresses/index.ts';
 import type { Cluster, Location } from '#operations/catalog/index.ts';
 import type { DayRoom, Node, Room } from '#operations/clusters/index.ts';
 import {
-  actionButton,
   age,
+  askButton,
   badge,
   type Column,
   chart,
@@ -175,11 +175,17 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
               kind: 'actions' as const,
               cell: (pool: PoolUse) =>
                 pool.givenCount === 0 &&
-                actionButton({
-                  action: `/console/clusters/pools/${pool.id}/remove`,
-                  csrfToken: staff.csrfToken,
-                  label: 'Remove',
-                }),
+                askButton(
+                  {
+                    id: `remove-pool-${pool.id}`,
+                    label: 'Remove',
+                    title: 'Remove this address range?',
+                    openKind: 'button',
+                    action: `/console/clusters/pools/${pool.id}/remove`,
+                    csrfToken: staff.csrfToken,
+                  },
+                  'No server has an address of it. New servers get none from it any more.',
+                ),
             },
           ]
         : []),

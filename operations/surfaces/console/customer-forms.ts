@@ -2,6 +2,7 @@
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   drawer,
@@ -129,35 +130,30 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
   const base = `/console/customers/${tenant.id}/members`;
   const { csrfToken } = staff;
   return [
-    drawer(
-      {
-        id: `password-${member.personId}`,
-        open: 'New password',
-        title: `A new password for ${member.personName}`,
-      },
-      [
-        html`<p>For somebody who is locked out. It ends all their sessions; let them change it after they signed
-          in.</p>`,
-        form({ action: `${base}/password`, csrfToken, submit: 'Set password' }, [
-          hiddenField('person', member.personId),
-          field({
-            id: `field-password-${member.personId}`,
-            kind: 'password',
-            name: 'password',
-            label: 'New password',
-            hint: 'At least ten characters.',
-            required: true,
-            autocomplete: 'new-password',
-          }),
-        ]),
-      ],
-    ),
-    actionButton({
-      action: `${base}/active`,
-      csrfToken,
-      label: member.isActive ? 'Deactivate' : 'Activate',
-      kind: member.isActive ? 'danger' : 'button',
-      fields: { person: member.personId, active: member.isActive ? 'no' : 'yes' },
-    }),
+    member.isActive &&
+      actionButton({
+        action: `${base}/link`,
+        csrfToken,
+        label: 'Send a password link',
+        fields: { person: member.personId },
+      }),
+    member.isActive
+      ? askButton(
+          {
+            id: `deactivate-${member.personId}`,
+            label: 'Deactivate',
+            title: `Deactivate ${member.personName}?`,
+            action: `${base}/active`,
+            csrfToken,
+            fields: { person: member.personId, active: 'no' },
+          },
+          'Their sessions end for good, and their API keys are refused until an operator activates them again.',
+        )
+      : actionButton({
+          action: `${base}/active`,
+          csrfToken,
+          label: 'Activate',
+          fields: { person: member.personId, active: 'yes' },
+        }),
   ];
 }

@@ -2,6 +2,7 @@ import type { Cluster } from '#operations/catalog/index.ts';
 import type { Node } from '#operations/clusters/index.ts';
 import {
   actionButton,
+  askButton,
   type Content,
   code,
   definitionList,
@@ -106,10 +107,29 @@ function switches(staff: Staff, node: Node): Content {
   const { csrfToken } = staff;
   return [
     node.isOpen
-      ? actionButton({ action: `${action}/close`, csrfToken, label: 'Close' })
+      ? askButton(
+          {
+            id: 'close-node',
+            label: 'Close',
+            title: `Close ${node.name}?`,
+            openKind: 'button',
+            action: `${action}/close`,
+            csrfToken,
+          },
+          'It takes no new servers until it is opened again. The servers on it go on running.',
+        )
       : actionButton({ action: `${action}/open`, csrfToken, label: 'Open' }),
     node.guestCount === 0 &&
-      actionButton({ action: `${action}/remove`, csrfToken, label: 'Remove', kind: 'danger' }),
+      askButton(
+        {
+          id: 'remove-node',
+          label: 'Remove',
+          title: `Remove ${node.name}?`,
+          action: `${action}/remove`,
+          csrfToken,
+        },
+        'It has no servers. Its address and its credentials are forgotten.',
+      ),
   ];
 }
 

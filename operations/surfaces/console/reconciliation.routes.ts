@@ -182,7 +182,7 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
     {
       title: 'Paid orders that could not be carried out',
       description:
-        'Their location filled up after the card was charged. The payment is the customer’s credit.',
+        'They were refused after the card was charged. The charge of a new order is given back; charges of earlier versions are still the customer’s credit.',
     },
     table<ClosedOrder>({
       caption: 'Paid orders that could not be carried out',

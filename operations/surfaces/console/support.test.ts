@@ -66,7 +66,12 @@ const pathOf = (url: string) =>
 
 const consoleRoutes = (isUnsafe: boolean) =>
   world.routes.filter(
-    ({ method, url }) => url.startsWith('/console') && method !== 'HEAD' && (method !== 'GET') === isUnsafe,
+    ({ method, url }) =>
+      url.startsWith('/console') &&
+      // One's own password and sessions are one's own to change.
+      !url.startsWith('/console/account/') &&
+      method !== 'HEAD' &&
+      (method !== 'GET') === isUnsafe,
   );
 
 async function checksum(): Promise<string> {
@@ -154,7 +159,7 @@ test('every page that operators read, support reads too, without a form to send'
 const reading =
   /^(find|list|count|read|sum|balance|access|usage|fleet|tenantsOf|last|members|billingProfileOf|customerActorOf|staffActorOf|remaining|forecast|describe|is|has|lock)/;
 const withoutActor: Readonly<Record<string, readonly string[]>> = {
-  accounts: ['signIn', 'acceptInvitation', 'changePassword'],
+  accounts: ['signIn', 'noteSession', 'acceptInvitation', 'changePassword'],
   adminProjects: ['verify'],
 };
 

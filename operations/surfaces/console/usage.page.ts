@@ -121,6 +121,7 @@ export function monthsChart(months: readonly MonthSum[]): Html {
     source: 'UTC months; the running one so far',
     data: {
       timesMs: months.map((month) => month.startsAt.getTime()),
+      shape: 'bars',
       series: isQuiet ? [] : [{ label: 'Requests', values: months.map((month) => month.count) }],
     },
     emptyText: 'No request was counted in the last year.',

@@ -53,8 +53,7 @@ test('API-8.1: support sees every account’s requests and whose key made them, 
   assert.match(account, /12 requests in \d{4}-\d\d, 2 beyond the free ones/);
   assert.ok(account.includes(`svc_${ids[1]}_`) && !account.includes(`svc_${ids[2]}_`));
   const months = await world.metering.lastMonths(systemActor, null, 12);
-  assert.deepEqual([months.length, months.at(-1)!.count, months.at(-1)!.accountCount], [12, 14, 2]);
-  assert.deepEqual([months[0]!.count, months[0]!.accountCount], [0, 0]);
+  assert.deepEqual([months.length, months.at(-1)!.count, months.at(-1)!.accountCount], [1, 14, 2]);
   for (const wrong of [
     '?period=2019-13',
     '?period=2099-01',
@@ -81,4 +80,19 @@ test('no account is left out: those behind the first fifty stand on the next pag
   );
   assert.equal(new Set(names.flat()).size, 62);
   assert.match(pages[0]!.text, /50 of 62/);
+});
+
+test('charts of an account begin when it did: no zero stands before', async () => {
+  const fresh = await world.createCustomer('Fresh');
+  const headers = { authorization: `Bearer ${await world.createKey(fresh)}` };
+  assert.equal((await fetch(`${world.url}/api/v2/servers`, { headers })).status, 200);
+  const today = new Date().toISOString().slice(0, 10);
+  const { text } = await read(`accounts/${fresh.tenant.id}`);
+  const timesOf = (chart: string) => {
+    const data = new RegExp(`id="${chart}-data">([^<]*)<`).exec(text)![1]!;
+    const { times } = JSON.parse(data) as { times: number[] | { startMs: number; count: number } };
+    return Array.isArray(times) ? [times[0], times.length] : [times.startMs, times.count];
+  };
+  assert.deepEqual(timesOf('requests-by-day'), [Date.parse(today), 1]);
+  assert.deepEqual(timesOf('requests-by-month'), [Date.parse(`${today.slice(0, 7)}-01`), 1]);
 });

@@ -1,6 +1,6 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { AccessRefusal } from '#operations/billing/index.ts';
-import type { DeployBudget, PaymentFailure } from '#operations/orders/index.ts';
+import type { DeployBudget, OrderRefusal, PaymentFailure } from '#operations/orders/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
 import { quotaExceeded } from './rate-headers.ts';
 import { notFound } from './select-tenant.ts';
@@ -40,6 +40,16 @@ export function translateError(error: unknown): unknown {
       const { reason, orderId, paymentAttemptId } = details.failure as PaymentFailure;
       const extra = { order_id: orderId, payment_attempt_id: paymentAttemptId };
       return new HttpError(402, { code: 'payment_required', reason, message, extra });
+    }
+    case 'orders.refused': {
+      const { orderId, paymentAttemptId, cause } = details.refusal as OrderRefusal;
+      return conflict('order_refused', {
+        details: { cause: cause.split('.').at(-1) },
+        extra: {
+          order_id: orderId,
+          ...(paymentAttemptId === null ? {} : { payment_attempt_id: paymentAttemptId }),
+        },
+      });
     }
     case 'servers.capacity':
       return new HttpError(

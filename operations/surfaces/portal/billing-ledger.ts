@@ -25,6 +25,7 @@ export interface LedgerOptions {
 /** Where ledger entries come from, in the customer's words. */
 const sourceLabels: Readonly<Record<string, string>> = {
   deposit: 'Payment',
+  refund: 'Refund',
   adjustment: 'Adjustment',
   server_hours: 'Server hours',
   api_overage: 'API requests',

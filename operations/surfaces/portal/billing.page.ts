@@ -5,6 +5,7 @@ import { type Charge, type SavedCard, testCards } from '#operations/payments/ind
 import { spendingChart } from '#operations/views/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   field,
@@ -183,12 +184,11 @@ function cardName({ brand, last4 }: SavedCard): string {
 
 function cardsSection(options: BillingPageOptions): Html {
   const { cards, visitor, tenant } = options;
-  const button = (action: string, label: string, card: SavedCard, kind?: 'danger') =>
+  const button = (action: string, label: string, card: SavedCard) =>
     actionButton({
       action,
       csrfToken: visitor.csrfToken,
       label,
-      ...(kind ? { kind } : {}),
       fields: { card: card.id, tenant: tenant.id },
     });
   return section(
@@ -225,7 +225,19 @@ function cardsSection(options: BillingPageOptions): Html {
             kind: 'actions',
             cell: (card) => [
               !card.isDefault && button('/client/billing/cards/default', 'Make default', card),
-              button('/client/billing/cards/remove', 'Remove', card, 'danger'),
+              askButton(
+                {
+                  id: `remove-card-${card.id}`,
+                  label: 'Remove',
+                  title: `Remove ${cardName(card)}?`,
+                  action: '/client/billing/cards/remove',
+                  csrfToken: visitor.csrfToken,
+                  fields: { card: card.id, tenant: tenant.id },
+                },
+                card.isDefault
+                  ? 'Nothing is charged to it any more. Without credit and without a card you can deploy no further servers.'
+                  : 'Nothing is charged to it any more.',
+              ),
             ],
           },
         ],
@@ -308,25 +320,5 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
           ],
         )
       : html`<p class="hint">Add a card first; then credit can be charged to it.</p>`,
-  );
-}
-
-/** Sends the customer to the gateway's own page: a form may not lead off this site, a link may. */
-export function gatewayPage(visitor: Visitor, url: string): Html {
-  return portalFrame(
-    {
-      visitor,
-      title: 'Add a card',
-      current: 'billing',
-      breadcrumb: [{ label: 'Billing', href: '/client/billing/' }, { label: 'Add a card' }],
-      isNarrow: true,
-    },
-    [
-      pageHeader({
-        title: 'Add a card',
-        state: { tone: 'info', text: 'Your card is typed on Stripe’s page; its number never comes to us.' },
-      }),
-      html`<p>${link(url, 'Continue to Stripe', { kind: 'primary' })} ${link('/client/billing/#cards', 'Back', { kind: 'button' })}</p>`,
-    ],
   );
 }

@@ -11,8 +11,9 @@ import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage, type Tone, withQuery } from '#service-kit/pages/index.ts';
-import { billingPage, gatewayPage } from './billing.page.ts';
+import { billingPage } from './billing.page.ts';
 import { labelOf } from './billing-ledger.ts';
+import { cardReturnPage, gatewayPage } from './card-setup.page.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
 
 export interface BillingRoutesDeps {
@@ -105,10 +106,16 @@ export function registerBilling(app: App, deps: BillingRoutesDeps): void {
     return sendPage(reply, gatewayPage(visitor, url));
   });
 
-  // The gateway sends the customer back here. It saves only a finished set-up of this very customer, and saving it again
-  // changes nothing, so nobody gains by making somebody else open it.
+  // The gateway sends the customer back here with a GET, which changes nothing: the card is saved by the form that this
+  // page shows, with the session's token. Otherwise a link on another site could choose the card that is charged.
   app.get('/billing/cards/return', { schema: { querystring: ReturnQuery } }, async (request, reply) => {
-    const { tenant, setup } = request.query;
+    const visitor = request.visitor!;
+    const { tenant } = await choose(deps, visitor, request.query.tenant);
+    return sendPage(reply, cardReturnPage(visitor, tenant, request.query.setup));
+  });
+
+  app.post('/billing/cards/return', { schema: { body: ReturnQuery } }, async (request, reply) => {
+    const { tenant, setup } = request.body;
     return saveCard(deps, request, reply, tenant, setup);
   });
 

@@ -137,3 +137,19 @@ test('API-4.5: the portal’s checkout orders once for one form and once in 20 s
     assert.equal((await call('POST', '/api/v1/servers', { key, body })).status, 201);
   assert.equal(await countOf(), 5);
 });
+
+test('a card is saved by a form with the session’s token, never by a GET', async () => {
+  const { email, tenant } = await world.createCustomer('Returning');
+  const { get, post } = await visit(email);
+  const cards = () => world.payments.listCards(systemActor, tenant.id);
+  const back = `/client/billing/cards/return?tenant=${tenant.id}&setup=4242424242424242`;
+  const page = await get(back);
+  assert.equal(page.status, 200);
+  assert.match(await page.text(), /name="setup" value="4242424242424242"/);
+  assert.deepEqual(await cards(), []);
+  const form = { tenant: String(tenant.id), setup: '4242424242424242' };
+  assert.equal((await post('/client/billing/cards/return', { ...form, csrf_token: 'forged' })).status, 403);
+  assert.deepEqual(await cards(), []);
+  assert.equal((await post('/client/billing/cards/return', form)).status, 303);
+  assert.equal((await cards())[0]?.last4, '4242');
+});

@@ -47,6 +47,7 @@ const statuses: Record<string, number> = {
   'orders.repeated': 409,
   'orders.not_eligible': 402,
   'orders.payment_failed': 402,
+  'orders.refused': 409,
   'orders.deploy_rate': 429,
   'servers.capacity': 409,
 };

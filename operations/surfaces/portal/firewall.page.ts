@@ -2,6 +2,7 @@ import type { Direction, EffectiveFirewall, Rule } from '#operations/firewall/in
 import type { Server } from '#operations/servers/index.ts';
 import {
   actionButton,
+  askButton,
   badge,
   type Content,
   code,
@@ -144,7 +145,19 @@ function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId:
       label,
       fields: { version: firewall.version, rule: ruleId, ...fields },
     });
-  return html`${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${button('Remove', {}, 'remove')}`;
+  const remove = askButton(
+    {
+      id: `remove-rule-${ruleId}`,
+      label: 'Remove',
+      title: 'Remove this rule?',
+      openKind: 'button',
+      action: `/client/servers/${server.id}/firewall/remove`,
+      csrfToken: visitor.csrfToken,
+      fields: { version: firewall.version, rule: ruleId },
+    },
+    'What it let through or dropped is decided by the rules after it from now on, also for open connections.',
+  );
+  return html`${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
 }
 
 function addSection({ visitor, server, firewall, refused }: FirewallPageOptions): Html {

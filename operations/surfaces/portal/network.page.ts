@@ -2,6 +2,7 @@ import { memberCapacity, type Network, type NetworkMember } from '#operations/ne
 import type { Server } from '#operations/servers/index.ts';
 import {
   actionButton,
+  askButton,
   type Content,
   code,
   confirm,
@@ -130,12 +131,18 @@ function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
         cell: (member) =>
           member.state === 'detaching'
             ? ''
-            : actionButton({
-                action: `${networksPath}${network.id}/detach`,
-                csrfToken: visitor.csrfToken,
-                label: 'Detach',
-                fields: { server: member.serverId },
-              }),
+            : askButton(
+                {
+                  id: `detach-${member.serverId}`,
+                  label: 'Detach',
+                  title: `Detach ${member.name}?`,
+                  openKind: 'button',
+                  action: `${networksPath}${network.id}/detach`,
+                  csrfToken: visitor.csrfToken,
+                  fields: { server: member.serverId },
+                },
+                `Its connections over ${network.name} end at once, and its address there may go to another server.`,
+              ),
       },
     ],
     rows: members,

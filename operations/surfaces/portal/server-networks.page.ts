@@ -1,7 +1,7 @@
 import type { Network } from '#operations/networks/index.ts';
 import type { Server } from '#operations/servers/index.ts';
 import {
-  actionButton,
+  askButton,
   type Content,
   code,
   field,
@@ -84,12 +84,18 @@ function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
         cell: (card) => {
           if (card.state === 'detaching') return '';
           if (card.isLastInterface) return html`<span class="hint">last interface</span>`;
-          return actionButton({
-            action: `/client/servers/${server.id}/networks/detach`,
-            csrfToken: visitor.csrfToken,
-            label: 'Detach',
-            fields: { network: card.networkId },
-          });
+          return askButton(
+            {
+              id: `detach-${card.networkId}`,
+              label: 'Detach',
+              title: `Detach from ${card.name}?`,
+              openKind: 'button',
+              action: `/client/servers/${server.id}/networks/detach`,
+              csrfToken: visitor.csrfToken,
+              fields: { network: card.networkId },
+            },
+            `Connections over ${card.name} end at once, and ${card.ip} may go to another server.`,
+          );
         },
       },
     ],

@@ -56,6 +56,25 @@ export function formatTicks(_plot, ticks, _axis, _space, incrementMs) {
   });
 }
 
+const monthMs = 28 * 86_400_000;
+
+/** Times of bars to write below them: each, or each second, third …, so that there are at most so many. */
+export function barTicks(data, most) {
+  const every = Math.max(1, Math.ceil(data.timesMs.length / Math.max(1, Math.floor(most))));
+  return data.timesMs.filter((_time, index) => index % every === 0);
+}
+
+/** A bar of a month is named by its month, one of a day by its day; hours mean something for shorter ones only. */
+export function formatBarTicks(data, ticks) {
+  const distance = barDistance(data);
+  if (distance < 86_400_000) return formatTicks(null, ticks, 0, 0, distance);
+  return ticks.map((ms) => {
+    const date = new Date(ms);
+    const month = date.toLocaleString('en-GB', { month: 'short', timeZone: 'UTC' });
+    return distance < monthMs ? `${month} ${date.getUTCDate()}` : `${month} ${date.getUTCFullYear()}`;
+  });
+}
+
 /** Regular times travel as start, step and count. */
 export function withTimes(data) {
   const { times } = data;
@@ -87,7 +106,7 @@ export function withBreaks(data) {
 /** The distance of two bars: the step, or the least distance of two times where steps differ, as months do. */
 export function barDistance(data) {
   const distances = data.timesMs.slice(1).map((time, index) => time - data.timesMs[index]);
-  return data.stepMs ?? (distances.length > 0 ? Math.min(...distances) : 86_400_000);
+  return data.stepMs ?? (distances.length > 0 ? Math.min(...distances) : monthMs);
 }
 
 /** Points that no line reaches: a value between two gaps would not be seen otherwise. */

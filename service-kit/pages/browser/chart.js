@@ -3,8 +3,10 @@
 import {
   arrows,
   barDistance,
+  barTicks,
   chooseScale,
   exact,
+  formatBarTicks,
   formatMoment,
   formatScaled,
   formatTicks,
@@ -149,8 +151,12 @@ class Chart extends HTMLElement {
           size: 28,
           gap: 4,
           space: 64,
-          incrs: timeSteps,
-          values: formatTicks,
+          ...(this.data.shape === 'bars'
+            ? {
+                splits: (plot) => barTicks(this.data, plot.bbox.width / devicePixelRatio / 64),
+                values: (_plot, ticks) => formatBarTicks(this.data, ticks),
+              }
+            : { incrs: timeSteps, values: formatTicks }),
         },
         {
           ...axis,

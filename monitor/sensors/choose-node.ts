@@ -1,0 +1,46 @@
+import { CodedError } from '#common/errors/index.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { type ChangedAddress, lockNodes } from '#monitor/placements/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type ChosenNode, updateNode } from './store.ts';
+
+const nameLengthMax = 255;
+
+/** The node as it is stored. Throws `sensors.invalid`. */
+export function checkNode(node: ChosenNode): ChosenNode {
+  const name = node.name.trim();
+  if (name === '' || name.length > nameLengthMax || /\p{C}/u.test(name)) {
+    throw new CodedError(
+      'sensors.invalid',
+      `A node's name has 1 to ${nameLengthMax} printable characters. Write it as operations does.`,
+    );
+  }
+  return { name, clusterId: node.clusterId };
+}
+
+/**
+ * Says which node a sensor is on. What it told of the last 24 hours is judged again, for the servers of both nodes.
+ * False: the site has no such sensor.
+ */
+export async function chooseNode(
+  deps: {
+    db: () => Queryable;
+    onPlaced?: ((trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>) | undefined;
+  },
+  actor: Actor,
+  sensor: { siteId: number; sensorId: number },
+  chosen: ChosenNode,
+): Promise<boolean> {
+  requireOperator(actor);
+  const node = checkNode(chosen);
+  return deps
+    .db()
+    .transaction()
+    .execute(async (trx) => {
+      const listAddresses = await lockNodes(trx);
+      const before = await updateNode(trx, sensor.siteId, sensor.sensorId, node);
+      if (before === null) return false;
+      await deps.onPlaced?.(trx, await listAddresses([before, node.name]));
+      return true;
+    });
+}

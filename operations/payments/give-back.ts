@@ -1,0 +1,22 @@
+import { bookEntry, forgetDeposit } from '#operations/billing/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+/** See `Payments.giveBackOrderCharge`. The charge counts as unconfirmed until the gateway has given the money back. */
+export async function giveBackOrderCharge(tx: Queryable, orderId: number): Promise<boolean> {
+  const charge = await store.reopenOrderCharge(tx, orderId);
+  if (charge === null) return false;
+  await bookEntry(tx, {
+    tenantId: charge.tenantId,
+    amountQuanta: -charge.amountQuanta,
+    description: `Card payment for order ${orderId} given back`,
+    metadata: {
+      source: 'refund',
+      reference: `charge:${charge.key}`,
+      payment_attempt_id: charge.id,
+      order_id: orderId,
+    },
+  });
+  await forgetDeposit(tx, charge.tenantId);
+  return true;
+}

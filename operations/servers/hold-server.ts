@@ -1,0 +1,102 @@
+/**
+ * Holds everything that an order's server needs before the order is paid: its room, its public addresses and its address
+ * in a private network. Two orders never hold the same thing, so a paid order has nothing left that could refuse it.
+ */
+import { CodedError, hasCode } from '#common/errors/index.ts';
+import { holdAddresses, releaseHeldAddresses } from '#operations/addresses/index.ts';
+import type { Cluster, Plan } from '#operations/catalog/index.ts';
+import { placeGuest, releaseRoom } from '#operations/clusters/index.ts';
+import { holdNetwork, releaseHeldNetwork } from '#operations/networks/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Choice, CreateServerInput } from './create-server.ts';
+import type { ServersDeps } from './index.ts';
+import { macOf } from './server.ts';
+import * as store from './store.ts';
+
+/** The server that an order will become, as it stands on the order's row. Prices are those of the moment of ordering. */
+export interface HeldServer {
+  serverId: number;
+  planId: number;
+  imageId: number;
+  hourlyQuanta: number;
+  monthlyCapQuanta: number;
+  clusterId: number;
+  locationId: number;
+  /** Of its public network interface; null for a private-only server. */
+  mac: string | null;
+}
+
+/** Throws `servers.capacity`, and for the network what `holdNetwork` throws. Nothing is held then. */
+export async function holdServer(
+  deps: ServersDeps,
+  tx: Queryable,
+  input: CreateServerInput,
+  { plan, image, locationId, clusters }: Choice,
+): Promise<HeldServer> {
+  const serverId = await store.nextServerId(tx);
+  const hasPublicIp = input.publicIp ?? true;
+  for (const cluster of clusters) {
+    const placed = await tryCluster(deps, tx, { hasPublicIp, serverId, cluster, plan });
+    if (placed === null) continue;
+    if (input.networkId !== undefined)
+      await holdNetwork(
+        tx,
+        { serverId, tenantId: input.tenantId, locationId },
+        { networkId: input.networkId, ip: input.networkIp },
+      );
+    const { id: planId, hourlyQuanta, monthlyCapQuanta } = plan;
+    const { mac } = placed;
+    return {
+      serverId,
+      planId,
+      imageId: image.id,
+      hourlyQuanta,
+      monthlyCapQuanta,
+      clusterId: cluster.id,
+      locationId,
+      mac,
+    };
+  }
+  throw new CodedError(
+    'servers.capacity',
+    'There is no room for another server in this location right now. Try again later.',
+  );
+}
+
+/** Frees what an order that will not be carried out has held. */
+export async function releaseServer(tx: Queryable, held: Record<string, unknown>): Promise<void> {
+  const { serverId } = held as unknown as HeldServer;
+  await releaseRoom(tx, serverId);
+  await releaseHeldAddresses(tx, serverId);
+  await releaseHeldNetwork(tx, serverId);
+}
+
+interface Placing {
+  hasPublicIp: boolean;
+  serverId: number;
+  cluster: Cluster;
+  plan: Plan;
+}
+
+/**
+ * Holds room in this cluster, and addresses with the MAC that goes with them for a server with public ones; null when
+ * the cluster is full.
+ */
+async function tryCluster(
+  deps: ServersDeps,
+  tx: Queryable,
+  { hasPublicIp, serverId, cluster, plan }: Placing,
+): Promise<{ mac: string | null } | null> {
+  const prepared = deps.hypervisors.preparedGuestsOf(cluster.driver);
+  try {
+    await placeGuest(tx, { clusterId: cluster.id, serverId, room: plan });
+    if (!hasPublicIp) return { mac: null };
+    const preparedSets = prepared.map((guest) => guest.addresses);
+    const held = await holdAddresses(tx, { clusterId: cluster.id, serverId, preparedSets });
+    return { mac: held.preparedSet === null ? macOf(serverId) : prepared[held.preparedSet]!.mac };
+  } catch (error) {
+    if (!hasCode(error, 'addresses.exhausted') && !hasCode(error, 'clusters.full')) throw error;
+    await releaseRoom(tx, serverId);
+    return null;
+  }
+}

@@ -1,0 +1,172 @@
+/** What the audited routes act on: one customer, one operator, and things that are made when a case asks for them. */
+import { randomUUID } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import { type CustomerActor, systemActor } from '#operations/accounts/index.ts';
+import { createWorld, password } from '#operations/testing/create-world.ts';
+import { visit } from '#operations/testing/visit.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export type Stage = Awaited<ReturnType<typeof createStage>>;
+
+export async function createStage() {
+  let isBroken = false;
+  const world = await createWorld({
+    networksMax: 100,
+    hypervisor: (usual) => ({
+      ...usual,
+      async ensureGuest(guest, step) {
+        if (isBroken) throw new CodedError('hypervisor.refused', 'The hypervisor is broken.');
+        return usual.ensureGuest(guest, step);
+      },
+    }),
+  });
+  const staff = await world.accounts.createPerson(systemActor, {
+    email: 'operator@staff.test',
+    name: 'Operator',
+    password,
+    staffRole: 'operator',
+  });
+  const customer = await world.createCustomer('Audited');
+  const { tenant, owner, email } = customer;
+  await world.setBalance(tenant, 100_000_000);
+  const key = await world.createKey(customer);
+  const actor = async () => (await world.accounts.customerActorOf(owner.id)) as CustomerActor;
+  const db: Queryable = world.database.db;
+  let made = 0;
+  const next = () => {
+    made += 1;
+    return made;
+  };
+  const member = async () => {
+    const person = await world.accounts.createPerson(systemActor, {
+      email: `member-${next()}@audited.test`,
+      name: 'Member',
+      password,
+    });
+    await world.accounts.addMember(systemActor, tenant.organizationId, person.id);
+    return person;
+  };
+  const network = () =>
+    world.networks.createNetwork(systemActor, {
+      tenantId: tenant.id,
+      name: `net-${next()}`,
+      location: 'fra',
+    });
+  const server = async (name = `web-${next()}`) => {
+    const { serverId } = await world.servers.createServer(systemActor, {
+      tenantId: tenant.id,
+      plan: 'small',
+      image: 'debian-12',
+      location: 'fra',
+      name,
+    });
+    await world.jobs.drain();
+    return serverId;
+  };
+  return {
+    world,
+    db,
+    staff,
+    tenant,
+    owner,
+    email,
+    next,
+    owned: await visit(world, email, '/client/'),
+    operated: await visit(world, 'operator@staff.test', '/console/'),
+    /** A call of the customer API. */
+    call: (method: string, path: string, body?: object) =>
+      fetch(`${world.url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body ? { 'content-type': 'application/json' } : {}),
+        },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }),
+    member,
+    network,
+    server,
+    async attached() {
+      const [one, serverId] = [await network(), await server()];
+      await world.networks.attachServer(systemActor, null, { serverId, networkId: one.id });
+      await world.jobs.drain();
+      return { networkId: one.id, serverId };
+    },
+    async failedServer(name?: string) {
+      isBroken = true;
+      const serverId = await server(name);
+      isBroken = false;
+      return serverId;
+    },
+    /** A server whose firewall has two rules. */
+    async filtered() {
+      const serverId = await server();
+      for (const port of ['80', '443'])
+        await world.firewalls.changeFirewall(systemActor, serverId, await version(serverId), {
+          kind: 'add',
+          rule: {
+            direction: 'inbound',
+            action: 'accept',
+            protocol: 'tcp',
+            ports: port,
+            peers: [],
+            description: '',
+          },
+        });
+      const { rules } = (await world.firewalls.readFirewall(systemActor, null, serverId))!;
+      return { serverId, version: String(await version(serverId)), rule: String(rules[0]!.id) };
+    },
+    endpoint: async () =>
+      (
+        await world.webhooks.createEndpoint(await actor(), {
+          organizationId: tenant.organizationId,
+          tenantId: null,
+          url: 'http://127.0.0.1:9/hook',
+          description: '',
+          eventTypes: ['key.created'],
+        })
+      ).endpointId,
+    actor,
+    keyId: async (name = `key ${next()}`) =>
+      (
+        await world.apiKeys.issueKey(systemActor, {
+          organizationId: tenant.organizationId,
+          personId: owner.id,
+          name,
+          scope: 'read',
+          tenantIds: null,
+        })
+      ).keyId,
+    project: () =>
+      world.adminProjects.create(systemActor, {
+        name: `project ${next()}`,
+        permissions: [],
+        clusterIds: null,
+      }),
+    otherCustomer: () => world.createCustomer(`Other${next()}`),
+    formId: () => randomUUID(),
+    async location() {
+      return world.catalog.addLocation(systemActor, { slug: `loc-${next()}`, name: 'Here', country: 'DE' });
+    },
+    node: () =>
+      world.clusters.addNode(systemActor, {
+        clusterId: world.clusterId,
+        name: `node-${next()}`,
+        uri: null,
+        storagePool: null,
+        bridge: 'br0',
+        vcpus: 1,
+        memoryMb: 1024,
+        diskGb: 10,
+      }),
+
+    async version(serverId: number) {
+      return String(await version(serverId));
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+
+  async function version(serverId: number): Promise<number> {
+    return (await world.firewalls.readFirewall(systemActor, null, serverId))!.version;
+  }
+}

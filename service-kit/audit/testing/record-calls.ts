@@ -1,0 +1,98 @@
+/**
+ * Every call in a program's sources that writes to the audit trail, and a process without one of them.
+ *
+ * A proof takes the calls out one by one, in the source, and shows that the list of routes notices each.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+export interface RecordCall {
+  /** Path from the root of the repository. */
+  file: string;
+  line: number;
+  start: number;
+  end: number;
+}
+
+/**
+ * Calls of `record`, and of functions that do nothing but call it (`recordKey`, `noteSession`), in one program. A helper's
+ * own call of `record` stands for all of its callers and is not taken out by itself.
+ */
+export function findRecordCalls(program: string): RecordCall[] {
+  const files = globSync(`${program}/**/*.ts`, { cwd: root })
+    .filter((file) => !/\.(test|prove|bench)\.ts$|\/testing\//.test(file))
+    .sort();
+  const texts = files.map((file) => ({ file, text: readFileSync(`${root}${file}`, 'utf8') }));
+  const helpers = new Set(
+    texts.flatMap(({ text }) =>
+      [...text.matchAll(/function ((?:record|note)[A-Z]\w*)\(/g)]
+        .filter((match) => {
+          const end = text.indexOf('\n}\n', match.index);
+          return /[^\w.]record\(\s*(tx|trx|transaction)/.test(text.slice(match.index, end));
+        })
+        .map((match) => match[1]!),
+    ),
+  );
+  return texts.flatMap(({ file, text }) => {
+    const found: RecordCall[] = [];
+    for (const match of text.matchAll(/(?<![\w.])(record(?:[A-Z]\w*)?|note[A-Z]\w*)\(/g)) {
+      const name = match[1]!;
+      const before = text.slice(0, match.index);
+      // A method's signature, not a call.
+      if (/^\w+\??: /.test(text.slice(match.index + match[0].length).trimStart())) continue;
+      if (/function $/.test(before) || (name !== 'record' && !helpers.has(name))) continue;
+      if (name === 'record' && !text.includes('#service-kit/audit/')) continue;
+      const around = before.slice(before.lastIndexOf('\nfunction ') + 1);
+      const isInHelper = [...helpers].some(
+        (helper) =>
+          lastFunction(before) === helper &&
+          !/\n}\n/.test(before.slice(before.lastIndexOf(`function ${helper}(`))),
+      );
+      if (isInHelper || around === '') continue;
+      const end = closing(text, match.index + match[0].length - 1);
+      found.push({ file, line: before.split('\n').length, start: match.index, end });
+    }
+    return found;
+  });
+}
+
+function lastFunction(text: string): string | null {
+  return [...text.matchAll(/function (\w+)[<(]/g)].at(-1)?.[1] ?? null;
+}
+
+/** The index after the parenthesis that closes the one at `open`; texts in quotes are passed over. */
+function closing(text: string, open: number): number {
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    const character = text[at]!;
+    if (character === "'" || character === '`') {
+      do at += 1;
+      while (text[at] !== character || text[at - 1] === '\\');
+    } else if ('([{'.includes(character)) depth += 1;
+    else if (')]}'.includes(character)) {
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    }
+  }
+  throw new Error('a call without its end');
+}
+
+/** From here on this process loads the file without that call. */
+export function removeCall(call: RecordCall): void {
+  const url = pathToFileURL(`${root}${call.file}`).href;
+  registerHooks({
+    load(requested, context, next) {
+      const loaded = next(requested, context);
+      if (requested !== url) return loaded;
+      const text = Buffer.from(loaded.source as Uint8Array).toString('utf8');
+      return { ...loaded, source: `${text.slice(0, call.start)}Promise.resolve()${text.slice(call.end)}` };
+    },
+  });
+}
+
+/** How a call is named in a report. */
+export const nameOf = (call: RecordCall) => `${relative('.', call.file)}:${call.line}`;

@@ -1,0 +1,80 @@
+/**
+ * Walks a site by its links as one person, in a real browser on a phone's and a desk's width, and says what a careful
+ * look would find: text that runs off the screen, also in drawers, targets that a finger misses, code marks shown as
+ * text, and buttons that destroy without asking.
+ */
+import { readFileSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import type { Visitor } from './people.ts';
+
+export interface Crawl {
+  /** Where the walk begins; links to other hosts are not followed. */
+  url: string;
+  visitor: Visitor;
+  /** Only paths that begin so. */
+  within: RegExp;
+  pagesMax: number;
+}
+
+export interface CrawlResult {
+  /** Paths that were looked at. */
+  pages: string[];
+  drawers: number;
+  faults: string[];
+}
+
+/** A function that runs in the page. */
+const findFaults = readFileSync(new URL('./find-page-faults.js', import.meta.url), 'utf8')
+  .replace(/^\/\/.*\n/gm, '')
+  .trim()
+  .replace(/^export default /, '');
+
+const phone = { width: 390, height: 844 };
+const desk = { width: 1440, height: 900 };
+/** What ends or takes something away; "Close" of a drawer is an ×. */
+const destructive =
+  /^(Remove|Detach|Deactivate|Close|Revoke|Delete|Destroy|Power off|Suspend|End access|Reset password)\b/;
+
+/** One page of each kind is enough: ids, ranges and orders lead on for ever. */
+const kindOf = (url: URL) =>
+  url.pathname.replace(/\/\d+(?=\/|$)/g, '/#').replace(/\/[0-9a-f.:%]{7,}(?=\/|$)/gi, '/#') +
+  [...url.searchParams.keys()].sort().join(',');
+
+export async function crawlPages(browser: Browser, crawl: Crawl): Promise<CrawlResult> {
+  const context = await browser.newContext({ viewport: phone });
+  const start = new URL(crawl.url);
+  await context.addCookies([{ ...crawl.visitor.cookie, domain: start.hostname, path: '/' }]);
+  const page = await context.newPage();
+  const found: CrawlResult = { pages: [], drawers: 0, faults: [] };
+  const seen = new Set([kindOf(start)]);
+  const waiting = [start];
+  while (waiting.length > 0 && found.pages.length < crawl.pagesMax) {
+    const url = waiting.shift()!;
+    const answer = await page.goto(url.href, { waitUntil: 'load' });
+    if (!(answer?.headers()['content-type'] ?? '').startsWith('text/html')) continue;
+    found.pages.push(url.pathname);
+    if (answer!.status() >= 400) found.faults.push(`${url.pathname} answers ${answer!.status()}`);
+    for (const size of [phone, desk]) {
+      await page.setViewportSize(size);
+      const look = await lookAt(page, size === phone);
+      found.drawers += size === phone ? look.drawers : 0;
+      found.faults.push(...look.faults.map((fault) => `${url.pathname} (${size.width} px): ${fault}`));
+    }
+    await page.setViewportSize(phone);
+    for (const href of await page.evaluate<string[]>('[...document.links].map((one) => one.href)')) {
+      const next = new URL(href);
+      next.hash = '';
+      if (next.origin !== start.origin || !crawl.within.test(next.pathname)) continue;
+      const isFile = next.searchParams.has('format') || /\.(csv|json)$/.test(next.pathname);
+      if (isFile || seen.has(kindOf(next))) continue;
+      seen.add(kindOf(next));
+      waiting.push(next);
+    }
+  }
+  await context.close();
+  return found;
+}
+
+function lookAt(page: Page, isPhone: boolean): Promise<{ drawers: number; faults: string[] }> {
+  return page.evaluate(`(${findFaults})(${isPhone}, ${destructive.toString()})`);
+}

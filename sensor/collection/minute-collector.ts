@@ -92,9 +92,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
   const current = () => timelines.at(-1)!;
   const isPast = (of: Timeline) => (other: Timeline) => timelines.indexOf(other) < timelines.indexOf(of);
 
-  function commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>): void {
-    // A gap may begin before collection did.
-    const since = Math.min(timeline.since, ...(one.minutes.length > 0 ? [] : [one.range[0]]));
+  function commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>, since = timeline.since): void {
     const stampedBy = { bootId, offsetMs: timeline.offsetMs, since };
     commits.commit(bootId === '' ? one : { ...one, stampedBy });
   }
@@ -188,19 +186,21 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     if (isDownUnnamed && made.since >= setClockFrom) {
       isDownUnnamed = false;
       const from = minuteOf(started.uptimeMs + offsetMs);
-      nameDown(made, missingBetween(spool.coveredBefore(from), from));
+      nameDown(made, missingBetween(spool.coveredBefore(from), from), from);
     }
     return made;
   }
 
-  function nameDown(timeline: Timeline, missing: MinuteRange | null): void {
+  /** `since`: the first minute that is by this clock; what lies before was told by an earlier one. */
+  function nameDown(timeline: Timeline, missing: MinuteRange | null, since: number): void {
     if (!missing) return;
     const [from, to] = missing;
     reporter.warn('minutes were missed while the sensor was down', {
       from: isoMinute(from),
       to: isoMinute(to),
     });
-    for (const range of spool.unheard([from, to])) commitGap(timeline, range, '', 'sensor_down');
+    for (const range of spool.unheard([from, to]))
+      commit(timeline, { minutes: [], gaps: [gapOf(...range, '', 'sensor_down')], range }, since);
   }
 
   return {
@@ -217,13 +217,17 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
         // The clock was set meanwhile. What is committed ended then by the clock of now, and only time since can be missing.
         const endedMs = (last.throughMinute + 60) * 1000 + setByMs;
         first.since = Math.min(thisMinute, Math.ceil(endedMs / 60_000) * 60);
-        nameDown(first, missingBetween(first.since - 60, thisMinute));
+        nameDown(first, missingBetween(first.since - 60, thisMinute), first.since);
         return;
       }
       isDownUnnamed = thisMinute < setClockFrom;
-      nameDown(first, missingBetween(spool.coveredBefore(thisMinute), thisMinute));
+      if (last && setByMs !== null) {
+        nameDown(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
+      } else nameDown(first, missingBetween(spool.coveredBefore(thisMinute), thisMinute), thisMinute);
       // Stopped and started within one minute: its first part is committed, and named partial by a gap.
-      if ((setByMs !== null || !last) && spool.isCovered(thisMinute)) first.cursor += 60;
+      const isCommitted =
+        setByMs === null ? !last && spool.isCovered(thisMinute) : last!.throughMinute >= thisMinute;
+      if (isCommitted) first.cursor += 60;
     },
 
     listening(capture, sinceMs, offsetMs) {

@@ -50,6 +50,7 @@ export function createSpool(options: SpoolOptions): Spool {
   let heard = createHeardMinutes(() => [], []);
   let lastPosition = 0;
   let positionAtOpen = 0;
+  let firstAtOpen = 0;
   let walTruncatedAtMs = 0;
   /** The disk has failed a write or a sync since the log was last known to be wholly in the file. */
   let isDoubtful = false;
@@ -103,7 +104,10 @@ export function createSpool(options: SpoolOptions): Spool {
       pending = opened.totals();
       room.learn(opened.payloadBytesPerMinute());
       lastPosition = opened.lastPosition();
-      if (store === null) positionAtOpen = lastPosition;
+      if (store === null) {
+        positionAtOpen = lastPosition;
+        firstAtOpen = opened.firstUpload()?.position ?? 0;
+      }
       store = opened;
       return opened;
     } catch (error) {
@@ -170,6 +174,7 @@ export function createSpool(options: SpoolOptions): Spool {
     madeAtMs: row.madeAtMs,
     body: row.payload,
     stampedBy: stampAt(state.stamps ?? [], row.position),
+    mayBeSent: row.position === firstAtOpen,
     isNew: row.position > positionAtOpen,
   });
 

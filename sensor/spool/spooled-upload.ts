@@ -16,6 +16,8 @@ export interface PendingUpload {
   body: Uint8Array;
   /** By which clock its times are; a blank boot where that is not known. */
   stampedBy: StampedBy;
+  /** It was the first in the queue when this spool was opened, so it may have been sent by then. */
+  mayBeSent: boolean;
   /** Made since this spool was opened, so nobody can have sent it before. */
   isNew: boolean;
 }

@@ -109,7 +109,7 @@ export function createUplink(options: UplinkOptions): Uplink {
         // Nothing of it was stored, so another number is no second copy.
         attempted.delete(key);
         if (times?.stampAgain(upload)) return 0;
-        if (outcome.isAhead || times?.isBehind()) {
+        if (outcome.isAhead || times?.isWrong()) {
           failures += 1;
           reporter.warn('the monitor does not take this time; the upload waits for the clock to be set', {
             ...fields,
@@ -153,7 +153,7 @@ export function createUplink(options: UplinkOptions): Uplink {
     const upload = spool.oldest();
     if (!upload) return pause(idleWaitMs, true);
     const { client, credential } = options;
-    const isUncertain = !upload.isNew || attempted.has(`${upload.spoolId} ${upload.sequence}`);
+    const isUncertain = upload.mayBeSent || attempted.has(`${upload.spoolId} ${upload.sequence}`);
     const check = await times?.check(upload, isUncertain);
     if (check === 'again') return;
     if (check === 'hold') return pause(heldWaitMs, false);

@@ -34,8 +34,8 @@ export interface TimeCheck {
   check(upload: PendingUpload, isUncertain: boolean): Promise<'send' | 'again' | 'hold'>;
   /** Stamps an upload again that the monitor does not have. False: the clock of now is no better. */
   stampAgain(upload: PendingUpload): boolean;
-  /** The clock of now is behind the monitor's. */
-  isBehind(): boolean;
+  /** The clock of now does not agree with the monitor's. */
+  isWrong(): boolean;
 }
 
 export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
@@ -62,7 +62,7 @@ export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
 
   return {
     stampAgain,
-    isBehind: () => (skewOfNow() ?? 0) < -clocksAgreeMs,
+    isWrong: () => !agrees(),
     async check(upload, isUncertain) {
       // A monitor that does not answer will not take the upload either.
       if (skewOfNow() === null) await deps.ask().catch(() => {});

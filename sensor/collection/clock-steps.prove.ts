@@ -87,7 +87,12 @@ function judgeFrames(life: Life): string[] {
   for (const frame of life.frames) {
     const minutes = found.get(frame.id) ?? [];
     if (minutes.length > 1) offences.push(`frame ${frame.id} is stored in ${minutes.length} minutes`);
-    if (minutes.length === 0 && !frame.mayBeLost)
+    // Of a boot in which nothing told the time, what seems too old to keep is refused as such (NET-7.1).
+    const isTooOld =
+      frame.aheadMs < -89 * 86_400_000 &&
+      frame.bootId !== life.lastBootId &&
+      !life.contacts.has(frame.bootId);
+    if (minutes.length === 0 && !frame.mayBeLost && !isTooOld)
       offences.push(`frame ${frame.id}, heard ${frame.aheadMs / 1000} s ahead, is lost`);
     if (minutes.length === 1) offences.push(...judgePlace(frame, minutes[0]!, life));
   }

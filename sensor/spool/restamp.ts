@@ -1,6 +1,7 @@
 /** Stamps an upload again: what a wrong clock called one minute is by the right one another. Bytes stay as they are. */
 import type { TelemetryGap, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import { type ClockStamp, clockStepMs, setClockFrom } from '#sensor/host-time/index.ts';
+import type { MinuteRange } from './minute-ranges.ts';
 import type { StampedBy } from './stamp-runs.ts';
 
 /** By how much an upload's times are to be moved. */
@@ -26,15 +27,22 @@ export interface Stamped {
 }
 
 /**
- * How an upload moves to the clock of now, which is right; null: it stays. Of the same boot the uptime tells exactly. Of
- * another one only what can't be is moved, a minute that has not come or one before clocks were set: behind all that
+ * How an upload moves to the clock of now, which is right; null: it stays. Of the same boot the uptime tells exactly, and of
+ * another one in which the monitor told the time. Of a boot without that only what can't be is moved, a minute that has not come or one before clocks were set: behind all that
  * waits, just before this boot, where it is at the latest.
  */
-export function findShift(upload: Stamped, clock: ClockStamp, nowMs: number): Shift | null {
+export function findShift(
+  upload: Stamped,
+  clock: ClockStamp,
+  nowMs: number,
+  rightClocks: readonly ClockStamp[] = [],
+): Shift | null {
   const { by } = upload;
   const thisMinute = Math.floor(nowMs / 60_000) * 60;
-  if (by.bootId !== '' && by.bootId === clock.bootId) {
-    const exactMs = clock.offsetMs - by.offsetMs;
+  const isSameBoot = by.bootId !== '' && by.bootId === clock.bootId;
+  const right = isSameBoot ? clock : rightClocks.find((one) => one.bootId === by.bootId);
+  if (right) {
+    const exactMs = right.offsetMs - by.offsetMs;
     const seconds = Math.round(exactMs / 60_000) * 60;
     const isUneven = Math.abs(exactMs - seconds * 1000) >= clockStepMs;
     return seconds === 0 ? null : { seconds, isUneven, since: by.since, lastMinute: thisMinute };
@@ -48,12 +56,18 @@ export function findShift(upload: Stamped, clock: ClockStamp, nowMs: number): Sh
   return { seconds, isUneven: true, since: by.since, lastMinute: end - 60 };
 }
 
-/** The upload by the right clock. `isHeard` says of which minutes something was collected besides. */
+/** What was collected besides an upload. */
+export interface OtherMinutes {
+  isHeard(minute: number): boolean;
+  unheard(range: MinuteRange): MinuteRange[];
+}
+
+/** The upload by the right clock. */
 export function shiftUpload(
   upload: TelemetryUpload,
   shift: Shift,
   nowMs: number,
-  isHeard: (minute: number) => boolean,
+  others: OtherMinutes,
 ): TelemetryUpload {
   const byMs = shift.seconds * 1000;
   const sent = (ms: number) => (ms === 0 ? 0 : ms + byMs);
@@ -66,9 +80,9 @@ export function shiftUpload(
       serverLastSentMs: sent(row.serverLastSentMs),
     })),
   }));
-  const gaps = upload.gaps.flatMap((gap) => shiftGap(gap, shift));
+  const gaps = upload.gaps.flatMap((gap) => shiftGap(gap, shift)).flatMap((gap) => withoutHeard(gap, others));
   for (const minute of new Set(minutes.map((one) => one.minute))) {
-    if (!shift.isUneven && !isHeard(minute)) continue;
+    if (!shift.isUneven && !others.isHeard(minute)) continue;
     gaps.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
   }
   const inventory = upload.inventory && {
@@ -77,6 +91,13 @@ export function shiftUpload(
   };
   const probes = upload.probes?.map((one) => ({ ...one, minute: one.minute + shift.seconds }));
   return { ...upload, minutes, gaps, ...(inventory ? { inventory } : {}), ...(probes ? { probes } : {}) };
+}
+
+/** A silence holds no minute that was collected; one minute alone says that it is partial. */
+function withoutHeard(gap: TelemetryGap, others: OtherMinutes): TelemetryGap[] {
+  if (gap.fromMinute === gap.toMinute || gap.capture !== '') return [gap];
+  const parts = others.unheard([gap.fromMinute, gap.toMinute]);
+  return parts.map(([fromMinute, toMinute]) => ({ ...gap, fromMinute, toMinute }));
 }
 
 /** An end that an earlier clock told stays where it is; a gap that is empty by the right clock goes. */

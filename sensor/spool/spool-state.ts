@@ -5,6 +5,7 @@
  * forget which minutes are covered.
  */
 import { createHash } from 'node:crypto';
+import type { ClockStamp } from '#sensor/host-time/index.ts';
 import type { MinuteRange } from './minute-ranges.ts';
 import type { CommittedBy, Receipt } from './spooled-upload.ts';
 import type { StampRun } from './stamp-runs.ts';
@@ -26,6 +27,8 @@ export interface SpoolState {
   stamps?: readonly StampRun[];
   /** The clock of the latest commit, and the last minute by it. */
   lastStampedBy?: CommittedBy;
+  /** How a right clock stood to the uptime of each boot, as far as the monitor told it; the newest last. */
+  rightClocks?: readonly ClockStamp[];
   /** The collector's name of its latest commit. */
   lastCommit?: string;
 }

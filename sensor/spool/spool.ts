@@ -10,7 +10,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { createHeardMinutes } from './heard-minutes.ts';
-import { addRange, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
+import { addRange, hasMinute, lastBefore, subtractRanges, upTo } from './minute-ranges.ts';
 import { findShift, type Stamped } from './restamp.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
@@ -18,11 +18,20 @@ import { currentSpoolFile, makeDurableFile, readStateCopy, writeStateCopy } from
 import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat, toStored } from './spool-state.ts';
 import type { PendingUpload, Receipt, Spool } from './spooled-upload.ts';
-import { addRun, committedBy, dropRunsBefore, isSameClock, stampAt, stampOne } from './stamp-runs.ts';
+import {
+  addRun,
+  committedBy,
+  dropRunsBefore,
+  isSameClock,
+  stampAt,
+  stampOne,
+  withRightClock,
+} from './stamp-runs.ts';
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
 import {
   coversOf,
   gapRow,
+  lastMinuteOf,
   minutesOf,
   payloadIsIntact,
   renumberedRow,
@@ -189,24 +198,20 @@ export function createSpool(options: SpoolOptions): Spool {
     const covers = coversOf(row);
     if (!covers) return null;
     const by = stampAt(state.stamps ?? [], row.position);
-    const lastOf = (one: UploadRow) => Math.max(0, ...(coversOf(one) ?? []).map((gap) => gap.toMinute));
-    const lastMinute = lastOf(row);
+    const lastMinute = lastMinuteOf(row);
     // Looked for only where it counts: of an upload that another boot stamped.
     const newestOfClock = () =>
       store.outlines().reduce((newest, one) => {
         const isSame = isSameClock(stampAt(state.stamps ?? [], one.position), by);
-        return isSame && one.kind === 'minutes' ? Math.max(newest, lastOf(one)) : newest;
+        return isSame && one.kind === 'minutes' ? Math.max(newest, lastMinuteOf(one)) : newest;
       }, lastMinute);
     return { by, lastMinute, hasMinutes: row.kind === 'minutes', newestOfClock };
   }
 
-  function receiptFor(row: UploadRow, receipt: Receipt['receipt']): Receipt {
-    const throughMinute = Math.max(
-      state.lastReceipt?.throughMinute ?? 0,
-      ...(coversOf(row) ?? []).map((gap) => gap.toMinute),
-    );
-    return { spoolId: row.spoolId, sequence: row.sequence, receipt, atMs: clock.nowMs(), throughMinute };
-  }
+  const receiptFor = (row: UploadRow, receipt: Receipt['receipt']): Receipt => ({
+    ...{ spoolId: row.spoolId, sequence: row.sequence, receipt, atMs: clock.nowMs() },
+    throughMinute: Math.max(state.lastReceipt?.throughMinute ?? 0, lastMinuteOf(row)),
+  });
 
   return {
     open() {
@@ -341,13 +346,13 @@ export function createSpool(options: SpoolOptions): Spool {
         const row = rowOf(store, upload);
         if (!row) return false;
         const stamped = stampOf(store, row);
-        const shift = stamped && findShift(stamped, by, nowMs);
+        const shift = stamped && findShift(stamped, by, nowMs, state.rightClocks ?? []);
         if (!shift) return false;
         const minutes = minutesOf(row);
         const { position, spoolId, madeAtMs } = row;
         const identity = { position, spoolId, madeAtMs, sequence: state.nextSequence };
         const isHeard = (minute: number) => !minutes.includes(minute) && heard.has(minute);
-        const again = restampedRow(row, identity, shift, nowMs, isHeard);
+        const again = restampedRow(row, identity, shift, nowMs, { isHeard, unheard: heard.unheard });
         const thisMinute = Math.floor(nowMs / 60_000) * 60;
         const moved = again && coversOf(again);
         const next: SpoolState = {
@@ -355,7 +360,11 @@ export function createSpool(options: SpoolOptions): Spool {
           nextSequence: state.nextSequence + 1,
           covered: (moved ?? []).reduce(
             (all, gap) => addRange(all, gap.fromMinute, gap.toMinute),
-            upTo(state.covered, thisMinute),
+            subtractRanges(
+              upTo(state.covered, thisMinute),
+              (coversOf(row) ?? []).map((gap) => [gap.fromMinute, gap.toMinute] as const),
+              Number.NEGATIVE_INFINITY,
+            ),
           ),
           stamps: stampOne(state.stamps ?? [], position, { ...by, since: shift.since + shift.seconds }),
         };
@@ -369,6 +378,11 @@ export function createSpool(options: SpoolOptions): Spool {
       });
     },
 
+    noteRightClock(right) {
+      const rightClocks = withRightClock(state.rightClocks ?? [], right);
+      if (!rightClocks) return;
+      withStore((store) => commit(store, { ...state, rightClocks }, () => {}));
+    },
     isHeard: (minute) => heard.has(minute),
     unheard: (range) => heard.unheard(range),
     lastStampedBy: () => state.lastStampedBy ?? null,

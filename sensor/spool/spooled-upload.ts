@@ -90,6 +90,8 @@ export interface Spool {
    * have stored. False: its times stay as they are. An upload in which nothing is left is deleted.
    */
   restamp(upload: PendingUpload, clock: ClockStamp, nowMs: number): boolean;
+  /** Keeps how a right clock stands to this boot's uptime, for uploads that another boot will find. */
+  noteRightClock(right: ClockStamp): void;
   /** True when something was collected in this minute, by whatever clock, and not refused. */
   isHeard(minute: number): boolean;
   /** The parts of a range of which nothing was collected. */

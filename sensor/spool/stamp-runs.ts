@@ -15,6 +15,8 @@ export interface StampRun extends StampedBy {
 
 /** Runs kept at most; the oldest are forgotten, and with them by which clock their uploads were stamped. */
 const runsMax = 256;
+/** Boots whose right clock is kept. */
+const bootsMax = 8;
 /** A blank boot: by a clock that nothing is known of. */
 const unknown: StampedBy = { bootId: '', offsetMs: 0, since: 0 };
 
@@ -67,4 +69,12 @@ export function stampOne(runs: readonly StampRun[], position: number, by: Stampe
 export function dropRunsBefore(runs: readonly StampRun[], position: number): readonly StampRun[] {
   const first = runs.findLastIndex((run) => run.position <= position);
   return first <= 0 ? runs : runs.slice(first);
+}
+
+/** The right clocks of each boot with this one; null where it is known, or its boot is not. */
+export function withRightClock(known: readonly ClockStamp[], right: ClockStamp): ClockStamp[] | null {
+  const last = known.at(-1);
+  const isKnown = last?.bootId === right.bootId && Math.abs(last.offsetMs - right.offsetMs) < 30_000;
+  if (right.bootId === '' || isKnown) return null;
+  return [...known.filter((one) => one.bootId !== right.bootId), right].slice(-bootsMax);
 }

@@ -10,7 +10,7 @@ import {
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type Shift, shiftUpload } from './restamp.ts';
+import { type OtherMinutes, type Shift, shiftUpload } from './restamp.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
 import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
@@ -109,7 +109,7 @@ export function restampedRow(
   identity: UploadIdentity,
   shift: Shift,
   nowMs: number,
-  isHeard: (minute: number) => boolean,
+  others: OtherMinutes,
 ): UploadRow | null {
   const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
   const {
@@ -119,7 +119,7 @@ export function restampedRow(
     spoolId: _,
     sequence: __,
     ...extras
-  } = shiftUpload(decoded, shift, nowMs, isHeard);
+  } = shiftUpload(decoded, shift, nowMs, others);
   const isEmpty = minutes.length === 0 && gaps.length === 0 && !extras.probes?.length;
   return isEmpty ? null : uploadRow(identity, minutes, gaps, sensorVersion, extras);
 }
@@ -133,6 +133,11 @@ export function payloadIsIntact(row: UploadRow): boolean {
 export function coversOf(row: UploadRow): TelemetryGap[] | null {
   if (!digestMatches(row.coversSha256, row.kind, row.covers)) return null;
   return JSON.parse(row.covers) as TelemetryGap[];
+}
+
+/** The last minute that a row tells of; 0 where even that is damaged. */
+export function lastMinuteOf(row: UploadRow): number {
+  return Math.max(0, ...(coversOf(row) ?? []).map((gap) => gap.toMinute));
 }
 
 /** The minutes that a row holds; none where even that is damaged. */

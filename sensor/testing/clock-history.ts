@@ -54,6 +54,8 @@ export interface Life {
   events: number[];
   /** Uploads that were sent without an answer, or may have been: their times stay as they are when they can be true. */
   uncertain: Set<string>;
+  /** Boots in which the monitor told the time. */
+  contacts: Set<string>;
   lastBootId: string;
   endedMs: number;
   pending: number;
@@ -84,6 +86,7 @@ export async function playLife(
     gaps: [],
     events: [],
     uncertain: new Set(),
+    contacts: new Set(),
     lastBootId: '',
     endedMs: 0,
     pending: 0,

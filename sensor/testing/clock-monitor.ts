@@ -46,8 +46,10 @@ export function createClockMonitor(deps: {
     return receipt('accepted');
   }
 
-  const tell = (host: HostTime, time: MonitorTime) =>
+  const tell = (host: HostTime, time: MonitorTime) => {
+    life.contacts.add(host.bootId);
     time.note(new Date(trueMs()).toUTCString(), host.read());
+  };
   const monitor: ClockMonitor = {
     isAway: false,
     losesAnswers: true,

@@ -21,7 +21,7 @@ export interface UplinkTime {
 }
 
 export interface TimeCheckDeps extends UplinkTime {
-  spool: Pick<Spool, 'restamp'>;
+  spool: Pick<Spool, 'restamp' | 'noteRightClock'>;
   reporter: Reporter;
   clock: Clock;
 }
@@ -68,6 +68,7 @@ export function createTimeCheck(deps: TimeCheckDeps): TimeCheck {
       if (skewOfNow() === null) await deps.ask().catch(() => {});
       const skewMs = skewOfNow();
       if (skewMs === null) return 'send';
+      spool.noteRightClock({ bootId: host.bootId, offsetMs: offsetOf(host.read()) - skewMs });
       behindSinceMs = skewMs < -clocksAgreeMs ? (behindSinceMs ?? clock.monotonicMs()) : null;
       const { stampedBy } = upload;
       const isKnown = stampedBy.bootId !== '' && stampedBy.bootId === host.bootId;

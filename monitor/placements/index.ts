@@ -9,10 +9,10 @@
  * all of them: nothing is judged by what has changed meanwhile.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { isForeign, type Place, type Placement } from './placement.ts';
+import { isAt, isForeign, type Place, type Placement } from './placement.ts';
 import * as store from './store.ts';
 
-export { covers, isForeign, type Place, type Placement } from './placement.ts';
+export { covers, isAt, isForeign, type Place, type Placement } from './placement.ts';
 export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
 /** An address or a MAC that a sensor speaks of. */
@@ -22,8 +22,16 @@ export interface Spoken {
   subject: string;
 }
 
-/** Says whether what a sensor tells of an address or MAC in a minute is foreign. */
-export type ForeignCheck = (sensorId: number, subject: string, minute: number) => boolean;
+/**
+ * Says whether what a sensor tells of an address or MAC in a minute is foreign. An address that is not unique is asked about
+ * with the segments that it may have been seen on: a blank one is any.
+ */
+export type ForeignCheck = (
+  sensorId: number,
+  subject: string,
+  minute: number,
+  segments?: readonly string[],
+) => boolean;
 
 /** Keeps placements as they are to the end of the transaction. */
 export async function share(trx: Queryable): Promise<void> {
@@ -40,6 +48,8 @@ export function checkMacs(db: Queryable, spoken: readonly Spoken[]): Promise<For
   return check(db, spoken, store.findMacPlacements);
 }
 
+const anywhere = [''];
+
 async function check(
   db: Queryable,
   spoken: readonly Spoken[],
@@ -54,9 +64,11 @@ async function check(
     known.set(sensorId, ofSensor);
     ofSensor.set(subject, [...(ofSensor.get(subject) ?? []), placement]);
   }
-  return (sensorId, subject, minute) => {
+  return (sensorId, subject, minute, segments = anywhere) => {
     const placements = known.get(sensorId)?.get(subject);
-    return placements !== undefined && isForeign(placements, minute);
+    if (placements === undefined) return false;
+    const here = placements.filter((placement) => isAt(placement, segments));
+    return isForeign(here, minute);
   };
 }
 

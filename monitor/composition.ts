@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
@@ -24,6 +25,7 @@ import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
 import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
+import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
@@ -39,6 +41,8 @@ export interface Monitor {
   reporter: Reporter;
   database: Database;
   sessions: Sessions;
+  /** Mails to people. */
+  post: Post;
   operators: Operators;
   sites: Sites;
   sensors: Sensors;
@@ -46,6 +50,7 @@ export interface Monitor {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  intake: Intake;
   inbox: Inbox;
   live: Live;
   probes: Probes;
@@ -95,7 +100,13 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     });
   const db = () => database.db;
   const reader = () => database.reader;
-  const operators = createOperators({ db });
+  const post = createPost({
+    smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
+    folder: config.mailFolder,
+    baseUrl: () => ownUrl(config),
+    reporter,
+  });
+  const operators = createOperators({ db, post });
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
@@ -137,11 +148,13 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
   });
   const meters = createMeters();
+  const intake = createIntake({ clock: systemClock });
   const inbox = createInbox({
     ...base,
     ...options.inbox,
     reader,
     tally: meters.tally,
+    intake,
     sensors,
     facts,
     probes,
@@ -153,6 +166,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const liveBounds = { historySeconds: config.liveHistorySeconds, historyMax: config.liveHistoryMax };
   const live = createLive({
+    intake,
     store: config.liveStoreUrl
       ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
       : createPostgresStore(db, liveBounds),
@@ -196,6 +210,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     reporter,
     database,
     sessions,
+    post,
     operators,
     sites,
     sensors,
@@ -203,6 +218,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     traffic,
     applications,
     events,
+    intake,
     inbox,
     live,
     probes,

@@ -4,17 +4,15 @@
  * `decodeLive` believes nothing, as `decodeUpload`: it throws a `CodedError` (`telemetry.malformed`) that says what is
  * wrong. Bodies are compressed and decompressed like telemetry uploads.
  */
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { describeError } from '#common/errors/index.ts';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { decodeMessage, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import {
   type CaptureCondition,
   type LiveHost,
   type LiveUpload,
   type LiveWindow,
   liveContractVersion,
-  liveHostsMax,
   liveWindowMs,
-  liveWindowsMax,
   type SensorCondition,
 } from './live.ts';
 import {
@@ -25,17 +23,11 @@ import {
   type SensorCondition as SensorConditionMessage,
   SensorConditionSchema,
 } from './live_pb.js';
-import { captureMinutesMax, captureNameMax } from './telemetry.ts';
+import { captureNameMax } from './telemetry.ts';
 import { CaptureRole } from './telemetry_pb.js';
+import { liveBounds } from './telemetry-bounds.ts';
 import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
-import {
-  boundedList,
-  canonicalAddressText,
-  countOf,
-  malformed,
-  plainText,
-  uuidShape,
-} from './telemetry-values.ts';
+import { canonicalAddressText, countOf, malformed, plainText, uuidShape } from './telemetry-values.ts';
 
 export * from './live.ts';
 
@@ -70,17 +62,23 @@ export function encodeLive(upload: LiveUpload): Uint8Array {
 
 /** The live upload in these protobuf bytes. Throws `telemetry.malformed`. */
 export function decodeLive(bytes: Uint8Array): LiveUpload {
-  let message: ReturnType<typeof create<typeof LiveUploadSchema>>;
-  try {
-    message = fromBinary(LiveUploadSchema, bytes);
-  } catch (error) {
-    throw malformed(`the body is no live upload: ${describeError(error)}`);
-  }
+  return runAtOnce((slice) => decodeLiveSliced(bytes, slice));
+}
+
+/** As `decodeLive`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. */
+export function* decodeLiveSliced(bytes: Uint8Array, slice: Slice): Sliced<LiveUpload> {
+  const message = yield* decodeMessage(liveBounds, bytes, slice);
   if (message.contractVersion !== liveContractVersion) {
     throw malformed(`contract_version is ${message.contractVersion}, not ${liveContractVersion}`);
   }
   if (!uuidShape.test(message.runId)) throw malformed('run_id is not a UUID in canonical text');
-  const windows = boundedList(message.windows, liveWindowsMax, 'windows').map(decodeWindow);
+  const windows: LiveWindow[] = [];
+  for (const window of message.windows) {
+    const rows = window.hosts?.address.length ?? 0;
+    if (slice.isFullFor(rows)) yield slice.end();
+    slice.add(rows);
+    windows.push(decodeWindow(window));
+  }
   const keys = new Set(windows.map((window) => `${window.startedAtMs} ${window.capture}`));
   if (keys.size !== windows.length) throw malformed('a window of a capture occurs twice');
   return {
@@ -122,7 +120,7 @@ function decodeCondition(message: SensorConditionMessage): SensorCondition {
 }
 
 function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
-  return boundedList(message.captures, captureMinutesMax, 'condition.captures').map((one) => ({
+  return message.captures.map((one) => ({
     name: plainText(one.name, captureNameMax, 'condition.captures.name'),
     role: one.role === CaptureRole.BRIDGE ? 'bridge' : 'uplink',
     isListening: one.isListening,
@@ -155,7 +153,6 @@ function decodeWindow(message: LiveWindowMessage): LiveWindow {
 function decodeHosts({ hosts }: LiveWindowMessage): LiveHost[] {
   if (!hosts) return [];
   const { address, rxBytes, txBytes, packets } = hosts;
-  boundedList(address, liveHostsMax, 'hosts');
   if ([rxBytes, txBytes, packets].some((column) => column.length !== address.length)) {
     throw malformed('the columns of hosts differ in length');
   }

@@ -6,17 +6,13 @@
  * refused). `decodeUpload` believes nothing: it throws a `CodedError` (`telemetry.malformed`) whose message says
  * what is wrong, and never returns counters that JavaScript can't hold exactly.
  */
-import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { CodedError, describeError } from '#common/errors/index.ts';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { decodeMessage, isWithinBounds, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
 import {
-  captureMinutesMax,
   captureNameMax,
   type GapReason,
   gapReasons,
-  gapsMax,
-  hostsMax,
   type TelemetryGap,
   type TelemetryHost,
   type TelemetryMinute,
@@ -29,15 +25,16 @@ import {
   CaptureRole,
   type Gap as GapMessage,
   GapSchema,
+  type MetricPoint as MetricPointMessage,
   MetricPointSchema,
   TelemetryUploadSchema,
 } from './telemetry_pb.js';
+import { uploadBounds } from './telemetry-bounds.ts';
 import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
 import { decodeProbes, encodeProbes } from './telemetry-probes.ts';
 import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { decodeUsage, encodeUsage } from './telemetry-usage.ts';
 import {
-  boundedList,
   canonicalAddressText,
   cleanText,
   countOf,
@@ -48,6 +45,7 @@ import {
 } from './telemetry-values.ts';
 
 export * from './telemetry.ts';
+export * from './upload-encoding.ts';
 
 const roleToWire = { uplink: CaptureRole.UPLINK, bridge: CaptureRole.BRIDGE } as const;
 
@@ -75,28 +73,40 @@ export function encodeUpload(upload: TelemetryUpload): Uint8Array {
   );
 }
 
+/** True when a receiver takes so much in one upload, before and after it is decoded. */
+export function fitsReceiver(bytes: Uint8Array): boolean {
+  return bytes.length <= uploadBytesMax && isWithinBounds(uploadBounds, bytes);
+}
+
 /** The upload in these protobuf bytes. Throws `telemetry.malformed` for anything a sensor of this contract can't send. */
 export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
-  let message: ReturnType<typeof create<typeof TelemetryUploadSchema>>;
-  try {
-    message = fromBinary(TelemetryUploadSchema, bytes);
-  } catch (error) {
-    throw malformed(`the body is no telemetry upload: ${describeError(error)}`);
-  }
+  return runAtOnce((slice) => decodeUploadSliced(bytes, slice));
+}
+
+/** As `decodeUpload`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. */
+export function* decodeUploadSliced(bytes: Uint8Array, slice: Slice): Sliced<TelemetryUpload> {
+  const message = yield* decodeMessage(uploadBounds, bytes, slice);
   if (message.contractVersion !== telemetryContractVersion) {
     throw malformed(`contract_version is ${message.contractVersion}, not ${telemetryContractVersion}`);
   }
   if (!uuidShape.test(message.spoolId)) throw malformed('spool_id is not a UUID in canonical text');
   const sequence = countOf(message.sequence, 'sequence');
   if (sequence < 1) throw malformed('sequence starts at 1');
+  const minutes: TelemetryMinute[] = [];
+  for (const minute of message.minutes) minutes.push(yield* decodeMinute(minute, slice));
+  const { inventory, probes } = message;
+  // Bounded by their limits to less than a slice each.
+  const others = message.gaps.length + (probes?.probe.length ?? 0);
+  if (slice.isFullFor(others)) yield slice.end();
+  slice.add(others);
   const upload: TelemetryUpload = {
     spoolId: message.spoolId,
     sequence,
     sensorVersion: plainText(message.sensorVersion, 32, 'sensor_version'),
-    minutes: boundedList(message.minutes, captureMinutesMax, 'minutes').map(decodeMinute),
-    gaps: boundedList(message.gaps, gapsMax, 'gaps').map(decodeGap),
-    ...(message.inventory ? { inventory: decodeInventory(message.inventory) } : {}),
-    ...(message.probes ? { probes: decodeProbes(message.probes) } : {}),
+    minutes,
+    gaps: message.gaps.map(decodeGap),
+    ...(inventory ? { inventory: yield* decodeInventory(inventory, slice) } : {}),
+    ...(probes ? { probes: decodeProbes(probes) } : {}),
   };
   const seen = new Set<string>();
   for (const { minute, capture } of upload.minutes) {
@@ -105,58 +115,6 @@ export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
     seen.add(key);
   }
   return upload;
-}
-
-/** Values of `Content-Encoding` for an upload, the best first. */
-export const uploadEncodings = ['zstd', 'gzip', 'identity'] as const;
-export type UploadEncoding = (typeof uploadEncodings)[number];
-
-/** The body of an upload request under this `Content-Encoding`. */
-export function compressUpload(bytes: Uint8Array, encoding: UploadEncoding = 'zstd'): Uint8Array {
-  if (encoding === 'identity') return bytes;
-  return encoding === 'gzip' ? gzipSync(bytes) : zstdCompressSync(bytes);
-}
-
-/**
- * The protobuf bytes out of a request body. `encoding` is the value of `Content-Encoding`: zstd, gzip, identity or
- * none. Throws `telemetry.encoding_unsupported`, `telemetry.malformed`, or `telemetry.too_large` when more than
- * `bytesMax` would come out.
- */
-export function decompressUpload(
-  body: Uint8Array,
-  encoding: string | undefined,
-  bytesMax: number = uploadBytesMax,
-): Uint8Array {
-  const limit = { maxOutputLength: bytesMax };
-  try {
-    switch (encoding?.trim().toLowerCase() ?? 'identity') {
-      case 'zstd':
-        return zstdDecompressSync(body, limit);
-      case 'gzip':
-        return gunzipSync(body, limit);
-      case 'identity':
-      case '':
-        break;
-      default:
-        throw new CodedError(
-          'telemetry.encoding_unsupported',
-          'Content-Encoding must be zstd, gzip or identity.',
-        );
-    }
-  } catch (error) {
-    if (error instanceof CodedError) throw error;
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(bytesMax);
-    throw malformed(`the body can't be decompressed: ${describeError(error)}`);
-  }
-  if (body.byteLength > bytesMax) throw tooLarge(bytesMax);
-  return body;
-}
-
-function tooLarge(bytesMax: number): CodedError {
-  return new CodedError(
-    'telemetry.too_large',
-    `An upload must not hold more than ${bytesMax} bytes before compression.`,
-  );
 }
 
 function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
@@ -182,7 +140,10 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
   });
 }
 
-function decodeMinute(message: CaptureMinuteMessage): TelemetryMinute {
+/** Hosts between two looks at the slice. */
+const hostsAtOnce = 256;
+
+function* decodeMinute(message: CaptureMinuteMessage, slice: Slice): Sliced<TelemetryMinute> {
   const minute = minuteOf(message.minute, 'minute');
   const role =
     message.role === CaptureRole.UPLINK ? 'uplink' : message.role === CaptureRole.BRIDGE ? 'bridge' : null;
@@ -192,19 +153,31 @@ function decodeMinute(message: CaptureMinuteMessage): TelemetryMinute {
   if (message.observedMs > 60_000) throw malformed('observed_ms is over 60000');
   if (!message.totals) throw malformed('totals are missing');
   const totals = decodeTotals(message.totals);
-  const hosts: TelemetryHost[] = boundedList(message.hosts, hostsMax, 'hosts').map((point) => ({
+  const hosts: TelemetryHost[] = [];
+  const addresses = new Set<string>();
+  for (const [i, point] of message.hosts.entries()) {
+    if (i % hostsAtOnce === 0) {
+      if (slice.isFullFor(hostsAtOnce)) yield slice.end();
+      slice.add(Math.min(hostsAtOnce, message.hosts.length - i));
+    }
+    const host = decodeHost(point);
+    addresses.add(host.address);
+    hosts.push(host);
+  }
+  if (addresses.size !== hosts.length) throw malformed('an address occurs twice in hosts');
+  const usage = message.usage ? yield* decodeUsage(message.usage, minute * 1000, slice) : [];
+  return { minute, capture, role, observedMs: message.observedMs, totals, hosts, usage };
+}
+
+function decodeHost(point: MetricPointMessage): TelemetryHost {
+  return {
     address: canonicalAddressText(point.address, 'hosts.address'),
     isLocal: true,
     rxBytes: countOf(point.rxBytes, 'hosts.rx_bytes'),
     txBytes: countOf(point.txBytes, 'hosts.tx_bytes'),
     packets: countOf(point.packets, 'hosts.packets'),
     deviceKey: plainText(point.hostDeviceKey, 255, 'hosts.host_device_key'),
-  }));
-  if (new Set(hosts.map((host) => host.address)).size !== hosts.length) {
-    throw malformed('an address occurs twice in hosts');
-  }
-  const usage = message.usage ? decodeUsage(message.usage, minute * 1000) : [];
-  return { minute, capture, role, observedMs: message.observedMs, totals, hosts, usage };
+  };
 }
 
 function decodeGap(message: GapMessage): TelemetryGap {

@@ -1,28 +1,16 @@
 /** The host's interfaces and neighbours on the wire. */
 import { create } from '@bufbuild/protobuf';
+import type { Slice, Sliced } from './decode-slices.ts';
+import { captureNameMax, type HostInterface, type HostInventory, type HostNeighbour } from './telemetry.ts';
 import {
-  captureNameMax,
-  type HostInterface,
-  type HostInventory,
-  type HostNeighbour,
-  interfaceAddressesMax,
-  interfacesMax,
-  neighboursMax,
-} from './telemetry.ts';
-import {
+  type HostInterface as HostInterfaceMessage,
   HostInterfaceSchema,
   type HostInventory as HostInventoryMessage,
   HostInventorySchema,
+  type Neighbour as NeighbourMessage,
   NeighbourSchema,
 } from './telemetry_pb.js';
-import {
-  boundedList,
-  canonicalAddressText,
-  cleanText,
-  countOf,
-  malformed,
-  plainText,
-} from './telemetry-values.ts';
+import { canonicalAddressText, cleanText, countOf, malformed, plainText } from './telemetry-values.ts';
 
 const macShape = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
@@ -57,42 +45,58 @@ export function encodeInventory(inventory: HostInventory): HostInventoryMessage 
   });
 }
 
+/** Interfaces or neighbours between two looks at the slice. */
+const entriesAtOnce = 64;
+
 /** The inventory in this message. Throws `telemetry.malformed`. */
-export function decodeInventory(message: HostInventoryMessage): HostInventory {
-  const interfaces = boundedList(message.interfaces, interfacesMax, 'inventory.interfaces').map(
-    (one): HostInterface => {
-      const vlan = one.vlan;
-      if (vlan > 4095) throw malformed('a vlan of the inventory is over 4095');
-      return {
-        name: plainText(one.name, captureNameMax, 'inventory.interfaces.name'),
-        index: one.index,
-        mac: one.mac === '' ? '' : macOf(one.mac),
-        kind: plainText(one.kind, captureNameMax, 'inventory.interfaces.kind'),
-        isUp: one.isUp,
-        mtu: one.mtu,
-        master: plainText(one.master, captureNameMax, 'inventory.interfaces.master'),
-        parent: plainText(one.parent, captureNameMax, 'inventory.interfaces.parent'),
-        vlan,
-        addresses: boundedList(one.addresses, interfaceAddressesMax, 'inventory.interfaces.addresses').map(
-          prefixOf,
-        ),
-      };
-    },
-  );
-  const neighbours = boundedList(message.neighbours, neighboursMax, 'inventory.neighbours').map(
-    (one): HostNeighbour => ({
-      segment: plainText(one.segment, 128, 'inventory.neighbours.segment'),
-      mac: macOf(one.mac),
-      address: one.address === '' ? '' : canonicalAddressText(one.address, 'inventory.neighbours.address'),
-      isRouter: one.isRouter,
-    }),
-  );
+export function* decodeInventory(message: HostInventoryMessage, slice: Slice): Sliced<HostInventory> {
+  const interfaces: HostInterface[] = [];
+  for (const one of message.interfaces) {
+    const rows = 1 + one.addresses.length;
+    if (slice.isFullFor(rows)) yield slice.end();
+    slice.add(rows);
+    interfaces.push(decodeInterface(one));
+  }
+  const neighbours: HostNeighbour[] = [];
+  for (const [i, one] of message.neighbours.entries()) {
+    if (i % entriesAtOnce === 0) {
+      if (slice.isFullFor(entriesAtOnce)) yield slice.end();
+      slice.add(Math.min(entriesAtOnce, message.neighbours.length - i));
+    }
+    neighbours.push(decodeNeighbour(one));
+  }
   return {
     observedAtMs: countOf(message.observedAt, 'inventory.observed_at'),
     interfaces,
     neighbours,
     interfacesLeftOut: message.interfacesLeftOut,
     neighboursLeftOut: message.neighboursLeftOut,
+  };
+}
+
+function decodeInterface(one: HostInterfaceMessage): HostInterface {
+  const { vlan } = one;
+  if (vlan > 4095) throw malformed('a vlan of the inventory is over 4095');
+  return {
+    name: plainText(one.name, captureNameMax, 'inventory.interfaces.name'),
+    index: one.index,
+    mac: one.mac === '' ? '' : macOf(one.mac),
+    kind: plainText(one.kind, captureNameMax, 'inventory.interfaces.kind'),
+    isUp: one.isUp,
+    mtu: one.mtu,
+    master: plainText(one.master, captureNameMax, 'inventory.interfaces.master'),
+    parent: plainText(one.parent, captureNameMax, 'inventory.interfaces.parent'),
+    vlan,
+    addresses: one.addresses.map(prefixOf),
+  };
+}
+
+function decodeNeighbour(one: NeighbourMessage): HostNeighbour {
+  return {
+    segment: plainText(one.segment, 128, 'inventory.neighbours.segment'),
+    mac: macOf(one.mac),
+    address: one.address === '' ? '' : canonicalAddressText(one.address, 'inventory.neighbours.address'),
+    isRouter: one.isRouter,
   };
 }
 

@@ -1,8 +1,8 @@
 /** Results of probes as columns: column i of every list is one result. */
 import { create } from '@bufbuild/protobuf';
-import { type ProbeFailure, type ProbeResult, probeFailures, probeResultsMax } from './telemetry.ts';
+import { type ProbeFailure, type ProbeResult, probeFailures } from './telemetry.ts';
 import { type ProbeColumns, ProbeColumnsSchema, ProbeFailure as WireFailure } from './telemetry_pb.js';
-import { boundedList, countOf, malformed, minuteOf } from './telemetry-values.ts';
+import { countOf, malformed, minuteOf } from './telemetry-values.ts';
 
 const failureToWire: Record<ProbeFailure, WireFailure> = {
   timeout: WireFailure.TIMEOUT,
@@ -31,7 +31,7 @@ export function encodeProbes(results: readonly ProbeResult[]): ProbeColumns {
 
 /** The results in these columns. Throws `telemetry.malformed`. */
 export function decodeProbes(columns: ProbeColumns): ProbeResult[] {
-  const length = boundedList(columns.probe, probeResultsMax, 'probes').length;
+  const { length } = columns.probe;
   for (const values of Object.values(columns)) {
     if (Array.isArray(values) && values.length !== length) {
       throw malformed('the columns of probes differ in length');

@@ -3,8 +3,8 @@
  * smaller). Column i of every list is row i.
  */
 import { create } from '@bufbuild/protobuf';
+import type { Slice, Sliced } from './decode-slices.ts';
 import type { TelemetryDirection, TelemetryEvidence, TelemetryUsageRow } from './telemetry.ts';
-import { usageRowsMax } from './telemetry.ts';
 import { NameEvidence, type UsageColumns, UsageColumnsSchema, UsageDirection } from './telemetry_pb.js';
 import {
   canonicalAddressText,
@@ -30,12 +30,15 @@ const evidenceToWire: Record<TelemetryEvidence, NameEvidence> = {
   tls_sni: NameEvidence.TLS_SNI,
   ip_protocol: NameEvidence.IP_PROTOCOL,
 };
+/** Bytes of a segment without data: IP and TCP with the options of an opening, over IPv4. */
+const tcpHeadersMax = 64;
 const directionFromWire = invert(directionToWire);
 const evidenceFromWire = invert(evidenceToWire);
 
 /** The columns of these rows, of the minute that starts at `minuteMs` (unix milliseconds). */
 export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number): UsageColumns {
   const columns = create(UsageColumnsSchema);
+  columns.sentMeansService = true;
   const indexes = new Map<string, number>();
   const indexOf = (text: string): number => {
     const clean = cleanText(text);
@@ -62,17 +65,32 @@ export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number
   return columns;
 }
 
+/** Elements of a row, one a column. */
+const rowElements = 12;
+/** Rows, or texts, between two looks at the slice. */
+const rowsAtOnce = 256;
+
 /** The rows of these columns. Throws `telemetry.malformed`. */
-export function decodeUsage(columns: UsageColumns, minuteMs: number): TelemetryUsageRow[] {
+export function* decodeUsage(
+  columns: UsageColumns,
+  minuteMs: number,
+  slice: Slice,
+): Sliced<TelemetryUsageRow[]> {
   const length = columns.client.length;
-  if (length > usageRowsMax) throw malformed(`usage holds more than ${usageRowsMax} rows`);
   if (columns.texts.length > 3 * length) throw malformed('usage.texts holds more texts than rows can name');
   for (const [column, values] of Object.entries(columns)) {
     if (Array.isArray(values) && column !== 'texts' && values.length !== length) {
       throw malformed('the columns of usage differ in length');
     }
   }
-  const texts = columns.texts.map((text) => plainText(text, textMax, 'usage.texts'));
+  const { texts } = columns;
+  for (let i = 0; i < texts.length; i += 1) {
+    if (i % rowsAtOnce === 0) {
+      if (slice.isFullFor(rowsAtOnce)) yield slice.end();
+      slice.add(Math.min(rowsAtOnce, texts.length - i));
+    }
+    plainText(texts[i]!, textMax, 'usage.texts');
+  }
   const textAt = (index: number): string => {
     const text = texts[index];
     if (text === undefined) throw malformed('usage names a text that is not there');
@@ -88,11 +106,15 @@ export function decodeUsage(columns: UsageColumns, minuteMs: number): TelemetryU
   };
   const rows: TelemetryUsageRow[] = [];
   for (let i = 0; i < length; i += 1) {
+    if (i % rowsAtOnce === 0) {
+      if (slice.isFullFor(rowsAtOnce * rowElements)) yield slice.end();
+      slice.add(Math.min(rowsAtOnce, length - i) * rowElements);
+    }
     const portPlusOne = columns.serverPortPlusOne[i]!;
     if (portPlusOne > 65_536) throw malformed('a port of usage is over 65535');
     const protocol = columns.protocol[i]!;
     if (protocol > 255) throw malformed('a protocol of usage is over 255');
-    rows.push({
+    const row: TelemetryUsageRow = {
       client: addressAt(columns.client[i]!),
       server: addressAt(columns.server[i]!),
       protocol,
@@ -105,9 +127,20 @@ export function decodeUsage(columns: UsageColumns, minuteMs: number): TelemetryU
       packets: countOf(columns.packets[i]!, 'usage.packets'),
       clientLastSentMs: sentMs(columns.clientLastSent[i]!, minuteMs),
       serverLastSentMs: sentMs(columns.serverLastSent[i]!, minuteMs),
-    });
+    };
+    if (!columns.sentMeansService && isRefusal(row)) row.clientLastSentMs = row.serverLastSentMs = 0;
+    rows.push(row);
   }
   return rows;
+}
+
+/**
+ * What an older sensor calls sent may be a reset or an ICMP error. Nothing but headers in a row of TCP, and ICMP in one
+ * direction only, is taken for that (NET-2.4.4).
+ */
+function isRefusal({ protocol, clientBytes, serverBytes, packets }: TelemetryUsageRow): boolean {
+  if (protocol === 6) return clientBytes + serverBytes <= packets * tcpHeadersMax;
+  return (protocol === 1 || protocol === 58) && (clientBytes === 0 || serverBytes === 0);
 }
 
 function sentMs(offsetPlusOne: number, minuteMs: number): number {

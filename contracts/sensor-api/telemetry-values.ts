@@ -5,6 +5,9 @@ import { canonicalAddress } from '#common/ip/index.ts';
 /** Longest name or device key on the wire, in UTF-16 units; DNS names end at 253. */
 export const textMax = 255;
 
+/** Bytes of any text on the wire. */
+export const textBytesMax = 4 * textMax;
+
 /** The last minute a sensor may name: the year 9999 still fits every database's timestamp. */
 const lastMinute = 253_402_300_740;
 
@@ -45,12 +48,6 @@ export function countOf(value: bigint, field: string): number {
 export function canonicalAddressText(text: string, field: string): string {
   if (canonicalAddress(text) !== text) throw malformed(`${field} is not an address in canonical text`);
   return text;
-}
-
-/** The list itself, when it is no longer than allowed. */
-export function boundedList<T>(list: T[], lengthMax: number, field: string): T[] {
-  if (list.length > lengthMax) throw malformed(`${field} holds more than ${lengthMax} entries`);
-  return list;
 }
 
 /** The start of a UTC minute, seconds since 1970. */

@@ -16,6 +16,7 @@ import {
   TelemetryReceipts,
   type TelemetryRequest,
 } from '#contracts/admin-api/schemas.ts';
+import { parseStrictJson } from '#service-kit/http/index.ts';
 
 export interface OperationsClient {
   /** What the token's project may do. */
@@ -191,7 +192,7 @@ function parseJson(text: string): unknown {
 
 function tryParse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseStrictJson(text);
   } catch {
     return undefined;
   }

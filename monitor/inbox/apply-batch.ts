@@ -1,12 +1,15 @@
+import { setImmediate } from 'node:timers/promises';
+import { decodedBytesMax, sliceRowsMax } from '#contracts/sensor-api/decode-slices.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
-import {
-  decodeUpload,
-  decompressUpload,
-  type HostInventory,
-  type ProbeResult,
-  type TelemetryGap,
-  type TelemetryMinute,
-} from '#contracts/sensor-api/telemetry-codec.ts';
+import type {
+  HostInventory,
+  ProbeResult,
+  TelemetryGap,
+  TelemetryMinute,
+  TelemetryUpload,
+} from '#contracts/sensor-api/telemetry.ts';
+import type { FactUpload } from '#monitor/facts/index.ts';
+import { readStored } from '#monitor/intake/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './index.ts';
@@ -31,15 +34,16 @@ export interface AppliedUpload {
 /**
  * Turns uploads of one share into facts. Everything, the uploads' end included, is one transaction under the lease's
  * term: it happens wholly or not at all, and only once, because what is no longer pending is left alone.
+ *
+ * What would take more memory than the largest upload may is left for the next batch. Returns how many were applied.
  */
 export async function applyBatch(
   deps: InboxDeps,
   share: number,
   batch: readonly PendingUpload[],
   lease: Lease,
-): Promise<void> {
-  const decoded: { id: number; upload: AppliedUpload }[] = [];
-  for (const pending of batch) decoded.push({ id: pending.id, upload: await decode(deps, pending) });
+): Promise<number> {
+  const decoded = await decodeWhatFits(deps, batch);
   const minutes = [...new Set(decoded.flatMap(({ upload }) => upload.minutes.map(({ minute }) => minute)))];
   await deps.facts.prepare(minutes);
   await deps
@@ -49,24 +53,51 @@ export async function applyBatch(
       // A worker that freezes in here must not keep its row locks longer than its lease.
       await nameTerm(trx, lease, deps.leaseSeconds ?? 15);
       if (!(await holdsTerm(trx, lease.name, lease.term))) throw new LeaseLost();
-      const ids = batch.map(({ id }) => id);
+      const ids = decoded.map(({ id }) => id);
       const isPending = await lockUploads(trx, ids);
       const uploads = decoded.filter(({ id }) => isPending.has(id)).map(({ upload }) => upload);
       if (uploads.length > 0) await addUploads(deps, trx, uploads);
       await finishUploads(trx, ids, 'applied');
       await endAttempt(trx, share, lease.term);
     });
+  return decoded.length;
 }
 
-async function decode(deps: InboxDeps, pending: PendingUpload): Promise<AppliedUpload> {
-  const { siteId, sensorId, nowMs, body, encoding } = pending;
-  const decoded = decodeUpload(decompressUpload(body, encoding));
-  const { minutes, probes: found } = decoded;
+interface Decoded {
+  id: number;
+  upload: AppliedUpload;
+}
+
+/** The first uploads of a batch, as many as the memory of the largest allows. Gives way to requests in between. */
+async function decodeWhatFits(deps: InboxDeps, batch: readonly PendingUpload[]): Promise<Decoded[]> {
+  const decoded: Decoded[] = [];
+  let bytes = 0;
+  let rows = 0;
+  for (const pending of batch) {
+    const read = await readStored(pending.body, pending.encoding);
+    bytes += read.decodedBytes;
+    if (decoded.length > 0 && bytes > decodedBytesMax) break;
+    decoded.push({ id: pending.id, upload: await prepare(deps, pending, read.upload) });
+    rows += read.rows;
+    if (rows < sliceRowsMax) continue;
+    await setImmediate();
+    rows = 0;
+  }
+  return decoded;
+}
+
+async function prepare(
+  deps: InboxDeps,
+  pending: PendingUpload,
+  upload: TelemetryUpload,
+): Promise<AppliedUpload> {
+  const { siteId, sensorId, nowMs } = pending;
+  const { minutes, probes: found } = upload;
   const probes = found && found.length > 0 ? ((await deps.probes?.prepare(found, nowMs)) ?? []) : [];
-  const gaps = withoutFuture(decoded.gaps, nowMs);
-  const inventory = decoded.inventory && {
-    ...decoded.inventory,
-    observedAtMs: Math.min(decoded.inventory.observedAtMs, nowMs),
+  const gaps = withoutFuture(upload.gaps, nowMs);
+  const inventory = upload.inventory && {
+    ...upload.inventory,
+    observedAtMs: Math.min(upload.inventory.observedAtMs, nowMs),
   };
   return { siteId, sensorId, nowMs, minutes, gaps, probes, ...(inventory ? { inventory } : {}) };
 }
@@ -79,13 +110,40 @@ function withoutFuture(gaps: readonly TelemetryGap[], nowMs: number): TelemetryG
     .map((gap) => ({ ...gap, toMinute: Math.min(gap.toMinute, lastMinute) }));
 }
 
+/** Rows that are written in one statement a table; a single minute is never divided. */
+const appendRowsMax = 32_768;
+
 async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {
-  await deps.facts.append(
-    trx,
-    uploads.map(({ siteId, sensorId, minutes, gaps }) => ({ origin: { siteId, sensorId }, minutes, gaps })),
-  );
+  for (const part of divideUploads(uploads)) await deps.facts.append(trx, part);
   for (const { siteId, sensorId, probes } of uploads) {
     if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);
   }
   await deps.onUploads?.(trx, uploads);
+}
+
+/** Uploads in parts of bounded size, so that the largest do not keep this process from everything else. */
+function divideUploads(uploads: readonly AppliedUpload[]): FactUpload[][] {
+  const parts: FactUpload[][] = [];
+  let part: FactUpload[] = [];
+  let rows = 0;
+  for (const { siteId, sensorId, minutes, gaps } of uploads) {
+    let fact: FactUpload & { minutes: TelemetryMinute[] } = {
+      origin: { siteId, sensorId },
+      minutes: [],
+      gaps,
+    };
+    part.push(fact);
+    for (const minute of minutes) {
+      const more = minute.hosts.length + minute.usage.length;
+      if (rows > 0 && rows + more > appendRowsMax) {
+        parts.push(part);
+        fact = { ...fact, minutes: [], gaps: [] };
+        part = [fact];
+        rows = 0;
+      }
+      fact.minutes.push(minute);
+      rows += more;
+    }
+  }
+  return part.length > 0 ? [...parts, part] : parts;
 }

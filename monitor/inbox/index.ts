@@ -15,6 +15,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryReceipt } from '#contracts/sensor-api/http.ts';
 import type { Events } from '#monitor/events/index.ts';
 import type { FactStore } from '#monitor/facts/index.ts';
+import type { Intake } from '#monitor/intake/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -40,6 +41,8 @@ export interface InboxDeps {
   /** Connections that only read, for the state; the same as the others when absent. */
   reader?: () => Queryable;
   tally?: InboxTally;
+  /** Reads uploads; one of its own when absent. */
+  intake?: Intake;
   sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;

@@ -3,8 +3,10 @@
  * every connection that the monitor has for writing. A plan takes its time, never fifteen seconds.
  */
 
+import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { compressUpload, encodeUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { createIntake } from '#monitor/intake/index.ts';
 import { createSensors } from '#monitor/sensors/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
@@ -44,6 +46,8 @@ export async function fetchPlans(options: PlanOptions): Promise<{ late: number; 
   const { n, limitMs: limit = limitMs } = options;
   await using world = await createMonitorWorld();
   const enrolled = await world.enrol('node-2');
+  // The uploads that wait are of one sensor, which sends no more than a few at a time.
+  const intake = { ...createIntake({ clock: systemClock }), admit: () => () => {} };
   const sensors = options.doesAuthenticationWrite ? noteSeen(world) : world.sensors;
   const http = await createHttpServer({
     host: '127.0.0.1',
@@ -51,7 +55,7 @@ export async function fetchPlans(options: PlanOptions): Promise<{ late: number; 
     portSetting: 'none',
     reporter: silentReporter,
     // Live windows have no part in this.
-    routes: (app) => registerSensorApi(app, { sensors, inbox: world.inbox, live: null as never }),
+    routes: (app) => registerSensorApi(app, { sensors, intake, inbox: world.inbox, live: null as never }),
   });
   await http.start();
   const headers = { authorization: `Bearer ${enrolled.credential}` };

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { createBatching } from '#common/batching/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import {
@@ -6,11 +5,7 @@ import {
   retentionRefusalMessage,
   type TelemetryReceipt,
 } from '#contracts/sensor-api/http.ts';
-import {
-  decodeUpload,
-  decompressUpload,
-  type TelemetryUpload,
-} from '#contracts/sensor-api/telemetry-codec.ts';
+import { createIntake, type Intake } from '#monitor/intake/index.ts';
 import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
 import type { InboxDeps } from './index.ts';
@@ -52,8 +47,9 @@ export function createReceiving(
     batchesMax: transactionsMax,
     run: (received) => storeTogether(deps, received),
   });
+  const intake = deps.intake ?? createIntake(deps);
   return async (sensor, body, encoding) => {
-    const received = read(sensor, body, encoding);
+    const received = await read(intake, sensor, body, encoding);
     const { row } = received;
     let verdict = await store(received);
     // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
@@ -62,9 +58,13 @@ export function createReceiving(
   };
 }
 
-function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undefined): Received {
-  const bytes = decompressUpload(body, encoding);
-  const upload: TelemetryUpload = decodeUpload(bytes);
+async function read(
+  intake: Intake,
+  sensor: EnrolledSensor,
+  body: Uint8Array,
+  encoding: string | undefined,
+): Promise<Received> {
+  const { upload, digest } = await intake.readUpload(sensor.id, body, encoding);
   const { spoolId, sequence, sensorVersion } = upload;
   let firstMinute: number | null = null;
   let lastMinute: number | null = null;
@@ -80,7 +80,6 @@ function read(sensor: EnrolledSensor, body: Uint8Array, encoding: string | undef
     (through, minute) => Math.max(through ?? minute, minute),
     lastMinute,
   );
-  const digest = createHash('sha256').update(bytes).digest();
   const { id: sensorId, siteId } = sensor;
   return {
     row: {

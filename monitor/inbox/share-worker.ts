@@ -68,8 +68,8 @@ export function createShareWorker(deps: InboxDeps, share: number, holder: string
     if (batch === null) throw new LeaseLost();
     if (batch.length === 0) return 0;
     try {
-      await applyBatch(deps, share, batch, held);
-      deps.tally?.('applied', batch.length);
+      const applied = await applyBatch(deps, share, batch, held);
+      deps.tally?.('applied', applied);
     } catch (error) {
       await settle(error, batch, held);
     }

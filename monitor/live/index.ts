@@ -5,12 +5,12 @@
  * more than `historyMax`, the newest, at any moment that somebody can look; nothing is evicted besides: a store without
  * room refuses by name, and the sensor comes again. What a crash loses is lost. Nothing here touches minutes.
  */
+import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
-import { decodeLive, liveBytesMax } from '#contracts/sensor-api/live-codec.ts';
-import { decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { createIntake, type Intake } from '#monitor/intake/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
 import type { LiveRate, LiveStore, WindowList } from './live-store.ts';
 import { createSiteReader } from './read-site.ts';
@@ -23,6 +23,8 @@ export type { LiveAddress, LiveCapture, LivePoint, SiteLive } from './sum-window
 
 export interface LiveDeps {
   store: LiveStore;
+  /** Reads uploads; one of its own when absent. */
+  intake?: Intake;
   /** Keeps what a sensor told of itself along with its windows. */
   noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
   /** Wall time, for tests. */
@@ -54,11 +56,12 @@ const hostRowsMax = 100_000;
 
 export function createLive(deps: LiveDeps): Live {
   const { store } = deps;
+  const intake = deps.intake ?? createIntake({ clock: systemClock });
   const listWindows = (siteId: number, sinceMs: number, limit: number) =>
     store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax });
   return {
     async receive(sensor, body, encoding) {
-      const upload = decodeLive(decompressUpload(body, encoding, liveBytesMax));
+      const upload = await intake.readLive(sensor.id, body, encoding);
       // First: a store that is full must not keep a sensor from saying that it is full itself.
       if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
       const latestMs = (deps.nowMs ?? Date.now)() + aheadSecondsMax * 1000;

@@ -1,11 +1,11 @@
 /** Rows of the queue: how an upload and the gaps that stand for it become bytes with digests, and back. */
-import { uploadBytesMax } from '#contracts/sensor-api/http.ts';
 import {
   captureMinutesMax,
   compressUpload,
   decodeUpload,
   decompressUpload,
   encodeUpload,
+  fitsReceiver,
   gapsMax,
   type TelemetryGap,
   type TelemetryMinute,
@@ -73,7 +73,7 @@ export function uploadRows(
     minutes.length <= captureMinutesMax &&
     gaps.length <= gapsMax &&
     (minutes.length < 2 ||
-      encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] }).length <= uploadBytesMax);
+      fitsReceiver(encodeUpload({ ...content, minutes: [...minutes], gaps: [...gaps] })));
   if (isSmall) return [uploadRow(first, minutes, gaps, sensorVersion, extras)];
   const half = Math.ceil(minutes.length / 2);
   const gapsHere = gaps.slice(

@@ -89,6 +89,15 @@ test('a taken port is said in one sentence that names the setting', async () => 
   taken.close();
 });
 
+test('strict JSON refuses more values than any body of ours holds, before they are made', () => {
+  for (const many of ['{},', '[],', '0,', '"",', '{"a":[{}]},']) {
+    const text = `[${many.repeat(600_000)}0]`;
+    assert.throws(() => parseStrictJson(text), { name: 'SyntaxError', message: /more than 500000 values/ });
+  }
+  const most = `[${'0,'.repeat(499_000)}0]`;
+  assert.deepEqual(parseStrictJson(most), JSON.parse(most));
+});
+
 test('strict JSON refuses duplicate names anywhere, __proto__ and deep nesting, and takes the rest', () => {
   for (const bad of [
     '{"a":1,"a":2}',

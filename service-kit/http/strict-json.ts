@@ -1,10 +1,13 @@
 /**
  * JSON as an API should read it: duplicate names in one object are refused, because two readers would pick different
- * ones, and so are `__proto__` and nesting beyond a bound.
+ * ones, and so are `__proto__`, nesting beyond a bound, and more values than any body of ours holds: two bytes of text can
+ * become an object of fifty.
  *
  * The text is parsed by `JSON.parse`; a scan beside it finds what `JSON.parse` lets pass.
  */
 const depthMax = 32;
+/** Values of a body; the largest that our contracts allow has some 350,000. */
+const valuesMax = 500_000;
 
 /** Parses strictly; throws a `SyntaxError` whose message is fit for the caller. */
 export function parseStrictJson(text: string): unknown {
@@ -17,21 +20,30 @@ export function parseStrictJson(text: string): unknown {
 }
 
 function refuseAmbiguity(text: string): void {
-  // One set of names for each open object, null for each open array.
-  const open: (Set<string> | null)[] = [];
+  // The names of each open object, undefined before its first; null for each open array.
+  const open: (Set<string> | null | undefined)[] = [];
+  let values = 1;
   for (let i = 0; i < text.length; i += 1) {
     const character = text[i];
     if (character === '{' || character === '[') {
-      open.push(character === '{' ? new Set() : null);
+      open.push(character === '{' ? undefined : null);
+      values += 1;
       if (open.length > depthMax) throw new SyntaxError(`The body is nested deeper than ${depthMax} levels.`);
     } else if (character === '}' || character === ']') {
       open.pop();
+    } else if (character === ',') {
+      values += 1;
     } else if (character === '"') {
       const end = endOfString(text, i);
       const names = open.at(-1);
-      if (names && isName(text, end)) rememberName(names, text.slice(i, end + 1));
+      if (names !== null && open.length > 0 && isName(text, end)) {
+        const known = names ?? new Set<string>();
+        open[open.length - 1] = known;
+        rememberName(known, text.slice(i, end + 1));
+      }
       i = end;
     }
+    if (values > valuesMax) throw new SyntaxError(`The body holds more than ${valuesMax} values.`);
   }
 }
 

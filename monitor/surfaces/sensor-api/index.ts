@@ -6,6 +6,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import type { Inbox } from '#monitor/inbox/index.ts';
+import type { Intake } from '#monitor/intake/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -16,6 +17,7 @@ import { registerTelemetry } from './telemetry.routes.ts';
 
 export interface SensorApiDeps {
   sensors: Sensors;
+  intake: Intake;
   inbox: Inbox;
   live: Live;
 }

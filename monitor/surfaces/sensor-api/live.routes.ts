@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { LiveReceipt } from '#contracts/sensor-api/http.ts';
 import { liveBytesMax } from '#contracts/sensor-api/live.ts';
+import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
 import type { SensorApiDeps } from './index.ts';
 import { registerUploadScope } from './upload-scope.ts';
@@ -10,7 +11,7 @@ export function registerLive(app: FastifyInstance, deps: SensorApiDeps): Promise
     scope.post<{ Body: Buffer | undefined }>(
       '/live',
       {
-        onRequest: authenticateWith(deps.sensors),
+        onRequest: [authenticateWith(deps.sensors), admitTo(deps.intake)],
         bodyLimit: liveBytesMax,
         schema: { response: { 200: LiveReceipt } },
       },

@@ -149,6 +149,27 @@ test('what must never be sent again is answered with 400, 413 or 422 and its rea
   assert.equal(rowCount, 0);
 });
 
+test('a sensor that sends what can not be read is told to come later, and another one is served', async () => {
+  await using server = await startMonitorServer();
+  const [hostile, honest] = [await enrolled(server), await enrolled(server)];
+  const bomb = zstdCompressSync(Buffer.alloc(1024 * 1024, Uint8Array.of(0x2a, 0)));
+  for (let i = 0; i < 30; i += 1) {
+    const { status, json } = await post(server, hostile, bomb);
+    assert.equal(status, 400);
+    assert.match(json.error?.message ?? '', /minutes holds more than 64 entries/);
+  }
+  const answer = await fetch(`${server.url}/agent/v1/telemetry`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${hostile}`, 'content-type': 'application/x-protobuf' },
+    body: bomb,
+  });
+  assert.equal(answer.status, 429);
+  assert.match(answer.headers.get('retry-after')!, /^\d+$/);
+  assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'intake_throttled');
+  const { json } = await post(server, honest, zstd(createSpool().upload([captureMinute()])));
+  assert.equal(json.receipt, 'accepted');
+});
+
 test('what lies more than 5 min ahead is answered with 503 clock_ahead, which no sensor takes for the end of it', async () => {
   await using server = await startMonitorServer();
   const credential = await enrolled(server);

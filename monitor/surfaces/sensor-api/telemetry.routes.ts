@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { TelemetryReceipt, uploadBytesMax } from '#contracts/sensor-api/http.ts';
+import { admitTo } from './admit.ts';
 import { authenticateWith, sensorOf } from './authenticate.ts';
 import type { SensorApiDeps } from './index.ts';
 import { registerUploadScope } from './upload-scope.ts';
@@ -9,7 +10,7 @@ export function registerTelemetry(app: FastifyInstance, deps: SensorApiDeps): Pr
     scope.post<{ Body: Buffer | undefined }>(
       '/telemetry',
       {
-        onRequest: authenticateWith(deps.sensors),
+        onRequest: [authenticateWith(deps.sensors), admitTo(deps.intake)],
         bodyLimit: uploadBytesMax,
         schema: { response: { 200: TelemetryReceipt } },
       },

@@ -1,0 +1,21 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Intake, Throttled } from '#monitor/intake/index.ts';
+import { HttpError } from '#service-kit/http/index.ts';
+import { sensorOf } from './authenticate.ts';
+
+/** A hook that lets a sensor's upload in, or says when to come again, before the body is read. */
+export function admitTo(intake: Pick<Intake, 'admit'>) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    try {
+      const end = intake.admit(sensorOf(request).id);
+      reply.raw.once('close', end);
+    } catch (error) {
+      if (!(error instanceof Throttled)) throw error;
+      throw new HttpError(
+        429,
+        { code: 'intake_throttled', message: error.message },
+        { 'retry-after': String(error.retryAfterSeconds) },
+      );
+    }
+  };
+}

@@ -12,7 +12,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { isAt, isForeign, type Place, type Placement } from './placement.ts';
 import * as store from './store.ts';
 
-export { covers, isAt, isForeign, type Place, type Placement } from './placement.ts';
+export { covers, isForeign, type Place, type Placement } from './placement.ts';
 export { type ChangedAddress, listNodes, type NodeName } from './store.ts';
 
 /** An address or a MAC that a sensor speaks of. */

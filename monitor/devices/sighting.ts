@@ -51,6 +51,12 @@ export interface Observations {
 export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses' | 'macs', Spoken[]> {
   const addresses = new Map<number, Set<string>>();
   const macs = new Map<number, Set<string>>();
+  // A key comes again in every minute and capture.
+  const parsed = new Map<string, string | undefined>();
+  const macOf = (deviceKey: string) => {
+    if (!parsed.has(deviceKey)) parsed.set(deviceKey, parseDeviceKey(deviceKey)?.mac);
+    return parsed.get(deviceKey);
+  };
   const note = (
     spoken: Map<number, Set<string>>,
     sensorId: number | undefined,
@@ -66,7 +72,7 @@ export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses'
       for (const { deviceKey, address } of hosts) {
         if (deviceKey === '') continue;
         note(addresses, sensorId, address);
-        note(macs, sensorId, parseDeviceKey(deviceKey)?.mac);
+        note(macs, sensorId, macOf(deviceKey));
       }
     }
     for (const { mac, address } of inventory?.neighbours ?? []) {

@@ -178,9 +178,12 @@ async function copyFacts(
   const pairs = createRowWriter(1024 * 1024);
   for (const { siteId, sensorId, captureId, minute } of minutes) {
     const segmentOf = segmentsOf(minute);
-    const isForeign = (address: string | null) =>
-      address !== null &&
-      how.isForeign(sensorId, address, minute.minute, [segmentOf(address), minute.capture]);
+    const isForeign = (address: string | null) => {
+      if (address === null) return false;
+      const segment = segmentOf(address);
+      const segments = segment === '' ? undefined : [segment, minute.capture];
+      return how.isForeign(sensorId, address, minute.minute, segments);
+    };
     const minuteMs = minute.minute * 1000;
     const vantage = vantageCode(minute.role);
     const usage = collectUsage(minute.usage, nameApplication);

@@ -35,5 +35,6 @@ export function segmentsOf(
     for (const { address, deviceKey } of minute.hosts)
       if (deviceKey !== '' && !isUnique(address)) segments.set(address, segmentOf(deviceKey));
   }
+  if (segments.size === 0) return () => '';
   return (address) => (address === null ? '' : (segments.get(address) ?? ''));
 }

@@ -56,6 +56,7 @@ async function check(
   find: (db: Queryable, spoken: readonly Spoken[]) => Promise<(Placement & { index: number })[]>,
 ): Promise<ForeignCheck> {
   const found = spoken.length === 0 ? [] : await find(db, spoken);
+  if (found.length === 0) return () => false;
   // By sensor and subject; asked for every row of an upload, so it makes no text.
   const known = new Map<number, Map<string, Placement[]>>();
   for (const { index, ...placement } of found) {

@@ -48,7 +48,10 @@ const interfacesShown = 100;
 const dayMs = 86_400_000;
 const gapsMax = 500;
 const foreignMax = 100;
-const Params = Type.Object({ ...SiteParams.properties, sensorId: Type.Integer({ minimum: 1 }) });
+const Params = Type.Object({
+  ...SiteParams.properties,
+  sensorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 
 export function registerSensorPage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/sensors/:sensorId', { schema: { params: Params } }, async (request, reply) => {

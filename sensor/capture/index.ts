@@ -48,6 +48,11 @@ export interface CaptureOptions {
    * more captures than four share what a process may hold (NET-8.6).
    */
   share?: number;
+  /**
+   * Puts the time of a frame that is not of the open window into what can be. Asked for such frames alone; all are believed
+   * unless given.
+   */
+  believe?(seconds: number): number;
   /** Flows this capture may hold; its share of 32,768 by default. */
   flowsMax?: number;
   /** Length of live windows, a divisor of a minute; none are made unless it is given. */
@@ -98,16 +103,19 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 export { isSupportedLinkType } from './decode-link.ts';
-export type {
-  FlowRows,
-  ListedAnswer,
-  ListedApplication,
-  ListedConversation,
-  ListedEnd,
-  ListedFlow,
-  ListedHost,
-  ListedRows,
-  RowWeight,
+export {
+  FlowRow,
+  type FlowRows,
+  type ListedAnswer,
+  type ListedApplication,
+  type ListedConversation,
+  type ListedEnd,
+  type ListedFlow,
+  type ListedHost,
+  type ListedRows,
+  type RawRow,
+  type RowWeight,
+  type TableRows,
 } from './listed-rows.ts';
 export type { CutCounts } from './listing.ts';
 export {
@@ -118,3 +126,4 @@ export {
   type ReadingResult,
 } from './reading.ts';
 export { type PageFile, pageBytes } from './row-store.ts';
+export { keyAt } from './summing-table.ts';

@@ -3,6 +3,7 @@
  *
  * The frame's own time decides its minute. A frame of a later minute closes the open one; one that comes late counts
  * in the open minute, unless it is more than a minute late: then the clock was set back, and the minute it says opens.
+ * `believe` says which of such times can be: a clock that jumps must not close minutes that never passed.
  */
 import { Engine } from './engine.ts';
 import type { Capture, CaptureOptions, LocalScope } from './index.ts';
@@ -73,11 +74,14 @@ export class MinuteCapture implements Capture {
     segments = 1,
   ): void {
     const into = seconds - this.#minute;
-    if (into >= this.#windowEnd || into < -minuteSeconds || this.#minute < 0)
-      this.#turnTo(seconds, nanoseconds);
+    let second = seconds;
+    if (into >= this.#windowEnd || into < -minuteSeconds || this.#minute < 0) {
+      second = this.#options.believe?.(seconds) ?? seconds;
+      this.#turnTo(second, nanoseconds);
+    }
     const engine = this.#engine;
-    const offsetSeconds = Math.max(0, seconds - this.#minute);
-    engine.now = seconds;
+    const offsetSeconds = Math.max(0, second - this.#minute);
+    engine.now = second;
     engine.offsetMs = offsetSeconds * 1000 + ((nanoseconds / 1_000_000) | 0) + 1;
     engine.observe(bytes, offset, capturedLength, wireLength, vlanTci, segments);
   }

@@ -27,7 +27,8 @@ export interface CaptureGroupOptions {
   reporter: Reporter;
   /** MACs of this host and of its routers: they own no address (NET-2.2.9). */
   foreignMacs(): ReadonlySet<string>;
-  onListening(sinceMs: number): void;
+  /** It listens from then on, by a clock with this offset to the host's uptime; again after each jump of the clock. */
+  onListening(sinceMs: number, offsetMs: number): void;
   onMinute(minute: TelemetryMinute, reason: GapReason | null): void;
   onWindow(window: LocalWindow): void;
   onFailed(): void;
@@ -90,7 +91,7 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
     const member = createMemberThread({
       input,
       clock,
-      onListening: (sinceMs) => noteListening(sinceMs),
+      onListening: noteListening,
       onReports: takeMinutes,
       onWindows: takeWindows,
       onEnded: (why) => {
@@ -103,11 +104,11 @@ export function createCaptureGroup(options: CaptureGroupOptions): CaptureGroup {
   }
 
   /** The capture listens when its last member does. */
-  function noteListening(sinceMs: number): void {
+  function noteListening(sinceMs: number, offsetMs: number): void {
     listeningSince.push(sinceMs);
     if (listeningSince.length < members.length) return;
     isListening = true;
-    options.onListening(Math.max(...listeningSince));
+    options.onListening(Math.max(...listeningSince), offsetMs);
     listeningSince = [];
   }
 

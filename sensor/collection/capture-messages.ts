@@ -44,7 +44,8 @@ export interface MemberMinute {
 export type FromWorker =
   /** The source is open; nothing counts yet. */
   | { kind: 'ready'; source: ReadySource }
-  | { kind: 'listening'; sinceMs: number }
+  /** `offsetMs`: wall time minus the host's uptime, by which minutes are stamped from now on. */
+  | { kind: 'listening'; sinceMs: number; offsetMs: number }
   | { kind: 'reports'; reports: MemberMinute[] }
   | { kind: 'windows'; windows: WindowReport[] }
   /** The source is gone or never came up; the thread ends. */

@@ -4,12 +4,12 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { liveWindowMs } from '#contracts/sensor-api/live.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
+import { createHostTime, type HostTime } from '#sensor/host-time/index.ts';
 import { type SensorPlan, suitMonitor } from '#sensor/plan/index.ts';
-import type { Spool } from '#sensor/spool/index.ts';
 import { type CaptureState, createCaptureGroup } from './capture-group.ts';
 import type { CaptureSpec } from './capture-spec.ts';
 import type { LocalWindow } from './merge-windows.ts';
-import { createMinuteCollector, type ProbeResults } from './minute-collector.ts';
+import { createMinuteCollector, type MinuteCollectorOptions, type ProbeResults } from './minute-collector.ts';
 
 const tickMs = 500;
 /** Captures that may have whole tables; more share what a process may hold (NET-8.6). */
@@ -20,9 +20,12 @@ const mayAppear = new Set(['capture.no_interface', 'capture.interface_gone']);
 
 export interface CollectionOptions {
   captures: readonly CaptureSpec[];
-  spool: Spool;
+  spool: MinuteCollectorOptions['spool'];
   reporter: Reporter;
   clock?: Clock;
+  hostTime?: HostTime;
+  /** Called when a capture begins or ends to listen. */
+  onStateChanged?(): void;
   /** Called when an upload was committed. */
   onCommitted(): void;
   /** Called for each live window of each capture. */
@@ -49,6 +52,7 @@ export interface Collection extends Part {
 export function createCollection(options: CollectionOptions): Collection {
   const { spool, reporter } = options;
   const clock = options.clock ?? systemClock;
+  const hostTime = options.hostTime ?? createHostTime(clock);
   const stopping = new AbortController();
   let plan: SensorPlan | null = null;
   let ticking: Promise<void> = Promise.resolve();
@@ -56,6 +60,7 @@ export function createCollection(options: CollectionOptions): Collection {
     captures: options.captures.map((spec) => spec.name),
     spool,
     reporter,
+    bootId: hostTime.bootId,
     onCommitted: options.onCommitted,
     inventory: options.inventory ?? (() => null),
     ...(options.probes ? { probes: options.probes } : {}),
@@ -70,11 +75,15 @@ export function createCollection(options: CollectionOptions): Collection {
       onWindow: (window) => options.onWindow?.(window),
       clock,
       reporter,
-      onListening: (sinceMs) => {
-        collector.listening(spec.name, sinceMs);
+      onListening: (sinceMs, offsetMs) => {
+        collector.listening(spec.name, sinceMs, offsetMs);
+        options.onStateChanged?.();
         reporter.info('capture listens', { capture: spec.name });
       },
-      onFailed: () => collector.failed(spec.name),
+      onFailed: () => {
+        collector.failed(spec.name);
+        options.onStateChanged?.();
+      },
       onMinute: (minute, reason) => {
         warnOfLoss(spec.name, minute.totals.kernelDropped);
         collector.report(plan ? suitMonitor(minute, plan) : minute, reason);
@@ -92,7 +101,7 @@ export function createCollection(options: CollectionOptions): Collection {
 
   async function tick(): Promise<void> {
     while (!stopping.signal.aborted) {
-      collector.tick(clock.nowMs());
+      collector.tick(hostTime.read());
       await clock.wait(tickMs, stopping.signal);
     }
   }
@@ -100,7 +109,7 @@ export function createCollection(options: CollectionOptions): Collection {
   return {
     name: 'collection',
     async start() {
-      collector.start(clock.nowMs());
+      collector.start(hostTime.read());
       const missing = await Promise.all(groups.map((group) => group.open()));
       const isHopeless = missing.every((why) => why !== null);
       const failed = missing.find((why) => why !== null && (isHopeless || !mayAppear.has(why.code)));

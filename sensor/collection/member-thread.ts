@@ -20,7 +20,7 @@ const youngMiB = 6;
 export interface MemberThreadOptions {
   input: WorkerInput;
   clock: Clock;
-  onListening(sinceMs: number): void;
+  onListening(sinceMs: number, offsetMs: number): void;
   onReports(reports: MemberMinute[]): void;
   onWindows(windows: WindowReport[]): void;
   /** The thread ended after its source was open. */
@@ -53,7 +53,7 @@ export function createMemberThread(options: MemberThreadOptions): MemberThread {
         onReady(message.source);
         return null;
       case 'listening':
-        options.onListening(message.sinceMs);
+        options.onListening(message.sinceMs, message.offsetMs);
         return null;
       case 'reports':
         options.onReports(message.reports);

@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import { CodedError } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { GapReason, TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import type { Moment } from '#sensor/host-time/index.ts';
+import type { CommittedBy } from '#sensor/spool/index.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createMinuteCollector } from './minute-collector.ts';
 
 const at = (index: number) => firstMinute + index * 60;
@@ -21,21 +24,29 @@ const showGap = (gap: TelemetryGap) => {
 };
 
 /** A collector over a spool in memory that follows the real one's rule of covered minutes. */
-function fixture(options: { captures?: string[]; covered?: number[] } = {}) {
+function fixture(options: { captures?: string[]; covered?: number[]; last?: CommittedBy } = {}) {
   const commits: Commit[] = [];
+  const heard = new Set<number>();
+  const names: string[] = [];
   const covered = new Set((options.covered ?? []).map(at));
   let isFull = false;
   const collector = createMinuteCollector({
     captures: options.captures ?? ['eth0'],
     reporter: silentReporter,
+    bootId: 'boot',
     onCommitted: () => {},
     spool: {
-      append(minutes, gaps) {
+      append(minutes, gaps, extras) {
         if (isFull) throw new CodedError('spool.full', 'full');
+        assert.ok(!names.includes(extras!.commit!), 'a commit is made twice');
+        names.push(extras!.commit!);
+        const before = new Set(heard);
         for (const { minute } of minutes) {
-          assert.ok(!covered.has(minute), `minute ${minute} is committed twice`);
+          const isNamed = gaps.some((gap) => gap.capture === '' && gap.fromMinute === minute);
+          assert.ok(!before.has(minute) || isNamed, `minute ${minute} is doubled, and nothing says so`);
+          heard.add(minute);
+          covered.add(minute);
         }
-        for (const { minute } of minutes) covered.add(minute);
         for (const gap of gaps) for (let m = gap.fromMinute; m <= gap.toMinute; m += 60) covered.add(m);
         commits.push({
           minutes: minutes.map(
@@ -44,6 +55,19 @@ function fixture(options: { captures?: string[]; covered?: number[] } = {}) {
           gaps: gaps.map(showGap),
         });
       },
+      isHeard: (minute) => heard.has(minute),
+      unheard: ([from, to]) => {
+        const ranges: [number, number][] = [];
+        for (let minute = from; minute <= to; minute += 60) {
+          if (heard.has(minute)) continue;
+          const last = ranges.at(-1);
+          if (last && last[1] === minute - 60) last[1] = minute;
+          else ranges.push([minute, minute]);
+        }
+        return ranges;
+      },
+      lastCommit: () => names.at(-1) ?? null,
+      lastStampedBy: () => options.last ?? null,
       isCovered: (minute) => covered.has(minute),
       coveredBefore(minute) {
         const before = [...covered].filter((one) => one < minute);
@@ -67,19 +91,19 @@ function fixture(options: { captures?: string[]; covered?: number[] } = {}) {
 /** As the sensor starts for the first time, in the middle of minute 0. */
 function started(options: Parameters<typeof fixture>[0] = {}) {
   const f = fixture(options);
-  f.collector.start(ms(0, 20));
-  for (const capture of options.captures ?? ['eth0']) f.collector.listening(capture, ms(0, 20));
+  f.collector.start(steadyMoment(ms(0, 20)));
+  for (const capture of options.captures ?? ['eth0']) f.collector.listening(capture, ms(0, 20), 0);
   return f;
 }
 
 test('the first minute is partial and named by a gap, the next are whole, each in one upload', () => {
   const f = started();
   f.report(0, 40_000);
-  f.collector.tick(ms(1, 1));
+  f.collector.tick(steadyMoment(ms(1, 1)));
   assert.equal(f.commits.length, 0, 'reports have two seconds after the end of a minute');
-  f.collector.tick(ms(1, 2));
+  f.collector.tick(steadyMoment(ms(1, 2)));
   f.report(1);
-  f.collector.tick(ms(2, 2));
+  f.collector.tick(steadyMoment(ms(2, 2)));
   assert.deepEqual(f.commits, [
     { minutes: ['0 eth0 40000'], gaps: ['0 eth0 sensor_down'] },
     { minutes: ['1 eth0 60000'], gaps: [] },
@@ -89,10 +113,10 @@ test('the first minute is partial and named by a gap, the next are whole, each i
 test('a minute waits for all captures and goes as one upload', () => {
   const f = started({ captures: ['eth0', 'br0'] });
   f.report(0, 40_000, 'eth0');
-  f.collector.tick(ms(1, 3));
+  f.collector.tick(steadyMoment(ms(1, 3)));
   assert.equal(f.commits.length, 0);
   f.report(0, 40_000, 'br0');
-  f.collector.tick(ms(1, 4));
+  f.collector.tick(steadyMoment(ms(1, 4)));
   assert.deepEqual(
     f.commits.map((commit) => commit.minutes),
     [['0 eth0 40000', '0 br0 40000']],
@@ -101,7 +125,7 @@ test('a minute waits for all captures and goes as one upload', () => {
 
 test('a sensor that was down names exactly the minutes it missed when it starts', () => {
   const f = fixture({ covered: [-9, -8, -7] });
-  f.collector.start(ms(0, 20));
+  f.collector.start(steadyMoment(ms(0, 20)));
   assert.deepEqual(f.commits, [{ minutes: [], gaps: ['-6--1 all sensor_down'] }]);
 });
 
@@ -109,7 +133,7 @@ test('a sensor that was stopped and started within a minute does not report that
   const f = started({ covered: [-1, 0] });
   f.report(0, 20_000);
   f.report(1);
-  f.collector.tick(ms(2, 2));
+  f.collector.tick(steadyMoment(ms(2, 2)));
   assert.deepEqual(f.commits, [{ minutes: ['1 eth0 60000'], gaps: [] }]);
 });
 
@@ -118,13 +142,13 @@ test('a capture that failed is a gap of that capture until it listens again', ()
   f.report(0, 40_000, 'eth0');
   f.report(0, 5_000, 'br0', 'capture_failed');
   f.collector.failed('br0');
-  f.collector.tick(ms(1, 2));
+  f.collector.tick(steadyMoment(ms(1, 2)));
   f.report(1);
-  f.collector.tick(ms(2, 2));
-  f.collector.listening('br0', ms(2, 10));
+  f.collector.tick(steadyMoment(ms(2, 2)));
+  f.collector.listening('br0', ms(2, 10), 0);
   f.report(2);
   f.report(2, 50_000, 'br0');
-  f.collector.tick(ms(3, 2));
+  f.collector.tick(steadyMoment(ms(3, 2)));
   assert.deepEqual(f.commits, [
     { minutes: ['0 eth0 40000', '0 br0 5000'], gaps: ['0 eth0 sensor_down', '0 br0 capture_failed'] },
     { minutes: ['1 eth0 60000'], gaps: ['1 br0 capture_failed'] },
@@ -134,115 +158,52 @@ test('a capture that failed is a gap of that capture until it listens again', ()
 
 test('a capture that says nothing is given up after half a minute, and its late report is not taken', () => {
   const f = started();
-  for (let tick = 0; tick < 70; tick += 1) f.collector.tick(ms(1, 2) + tick * 500);
+  for (let tick = 0; tick < 70; tick += 1) f.collector.tick(steadyMoment(ms(1, 2) + tick * 500));
   assert.deepEqual(f.commits, [{ minutes: [], gaps: ['0 eth0 capture_failed'] }]);
   f.report(0, 40_000);
   f.report(1);
-  f.collector.tick(ms(2, 2));
+  f.collector.tick(steadyMoment(ms(2, 2)));
   assert.deepEqual(f.commits.at(-1), { minutes: ['1 eth0 60000'], gaps: [] });
 });
 
 test('a process that stood still for minutes takes all of them when it goes on', () => {
   const f = started();
   f.report(0, 40_000);
-  f.collector.tick(ms(5, 30));
+  f.collector.tick(steadyMoment(ms(5, 30)));
   for (const index of [1, 2, 3, 4]) f.report(index);
-  f.collector.tick(ms(5, 31));
+  f.collector.tick(steadyMoment(ms(5, 31)));
   assert.deepEqual(
     f.commits.flatMap((commit) => commit.minutes),
     ['0 eth0 40000', '1 eth0 60000', '2 eth0 60000', '3 eth0 60000', '4 eth0 60000'],
   );
 });
 
-test('a clock that jumps ahead leaves one exact gap, however far', () => {
-  const f = started();
-  f.report(0, 30_000, 'eth0', 'clock_step');
-  f.collector.listening('eth0', ms(5_000_000, 50));
-  f.collector.tick(ms(5_000_000, 50));
-  f.report(5_000_000, 10_000, 'eth0', 'clock_step');
-  f.collector.tick(ms(5_000_001, 2));
-  assert.deepEqual(f.commits, [
-    { minutes: ['0 eth0 30000'], gaps: ['0 eth0 clock_step'] },
-    { minutes: [], gaps: ['1-4999999 all clock_step'] },
-    { minutes: ['5000000 eth0 10000'], gaps: ['5000000 eth0 clock_step'] },
-  ]);
-});
-
-test('a clock that goes back never has a minute counted twice: minutes that come again are named', () => {
-  const f = started();
-  f.report(0, 40_000);
-  f.report(1);
-  f.report(2);
-  f.collector.tick(ms(3, 2));
-  f.report(3, 10_000, 'eth0', 'clock_step');
-  f.collector.listening('eth0', ms(1, 5));
-  f.report(1, 55_000, 'eth0', 'clock_step');
-  f.report(2);
-  f.report(3);
-  f.collector.tick(ms(4, 2));
-  f.report(4);
-  f.collector.tick(ms(5, 2));
-  assert.deepEqual(f.commits.slice(3), [
-    { minutes: [], gaps: ['1 eth0 clock_step'] },
-    { minutes: [], gaps: ['2 eth0 clock_step'] },
-    { minutes: ['3 eth0 59999'], gaps: ['3 eth0 clock_step'] },
-    { minutes: ['4 eth0 60000'], gaps: [] },
-  ]);
-});
-
 test('NET-7.3: while the disk is full nothing is collected; the paused minutes are one exact gap afterwards', () => {
   const f = started();
   f.report(0, 40_000);
-  f.collector.tick(ms(1, 2));
+  f.collector.tick(steadyMoment(ms(1, 2)));
   f.setFull(true);
   for (const index of [1, 2, 3]) {
     f.report(index);
-    f.collector.tick(ms(index + 1, 2));
+    f.collector.tick(steadyMoment(ms(index + 1, 2)));
   }
   f.setFull(false);
   f.report(4);
-  f.collector.tick(ms(5, 2));
+  f.collector.tick(steadyMoment(ms(5, 2)));
   assert.deepEqual(f.commits.slice(1), [{ minutes: ['4 eth0 60000'], gaps: ['1-3 all storage_full'] }]);
-});
-
-test('a clock that goes back while the sensor is down: minutes that were collected are not collected again', () => {
-  const f = started({ covered: [-3, -2, -1, 0, 1, 2] });
-  f.report(0, 40_000);
-  for (const index of [1, 2, 3]) f.report(index);
-  f.collector.tick(ms(4, 2));
-  assert.deepEqual(f.commits, [
-    { minutes: [], gaps: ['1 all clock_step'] },
-    { minutes: [], gaps: ['2 all clock_step'] },
-    { minutes: ['3 eth0 60000'], gaps: [] },
-  ]);
-});
-
-test('a clock that starts in 1970 and is then set leaves what was collected before alone', () => {
-  const f = fixture({ covered: [-3, -2, -1] });
-  f.collector.start(20_000);
-  f.collector.listening('eth0', 20_000);
-  f.collector.report({ ...sampleMinute(0, 1, 30_000), capture: 'eth0' }, 'clock_step');
-  f.collector.listening('eth0', ms(2, 50));
-  f.collector.tick(ms(2, 50));
-  f.report(2, 10_000, 'eth0', 'clock_step');
-  f.collector.tick(ms(3, 2));
-  assert.deepEqual(f.commits.slice(1), [
-    { minutes: [], gaps: ['0-1 all clock_step'] },
-    { minutes: ['2 eth0 10000'], gaps: ['2 eth0 clock_step'] },
-  ]);
 });
 
 test('NET-7.3: a minute that found no room is tried again every ten seconds, and is whole when there is room in time', () => {
   const f = started();
   f.report(0, 40_000);
-  f.collector.tick(ms(1, 2));
+  f.collector.tick(steadyMoment(ms(1, 2)));
   f.setFull(true);
   f.report(1);
-  f.collector.tick(ms(2, 2));
+  f.collector.tick(steadyMoment(ms(2, 2)));
   f.setFull(false);
-  for (let tick = 1; tick <= 19; tick += 1) f.collector.tick(ms(2, 2) + tick * 500);
+  for (let tick = 1; tick <= 19; tick += 1) f.collector.tick(steadyMoment(ms(2, 2) + tick * 500));
   assert.equal(f.commits.length, 1);
-  f.collector.tick(ms(2, 12));
+  f.collector.tick(steadyMoment(ms(2, 12)));
   assert.deepEqual(f.commits.slice(1), [{ minutes: ['1 eth0 60000'], gaps: [] }]);
 });
 
@@ -256,5 +217,178 @@ test('an orderly stop commits the whole minutes and then the open one as partial
     { minutes: ['0 eth0 40000'], gaps: ['0 eth0 sensor_down'] },
     { minutes: ['1 eth0 60000'], gaps: [] },
     { minutes: ['2 eth0 12000'], gaps: ['2 eth0 sensor_down'] },
+  ]);
+});
+
+/** Uptime at which minute 0 of the right clock began. */
+const bootMs = 1_000_000;
+/** Both clocks `seconds` after that, with a wall clock that is `aheadSeconds` ahead. */
+const moment = (seconds: number, aheadSeconds = 0): Moment => ({
+  wallMs: ms(0, seconds + aheadSeconds),
+  uptimeMs: bootMs + seconds * 1000,
+});
+
+/** A sensor that started 20 s into minute 0, whose clock is set by hand. */
+function timed(options: Parameters<typeof fixture>[0] = {}) {
+  const f = fixture(options);
+  const listen = (at: Moment) => {
+    for (const capture of options.captures ?? ['eth0']) {
+      f.collector.listening(capture, at.wallMs, at.wallMs - at.uptimeMs);
+    }
+  };
+  return { ...f, listen, tick: (at: Moment) => f.collector.tick(at) };
+}
+
+for (const [name, ahead] of [
+  ['two hours', 7200],
+  ['ten years', 10 * 365 * 86_400],
+] as const)
+  test(`a clock that jumps ${name} ahead covers nothing of what it jumped over, and back loses nothing`, () => {
+    const f = timed();
+    f.collector.start(moment(20));
+    f.listen(moment(20));
+    f.report(0, 30_000, 'eth0', 'clock_step');
+    f.tick(moment(50, ahead));
+    f.listen(moment(50, ahead));
+    f.report(ahead / 60, 10_000, 'eth0', 'clock_step');
+    f.tick(moment(63, ahead));
+    f.report(ahead / 60 + 1, 15_000, 'eth0', 'clock_step');
+    f.tick(moment(75));
+    f.listen(moment(75));
+    f.report(1, 45_000, 'eth0', 'clock_step');
+    f.tick(moment(122));
+    f.report(2);
+    f.tick(moment(182));
+    const there = ahead / 60;
+    assert.deepEqual(f.commits, [
+      { minutes: ['0 eth0 30000'], gaps: ['0 eth0 clock_step'] },
+      { minutes: [`${there} eth0 10000`], gaps: [`${there} eth0 clock_step`] },
+      { minutes: [`${there + 1} eth0 15000`], gaps: [`${there + 1} eth0 clock_step`] },
+      { minutes: ['1 eth0 45000'], gaps: ['1 eth0 clock_step'] },
+      { minutes: ['2 eth0 60000'], gaps: [] },
+    ]);
+  });
+
+test('NET-2.4.2: a clock that goes back: what is heard again in a minute is kept, and the minute is named', () => {
+  const f = timed();
+  f.collector.start(moment(0));
+  f.listen(moment(0));
+  for (const index of [0, 1, 2]) {
+    f.report(index);
+    f.tick(moment(index * 60 + 62));
+  }
+  f.report(3, 10_000, 'eth0', 'clock_step');
+  f.tick(moment(190, -120));
+  f.listen(moment(190, -120));
+  f.report(1, 50_000, 'eth0', 'clock_step');
+  f.report(2);
+  f.report(3);
+  f.tick(moment(370, -120));
+  f.report(4);
+  f.tick(moment(430, -120));
+  assert.deepEqual(f.commits.slice(3), [
+    { minutes: ['3 eth0 10000'], gaps: ['3 eth0 clock_step'] },
+    { minutes: ['1 eth0 50000'], gaps: ['1 eth0 clock_step', '1 all clock_step'] },
+    { minutes: ['2 eth0 60000'], gaps: ['2 all clock_step'] },
+    { minutes: ['3 eth0 60000'], gaps: ['3 all clock_step'] },
+    { minutes: ['4 eth0 60000'], gaps: [] },
+  ]);
+});
+
+test('a step that the captures see one after the other keeps the parts of each clock together', () => {
+  const f = timed({ captures: ['eth0', 'br0'] });
+  f.collector.start(moment(0));
+  f.listen(moment(0));
+  f.report(0, 30_000, 'eth0', 'clock_step');
+  const after = moment(30, 600);
+  f.collector.listening('eth0', after.wallMs, after.wallMs - after.uptimeMs);
+  f.tick(moment(30.5, 600));
+  assert.equal(f.commits.length, 0, 'br0 still counts by the clock before');
+  f.report(0, 30_100, 'br0', 'clock_step');
+  f.collector.listening('br0', after.wallMs + 100, after.wallMs - after.uptimeMs);
+  f.tick(moment(31, 600));
+  f.report(10, 30_000, 'eth0', 'clock_step');
+  f.report(10, 29_900, 'br0', 'clock_step');
+  f.tick(moment(63, 600));
+  assert.deepEqual(
+    f.commits.map((commit) => commit.minutes),
+    [
+      ['0 eth0 30000', '0 br0 30100'],
+      ['10 eth0 30000', '10 br0 29900'],
+    ],
+  );
+});
+
+test('a host that sleeps is a gap of exactly the minutes that passed, also where its clock is set when it wakes', () => {
+  for (const wokenAhead of [0, 30]) {
+    const f = timed();
+    f.collector.start(moment(0));
+    f.listen(moment(0));
+    f.tick(moment(29));
+    f.report(0, 30_000, 'eth0', 'clock_step');
+    const woken = moment(7290, wokenAhead);
+    f.listen(woken);
+    f.tick(woken);
+    const index = 121 + (wokenAhead > 0 ? 1 : 0);
+    f.report(index, 30_000, 'eth0', 'clock_step');
+    f.tick(moment(7333, wokenAhead));
+    const gaps = f.commits.flatMap((commit) => commit.gaps).filter((gap) => gap.endsWith('sensor_down'));
+    assert.deepEqual(gaps, ['1-120 all sensor_down', ...(wokenAhead === 0 ? [] : ['121 all sensor_down'])]);
+  }
+});
+
+test('a sensor that starts again after its clock was set misses only the time for which it was down', () => {
+  const last = { bootId: 'boot', offsetMs: ms(0) - bootMs, throughMinute: at(2) };
+  for (const [ahead, gaps] of [
+    [10 * 365 * 86_400, [`${5_256_000 + 3}-${5_256_000 + 4} all sensor_down`]],
+    [7200, ['123-124 all sensor_down']],
+    [-7200, ['-117--116 all sensor_down']],
+    [0, ['3-4 all sensor_down']],
+  ] as const) {
+    const f = timed({ covered: [0, 1, 2], last });
+    f.collector.start(moment(5 * 60 + 20, ahead));
+    assert.deepEqual(
+      f.commits.flatMap((commit) => commit.gaps),
+      gaps,
+      `${ahead} s ahead`,
+    );
+  }
+  const slewed = timed({ covered: [0, 1, 2], last: { ...last, offsetMs: last.offsetMs + 900 } });
+  slewed.collector.start(moment(5 * 60 + 20));
+  assert.deepEqual(slewed.commits[0]?.gaps, ['3-4 all sensor_down']);
+});
+
+test('a clock that is slewed for hours is never taken for one that was set', () => {
+  const f = timed();
+  f.collector.start(moment(0));
+  f.listen(moment(0));
+  // 500 ppm for four hours: 7.2 s.
+  for (let minute = 0; minute < 240; minute += 1) {
+    f.report(minute);
+    f.tick(moment(minute * 60 + 62, minute * 0.03));
+  }
+  assert.deepEqual(
+    f.commits.flatMap((commit) => commit.gaps),
+    [],
+  );
+  assert.equal(f.commits.length, 240);
+});
+
+test('a clock that starts in 1970 names what the sensor missed once it is set, and what it heard stays', () => {
+  const f = fixture({ covered: [-3, -2, -1] });
+  const at1970 = (seconds: number): Moment => ({ wallMs: seconds * 1000, uptimeMs: seconds * 1000 });
+  const set = (seconds: number): Moment => ({ wallMs: ms(2, seconds), uptimeMs: seconds * 1000 });
+  f.collector.start(at1970(20));
+  f.collector.listening('eth0', 20_000, 0);
+  f.collector.report({ ...sampleMinute(0, 1, 30_000), capture: 'eth0' }, 'clock_step');
+  f.collector.tick(set(50));
+  f.collector.listening('eth0', ms(2, 50), ms(2));
+  f.report(2, 10_000, 'eth0', 'clock_step');
+  f.collector.tick(set(63));
+  const heard1970 = `${-firstMinute / 60} eth0`;
+  assert.deepEqual(f.commits, [
+    { minutes: [], gaps: ['0-1 all sensor_down'] },
+    { minutes: [`${heard1970} 30000`], gaps: [`${heard1970} clock_step`] },
+    { minutes: ['2 eth0 10000'], gaps: ['2 eth0 clock_step'] },
   ]);
 });

@@ -2,10 +2,9 @@
  * Puts together what the captures report for each minute and commits it to the spool, in order.
  *
  * Pure bookkeeping: time comes in with each call. Its one rule of truth: whatever is not known to be whole is named
- * by a gap, and a minute that the spool has covered is never committed again, whatever the clock does.
+ * by a gap, and everything that was reported is committed once, whatever the clock does. Minutes that a clock jumped over
+ * are no gap: nothing says that they passed, and when they do come they are collected as any other.
  */
-import { startOfMinuteMs } from '#common/clock/index.ts';
-import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type {
   GapReason,
@@ -14,22 +13,35 @@ import type {
   TelemetryGap,
   TelemetryMinute,
 } from '#contracts/sensor-api/telemetry.ts';
+import { clockStepMs, type Moment, offsetOf, setClockFrom } from '#sensor/host-time/index.ts';
 import { type MinuteRange, missingBetween, type Spool } from '#sensor/spool/index.ts';
-import { joinParts } from './merge-minutes.ts';
+import { type Commit, createCommits, gapOf } from './commits.ts';
+import {
+  type CaptureProgress,
+  createTimeline,
+  findTimeline,
+  isComplete,
+  keepReport,
+  minuteOf,
+  type Reported,
+  silentThrough,
+  type Timeline,
+} from './timelines.ts';
 
 /** How long after a minute's end its reports may take. */
 const latenessMs = 2000;
 /** Calls of `tick` that a listening capture may let pass before its minute is given up. */
 const ticksMax = 60;
-/** Calls of `tick` between two attempts to store what found no room: ten seconds. */
-const retryTicks = 20;
-/** A clock that shows less was not set yet (2025): what it jumps over was never time to listen in. */
-const setClockFrom = 1_735_689_600;
 
 export interface MinuteCollectorOptions {
   captures: readonly string[];
-  spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore'>;
+  spool: Pick<
+    Spool,
+    'append' | 'isCovered' | 'coveredBefore' | 'isHeard' | 'unheard' | 'lastCommit' | 'lastStampedBy'
+  >;
   reporter: Reporter;
+  /** Names the run of the host's kernel whose uptime is told; absent where stamps need not outlive the process. */
+  bootId?: string;
   /** The host's interfaces and neighbours, to go with the minutes that are committed now. */
   inventory?(): HostInventory | null;
   /** What probes measured, to go with the next commit. */
@@ -47,191 +59,180 @@ export interface ProbeResults {
 
 export interface MinuteCollector {
   /** Begins at this time, and commits the gap since the last covered minute. */
-  start(nowMs: number): void;
-  /** A capture listens from this time on. */
-  listening(capture: string, sinceMs: number): void;
+  start(now: Moment): void;
+  /** A capture listens from this time on, by a clock with this offset to the uptime; again after each jump of the clock. */
+  listening(capture: string, sinceMs: number, offsetMs: number): void;
   /** A capture does not listen any more. */
   failed(capture: string): void;
   /** A closed minute of a capture; `reason` says why it is not whole. */
   report(minute: TelemetryMinute, reason: GapReason | null): void;
   /** Commits what is complete. To be called about twice a second. */
-  tick(nowMs: number): void;
+  tick(now: Moment): void;
   /** Commits everything that was reported. */
   finish(): void;
   /** True while the disk takes nothing. */
   isPaused(): boolean;
 }
 
-interface Reported {
-  minute: TelemetryMinute;
-  reason: GapReason | null;
-}
-
-/** What the spool is to take with its next upload. */
-interface Commit {
-  minutes: TelemetryMinute[];
-  gaps: TelemetryGap[];
-  range: MinuteRange;
-}
-
-interface CaptureProgress {
-  isListening: boolean;
-  /** The first minute that may still be reported. */
-  nextMinute: number;
-}
-
-const minuteOf = (ms: number) => startOfMinuteMs(ms) / 1000;
-
 /** Makes a collector for these captures. */
 export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCollector {
-  const { spool, reporter } = options;
+  const { spool, reporter, bootId = '' } = options;
   const progress = new Map<string, CaptureProgress>(
-    options.captures.map((name) => [name, { isListening: false, nextMinute: 0 }]),
+    options.captures.map((name) => [name, { isListening: false, timeline: null, nextMinute: 0 }]),
   );
-  const pending = new Map<number, Map<string, Reported>>();
-  /** The latest upload that found no room. It is tried again until the next one takes its place; then it is a gap. */
-  let held: Commit | null = null;
-  /** Gaps that could not be committed yet. */
-  let owed: TelemetryGap[] = [];
-  let isPaused = false;
-  let cursor = 0;
-  let startedIn = 0;
+  const commits = createCommits(options);
+  /** Those that are not finished, the newest last. */
+  let timelines: Timeline[] = [];
+  let started: Moment = { wallMs: 0, uptimeMs: 0 };
+  let lastTickMs = 0;
   let ticksWaited = 0;
-  let ticksHeld = 0;
+  /** The clock was not set when the sensor started, so nobody could tell for how long it was down. */
+  let isDownUnnamed = false;
 
-  function store(one: Commit): boolean {
-    const inventory = one.minutes.length > 0 ? options.inventory?.() : null;
-    const probes = options.probes?.ready() ?? [];
-    try {
-      spool.append(one.minutes, [...owed, ...one.gaps], {
-        ...(inventory ? { inventory } : {}),
-        ...(probes.length > 0 ? { probes } : {}),
-      });
-    } catch (error) {
-      if (!isPaused)
-        reporter.error('collection pauses, pending uploads are kept', { why: describeError(error) });
-      isPaused = true;
-      return false;
-    }
-    if (isPaused) reporter.info('collecting again');
-    isPaused = false;
-    held = null;
-    owed = [];
-    options.probes?.committed(probes);
-    options.onCommitted();
-    return true;
+  const current = () => timelines.at(-1)!;
+  const isPast = (of: Timeline) => (other: Timeline) => timelines.indexOf(other) < timelines.indexOf(of);
+
+  function commit(timeline: Timeline, one: Omit<Commit, 'stampedBy'>, since = timeline.since): void {
+    const stampedBy = { bootId, offsetMs: timeline.offsetMs, since };
+    commits.commit(bootId === '' ? one : { ...one, stampedBy });
   }
 
-  /** Commits one upload, or holds it when there is no room. What was held before becomes a gap that is owed. */
-  function commit(minutes: TelemetryMinute[], gaps: TelemetryGap[], range: MinuteRange): void {
-    if (held) giveUp(held);
-    held = { minutes, gaps, range };
-    store(held);
+  function commitGap(timeline: Timeline, range: MinuteRange, capture: string, reason: GapReason): void {
+    commit(timeline, { minutes: [], gaps: [gapOf(...range, capture, reason)], range });
   }
 
-  function giveUp(one: Commit): void {
-    // A commit whose sync failed may have happened all the same, and what was owed with it.
-    if (isStored(one)) owed = [];
-    // Minutes without any report keep their own reason; what was reported and found no room is storage's fault.
-    else if (one.minutes.length > 0) owed = joinGaps([...owed, gapOf(...one.range, '', 'storage_full')]);
-    else owed = joinGaps([...owed, ...one.gaps]);
-  }
-
-  function isStored(one: Commit): boolean {
-    return one.minutes.length > 0 && spool.isCovered(one.range[0]);
-  }
-
-  function commitGap(range: MinuteRange, capture: string, reason: GapReason): void {
-    commit([], [gapOf(...range, capture, reason)], range);
-  }
-
-  function gapsOf(minute: number, reports: Map<string, Reported>): TelemetryGap[] {
+  function gapsOf(minute: number, reports: ReadonlyMap<string, Reported>): TelemetryGap[] {
     const gaps: TelemetryGap[] = [];
     for (const name of progress.keys()) {
       const reported = reports.get(name);
       if (!reported) {
         gaps.push(gapOf(minute, minute, name, 'capture_failed'));
       } else if (reported.minute.observedMs < 60_000 || reported.reason) {
-        const assumed = minute === startedIn ? 'sensor_down' : 'capture_failed';
+        const assumed = minute === minuteOf(started.wallMs) ? 'sensor_down' : 'capture_failed';
         gaps.push(gapOf(minute, minute, name, reported.reason ?? assumed));
       }
     }
     return gaps;
   }
 
-  function commitMinute(minute: number): void {
-    const reports = pending.get(minute) ?? new Map<string, Reported>();
-    pending.delete(minute);
-    // The clock was set back while the sensor was down: this minute was collected once, or is a gap, already.
-    if (spool.isCovered(minute)) {
-      commitGap([minute, minute], '', 'clock_step');
-      return;
-    }
+  function commitMinute(timeline: Timeline, minute: number): void {
+    const reports = timeline.pending.get(minute) ?? new Map<string, Reported>();
+    timeline.pending.delete(minute);
     const minutes = [...reports.values()].map((reported) => reported.minute);
-    commit(minutes, gapsOf(minute, reports), [minute, minute]);
-  }
-
-  /** Names a silence, but not what was collected in it before: a clock that starts in 1970 must not spoil that. */
-  function commitSilence(from: number, to: number, reason: GapReason): void {
-    for (let end = to; end >= from; ) {
-      const before = spool.isCovered(end) ? end : spool.coveredBefore(end);
-      const start = Math.max(from, before === null ? from : before + 60);
-      if (start >= setClockFrom && start <= end) commitGap([start, end], '', reason);
-      if (before === null || start < setClockFrom) return;
-      end = before - 60;
-    }
-  }
-
-  /** The last minute of the silence that begins at the cursor: nobody reported it and nobody will. */
-  function silentThrough(thisMinute: number): number {
-    const expected = [...progress.values()].filter((one) => one.isListening).map((one) => one.nextMinute);
-    return Math.min(thisMinute, ...pending.keys(), ...expected) - 60;
-  }
-
-  function isComplete(): boolean {
-    return [...progress.values()].every((one) => !one.isListening || one.nextMinute > cursor);
+    const gaps = gapsOf(minute, reports);
+    // The clock went back: what is heard now adds to what was heard then, and nobody may take the sum for one minute.
+    if (minutes.length > 0 && spool.isHeard(minute)) gaps.push(gapOf(minute, minute, '', 'clock_step'));
+    commit(timeline, { minutes, gaps, range: [minute, minute] });
   }
 
   /** One step past the cursor. Returns false when it has to wait. */
-  function advance(thisMinute: number): boolean {
-    const silent = silentThrough(thisMinute);
-    if (silent >= cursor) {
-      const reason = [...progress.values()].some((one) => one.isListening) ? 'clock_step' : 'capture_failed';
-      commitSilence(cursor, silent, reason);
-      cursor = silent + 60;
+  function advance(timeline: Timeline, limit: number): boolean {
+    const captures = [...progress.values()];
+    const silent = silentThrough(timeline, captures, isPast(timeline), limit);
+    if (silent >= timeline.cursor) {
+      // While a capture listens, only a host that slept or stood still lets minutes pass without a report.
+      const reason = captures.some((one) => one.isListening) ? 'sensor_down' : 'capture_failed';
+      for (const range of spool.unheard([timeline.cursor, silent])) commitGap(timeline, range, '', reason);
+      timeline.cursor = silent + 60;
       return true;
     }
-    if (!isComplete()) {
+    if (!isComplete(timeline, captures, isPast(timeline))) {
       ticksWaited += 1;
       if (ticksWaited < ticksMax) return false;
-      reporter.error('a capture does not report, its minute is a gap', { minute: isoMinute(cursor) });
+      reporter.error('a capture does not report, its minute is a gap', {
+        minute: isoMinute(timeline.cursor),
+      });
     }
     ticksWaited = 0;
-    commitMinute(cursor);
-    cursor += 60;
+    commitMinute(timeline, timeline.cursor);
+    timeline.cursor += 60;
     return true;
   }
 
+  /** Commits what a timeline holds, and the silences between. */
+  function flush(timeline: Timeline): void {
+    for (const minute of [...timeline.pending.keys()].sort((a, b) => a - b)) {
+      const missing = missingBetween(timeline.cursor - 60, minute);
+      if (missing) commitGap(timeline, missing, '', 'capture_failed');
+      commitMinute(timeline, minute);
+      timeline.cursor = minute + 60;
+    }
+  }
+
+  /** True when the clock before is done with: every capture has come over, or was waited for long enough. */
+  function finishPast(): boolean {
+    while (timelines.length > 1) {
+      const oldest = timelines[0]!;
+      const isLeft = [...progress.values()].every((one) => !one.isListening || one.timeline !== oldest);
+      if (!isLeft && ++ticksWaited < ticksMax) return false;
+      ticksWaited = 0;
+      flush(oldest);
+      timelines.shift();
+    }
+    return true;
+  }
+
+  /** The clock was set. */
+  function begin(offsetMs: number, wallMs: number): Timeline {
+    const before = current();
+    // Of time that passed since the last look the captures tell where it is over; a minute or more of it is a sleep.
+    const passedMs = wallMs - offsetMs - lastTickMs;
+    const made = createTimeline(offsetMs, minuteOf(passedMs < 60_000 ? wallMs : wallMs - passedMs));
+    timelines.push(made);
+    reporter.warn('the clock of this host was set', {
+      by_seconds: Math.round((offsetMs - before.offsetMs) / 1000),
+      minute: isoMinute(made.since),
+    });
+    if (isDownUnnamed && made.since >= setClockFrom) {
+      isDownUnnamed = false;
+      const from = minuteOf(started.uptimeMs + offsetMs);
+      nameDown(made, missingBetween(spool.coveredBefore(from), from), from);
+    }
+    return made;
+  }
+
+  /** `since`: the first minute that is by this clock; what lies before was told by an earlier one. */
+  function nameDown(timeline: Timeline, missing: MinuteRange | null, since: number): void {
+    if (!missing) return;
+    const [from, to] = missing;
+    reporter.warn('minutes were missed while the sensor was down', {
+      from: isoMinute(from),
+      to: isoMinute(to),
+    });
+    for (const range of spool.unheard([from, to]))
+      commit(timeline, { minutes: [], gaps: [gapOf(...range, '', 'sensor_down')], range }, since);
+  }
+
   return {
-    isPaused: () => isPaused,
-    start(nowMs) {
-      cursor = minuteOf(nowMs);
-      startedIn = cursor;
-      const missing = missingBetween(spool.coveredBefore(cursor), cursor);
-      if (missing) {
-        const [from, to] = missing;
-        reporter.warn('minutes were missed while the sensor was down', {
-          from: isoMinute(from),
-          to: isoMinute(to),
-        });
-        commitGap([from, to], '', 'sensor_down');
+    isPaused: () => commits.isPaused(),
+    start(now) {
+      started = now;
+      lastTickMs = now.uptimeMs;
+      const thisMinute = minuteOf(now.wallMs);
+      const first = createTimeline(offsetOf(now), thisMinute);
+      timelines = [first];
+      const last = spool.lastStampedBy();
+      const setByMs = last && last.bootId === bootId ? first.offsetMs - last.offsetMs : null;
+      if (last && setByMs !== null && Math.abs(setByMs) >= clockStepMs) {
+        // The clock was set meanwhile. What is committed ended then by the clock of now, and only time since can be missing.
+        const endedMs = (last.throughMinute + 60) * 1000 + setByMs;
+        first.since = Math.min(thisMinute, Math.ceil(endedMs / 60_000) * 60);
+        nameDown(first, missingBetween(first.since - 60, thisMinute), first.since);
+        return;
       }
+      isDownUnnamed = thisMinute < setClockFrom;
+      if (last && setByMs !== null) {
+        nameDown(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
+      } else nameDown(first, missingBetween(spool.coveredBefore(thisMinute), thisMinute), thisMinute);
       // Stopped and started within one minute: its first part is committed, and named partial by a gap.
-      if (spool.isCovered(cursor)) cursor += 60;
+      const isCommitted =
+        setByMs === null ? !last && spool.isCovered(thisMinute) : last!.throughMinute >= thisMinute;
+      if (isCommitted) first.cursor += 60;
     },
 
-    listening(capture, sinceMs) {
-      progress.set(capture, { isListening: true, nextMinute: minuteOf(sinceMs) });
+    listening(capture, sinceMs, offsetMs) {
+      const timeline = findTimeline(timelines, offsetMs) ?? begin(offsetMs, sinceMs);
+      progress.set(capture, { isListening: true, timeline, nextMinute: minuteOf(sinceMs) });
     },
 
     failed(capture) {
@@ -241,72 +242,40 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
 
     report(minute, reason) {
       const one = progress.get(minute.capture);
-      if (one) one.nextMinute = Math.max(one.nextMinute, minute.minute + 60);
-      if (minute.minute < cursor) {
-        if (minute.minute === startedIn) return;
-        reporter.warn('the clock went back into a minute that was collected', {
-          minute: isoMinute(minute.minute),
-        });
-        commitGap([minute.minute, minute.minute], minute.capture, 'clock_step');
+      if (!one) return;
+      const timeline = one.timeline ?? current();
+      one.nextMinute = Math.max(one.nextMinute, minute.minute + 60);
+      if (minute.minute >= timeline.cursor && timelines.includes(timeline)) {
+        keepReport(timeline, { minute, reason });
         return;
       }
-      const reports = pending.get(minute.minute) ?? new Map<string, Reported>();
-      pending.set(minute.minute, reports);
-      const earlier = reports.get(minute.capture);
-      if (!earlier) {
-        reports.set(minute.capture, { minute, reason });
-        return;
-      }
-      // The capture began anew within the minute: its parts add, and the minute is partial.
-      const joined = joinParts(earlier.minute, minute);
-      reports.set(minute.capture, { minute: joined, reason: earlier.reason ?? reason ?? 'capture_failed' });
+      // The rest of a minute whose first part the stop before this start committed.
+      if (minute.minute === minuteOf(started.wallMs) && timeline === timelines[0]) return;
+      reporter.warn('a report comes after its minute was given up', { minute: isoMinute(minute.minute) });
+      const gaps = [gapOf(minute.minute, minute.minute, minute.capture, reason ?? 'capture_failed')];
+      commit(timeline, { minutes: [minute], gaps, range: [minute.minute, minute.minute] });
     },
 
-    tick(nowMs) {
-      ticksHeld = held ? ticksHeld + 1 : 0;
-      // What is stored already is left out by the spool.
-      if (held && ticksHeld % retryTicks === 0) store(held);
-      const thisMinute = minuteOf(nowMs - latenessMs);
-      while (cursor < thisMinute && advance(thisMinute)) {
+    tick(now) {
+      commits.tick();
+      const offsetMs = offsetOf(now);
+      const isSame = Math.abs(current().offsetMs - offsetMs) < clockStepMs;
+      const timeline = isSame ? current() : begin(offsetMs, now.wallMs);
+      timeline.offsetMs = offsetMs;
+      lastTickMs = now.uptimeMs;
+      const limit = minuteOf(now.wallMs - latenessMs);
+      if (!finishPast()) return;
+      while (timeline.cursor < limit && advance(timeline, limit)) {
         // Goes on until the clock or a missing report stops it.
       }
     },
 
     finish() {
-      for (const minute of [...pending.keys()].sort((a, b) => a - b)) {
-        const missing = missingBetween(cursor - 60, minute);
-        if (missing) commitGap(missing, '', 'capture_failed');
-        commitMinute(minute);
-        cursor = minute + 60;
-      }
-      // What is still held or owed is not covered, so the next start names it.
-      if (held) store(held);
-      else if (options.probes && options.probes.ready().length > 0)
-        store({ minutes: [], gaps: [], range: [cursor, cursor] });
+      for (const timeline of timelines) flush(timeline);
+      const { cursor } = current();
+      commits.finish([cursor, cursor]);
     },
   };
-}
-
-function gapOf(fromMinute: number, toMinute: number, capture: string, reason: GapReason): TelemetryGap {
-  return { fromMinute, toMinute, capture, reason };
-}
-
-/** Neighbouring gaps of one capture and reason as one. */
-function joinGaps(gaps: TelemetryGap[]): TelemetryGap[] {
-  const joined: TelemetryGap[] = [];
-  const latest = new Map<string, TelemetryGap>();
-  for (const gap of gaps) {
-    const key = `${gap.reason} ${gap.capture}`;
-    const last = latest.get(key);
-    if (last && gap.fromMinute === last.toMinute + 60) {
-      last.toMinute = gap.toMinute;
-      continue;
-    }
-    const added = { ...gap };
-    latest.set(key, added);
-    joined.push(added);
-  }
-  return joined;
 }
 
 function isoMinute(minute: number): string {

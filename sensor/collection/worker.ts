@@ -3,8 +3,8 @@
  * minutes and live windows to the main thread.
  *
  * The loop alternates between the source, which waits for up to 100 ms, and the event loop, where messages come in.
- * Wall time is compared with monotonic time in every turn: after a jump of the clock the packet path starts anew,
- * because neither the minutes jumped over nor those that come twice were observed.
+ * Wall time is compared with monotonic time in every turn: after a jump of the clock, or a sleep of the host, the open
+ * minute ends in the old time and another one begins in the new, so no minute is reported for time that did not pass.
  */
 import { flushCompileCache } from 'node:module';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -13,15 +13,15 @@ import { startOfMinuteMs } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { GapReason } from '#contracts/sensor-api/telemetry.ts';
 import { type Capture, createCapture, type MinuteReport } from '#sensor/capture/index.ts';
+import { createHostTime, offsetOf } from '#sensor/host-time/index.ts';
 import { type ObserveFrame, openSource, type PacketSource } from '#sensor/packet-source/index.ts';
 import type { FromWorker, LocalAddresses, ToWorker, WorkerInput } from './capture-messages.ts';
 import { registrableDomain } from './registrable-domain.ts';
+import { createWallWatch } from './wall-watch.ts';
 
 const pollMs = 100;
 /** A window may close before its last block came from the ring: what comes late counts in the next one. */
 const windowSettleMs = 250;
-/** A smaller step is the time daemon's ordinary work. */
-const clockStepMs = 1500;
 
 const input = workerData as WorkerInput;
 const port = parentPort!;
@@ -33,18 +33,23 @@ let observeFrame = discard;
 let local: LocalAddresses = { prefixes: [], addresses: [] };
 let source: PacketSource | null = null;
 let isStopping = false;
-/** Wall time minus monotonic time when the clock was last looked at. */
-let wallOffset = Date.now() - performance.now();
+const watch = createWallWatch();
+const hostTime = createHostTime({ nowMs: Date.now });
 let reasonOfOpenMinute: GapReason | null = null;
 
 function begin(linkType: number): void {
-  const sinceMs = Date.now();
-  const begun = createCapture({ ...input, linkType, registrableDomain, local });
-  begun.listeningSince(sinceMs);
+  const { believe } = watch;
+  const begun = createCapture({ ...input, linkType, registrableDomain, local, believe });
+  listenNow(begun);
   // Handed over as it is: an arrow with rest arguments would make an array for every packet.
   observeFrame = begun.observe.bind(begun);
   capture = begun;
-  say({ kind: 'listening', sinceMs });
+}
+
+function listenNow(begun: Capture): void {
+  const moment = hostTime.read();
+  begun.listeningSince(moment.wallMs);
+  say({ kind: 'listening', sinceMs: moment.wallMs, offsetMs: offsetOf(moment) });
 }
 
 function sendReports(reports: MinuteReport[], lastReason: GapReason | null): void {
@@ -70,16 +75,16 @@ function sendWindows(untilMs: number): void {
   if (windows.length > 0) say({ kind: 'windows', windows });
 }
 
-/** After a jump: the open minute ends where the old time ended, and the packet path begins anew in the new time. */
-function followClock(nowMs: number, monotonicMs: number, linkType: number): void {
-  const stepMs = nowMs - monotonicMs - wallOffset;
-  if (Math.abs(stepMs) < clockStepMs) return;
+/** After a jump: the open minute ends where the old time ended, and another one begins in the new time. */
+function followClock(nowMs: number, stepMs: number, linkType: number): void {
+  if (stepMs === 0) return;
   const oldNowMs = nowMs - stepMs;
-  wallOffset = nowMs - monotonicMs;
-  if (capture && startOfMinuteMs(oldNowMs) !== startOfMinuteMs(nowMs)) {
+  if (capture) {
     sendReports(capture.closeAll(oldNowMs), 'clock_step');
     sendWindows(oldNowMs);
-    begin(linkType);
+    // Names and flows go on over a small jump; over a large one their ages mean nothing any more.
+    if (startOfMinuteMs(oldNowMs) === startOfMinuteMs(nowMs)) listenNow(capture);
+    else begin(linkType);
   }
   reasonOfOpenMinute = 'clock_step';
 }
@@ -97,8 +102,8 @@ async function observe(source: PacketSource): Promise<void> {
     await source.poll(pollMs, observeFrame);
     const dropped = source.takeDropped();
     if (dropped > 0) capture?.addKernelDropped(dropped);
-    const nowMs = Date.now();
-    followClock(nowMs, performance.now(), source.linkType);
+    const { nowMs, stepMs } = watch.look();
+    followClock(nowMs, stepMs, source.linkType);
     if (capture) sendReports(capture.closeMinutes(nowMs - source.settleMs), null);
     sendWindows(nowMs - Math.max(windowSettleMs, source.settleMs - 750));
     await nextTurn();

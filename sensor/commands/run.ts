@@ -12,6 +12,12 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
+import {
+  createHostTime,
+  createMonitorTime,
+  type HostTime,
+  type MonitorTime,
+} from '#sensor/host-time/index.ts';
 import { createInterfaces } from '#sensor/interfaces/index.ts';
 import { createLiveUplink, readCondition } from '#sensor/live/index.ts';
 import { createStatusServer } from '#sensor/local-status/index.ts';
@@ -25,6 +31,8 @@ import { sensorVersion } from '#sensor/version.ts';
 
 /** The monitor may start beside the sensor; longer than this it does not wait for it before the first enrolment. */
 const enrolPatienceMs = 60_000;
+/** How long the monitor may take to tell its time. */
+const askTimeoutMs = 10_000;
 const outageNoteEveryMs = 86_400_000;
 
 /** Runs the sensor with the settings in this environment. Resolves with the exit code. */
@@ -39,7 +47,12 @@ export async function run(environment: Readonly<Record<string, string | undefine
   }
   const { logFormat: format, logLevel: level } = config;
   const reporter = createReporter({ program: 'sensor', format, level });
-  const client = createMonitorClient(config.monitorUrl);
+  const host = createHostTime(systemClock);
+  const time = { host, monitor: createMonitorTime(host) };
+  const client = createMonitorClient(config.monitorUrl, fetch, {
+    begin: () => host.read(),
+    onAnswer: (date, begun) => time.monitor.note(date, begun),
+  });
   const identity = readIdentity(config.stateDirectory) ?? (await enrolOnce(config, client, reporter));
   const spool = createSpool({
     directory: config.stateDirectory,
@@ -50,7 +63,7 @@ export async function run(environment: Readonly<Record<string, string | undefine
   });
   const { notifySocket, watchdogMs } = config;
   const supervision = createSupervision({ notifySocket, watchdogMs, reporter });
-  const parts = [supervision, ...createParts(config, client, identity, spool, reporter)];
+  const parts = [supervision, ...createParts(config, client, identity, spool, time, reporter)];
   return runUntilSignal(parts, reporter, () => {
     supervision.ready();
     // Kept now, so that a sensor that is killed later starts again without compiling.
@@ -70,10 +83,12 @@ function createParts(
   client: MonitorClient,
   identity: SensorIdentity,
   spool: Spool,
+  time: { host: HostTime; monitor: MonitorTime },
   reporter: Reporter,
 ): Part[] {
   const { credential } = identity;
-  const uplink = createUplink({ spool, client, credential, reporter });
+  const ask = () => client.request({ method: 'GET', path: '/plan', credential, timeoutMs: askTimeoutMs });
+  const uplink = createUplink({ spool, client, credential, reporter, time: { ...time, ask } });
   const interfaces = createInterfaces({ clock: systemClock, reporter });
   const live = createLiveUplink({
     client,
@@ -82,7 +97,12 @@ function createParts(
     clock: systemClock,
     reporter,
     condition: () =>
-      readCondition(config.stateDirectory, spool.status(), collection.isPaused(), systemClock.nowMs()),
+      readCondition(
+        config.stateDirectory,
+        spool.status(),
+        { isPaused: collection.isPaused(), captures: collection.states() },
+        systemClock.nowMs(),
+      ),
   });
   const prober = createProber({ clock: systemClock, reporter });
   const collection = createCollection({
@@ -93,6 +113,8 @@ function createParts(
       uplink.wake();
       sayOutage();
     },
+    hostTime: time.host,
+    onStateChanged: () => live.tellCondition(),
     onWindow(window) {
       live.offer(window);
       status.publish(window);

@@ -8,10 +8,9 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { formatPrefix, parsePrefix } from '#common/ip/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
-import { createCollection, type LocalWindow } from '#sensor/collection/index.ts';
+import { createCollection, createUnkeptMinutes, type LocalWindow } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { followSensor } from '#sensor/local-status/index.ts';
-import type { Spool } from '#sensor/spool/index.ts';
 import { renderPlain, renderTop, type Sorting, sortings, type TopState } from './top-view.ts';
 
 /** Shorter than the monitor's, because somebody watches. */
@@ -113,7 +112,7 @@ async function captureHere(
       },
     ],
     // Minutes go nowhere: this only watches.
-    spool: { append() {}, isCovered: () => false, coveredBefore: () => null } as unknown as Spool,
+    spool: createUnkeptMinutes(),
     reporter: createReporter({ program: 'top', level: 'warn', write: note }),
     clock: systemClock,
     windowMs: ownWindowMs,

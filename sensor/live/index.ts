@@ -3,7 +3,9 @@
  *
  * Promises: nothing is posted unless the plan announces `live_version`; one request at a time; a window that could not
  * be handed over is posted again together with newer ones until it is a minute old, then it is dropped and counted. A
- * live window is worth nothing later, and its minute carries the same bytes.
+ * live window is worth nothing later, and its minute carries the same bytes. How the sensor itself is goes along about
+ * twice a minute, and without windows where nothing listens. Ages are of monotonic time: a clock that is set makes no
+ * window old or young.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
@@ -23,7 +25,7 @@ import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index
 
 export { readCondition } from './read-condition.ts';
 
-/** A window's age, from its end, at which nobody tries any more. */
+/** A window's age, since it was handed in, at which it is dropped. */
 export const liveAgeMaxMs = 60_000;
 const answerTimeoutMs = 8000;
 /** Windows of several captures close within this time; they go together. */
@@ -53,6 +55,8 @@ export interface LiveStatus {
 export interface LiveUplink extends Part {
   /** Whether the monitor takes live windows. */
   announce(takesLive: boolean): void;
+  /** Tells the monitor how the sensor is without waiting for the next turn. */
+  tellCondition(): void;
   /** Takes a window; never waits. */
   offer(window: LiveWindow): void;
   status(): LiveStatus;
@@ -64,29 +68,39 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
   const runId = randomUUID();
   const stopping = new AbortController();
   let nap = new AbortController();
-  let queue: LiveWindow[] = [];
+  let queue: { window: LiveWindow; offeredAtMs: number }[] = [];
   let isAnnounced = false;
   let isFailing = false;
   let posted = 0;
   let dropped = 0;
   let conditionAtMs = Number.NEGATIVE_INFINITY;
+  /** What was told of the sensor is out of date. */
+  let isChanged = false;
   let running: Promise<void> = Promise.resolve();
 
   function dropAged(): void {
-    const oldest = clock.nowMs() - liveAgeMaxMs - liveWindowMs;
-    const fresh = queue.filter((window) => window.startedAtMs > oldest).slice(-liveWindowsMax);
+    const oldest = clock.monotonicMs() - liveAgeMaxMs;
+    const fresh = queue.filter(({ offeredAtMs }) => offeredAtMs > oldest).slice(-liveWindowsMax);
     dropped += queue.length - fresh.length;
     queue = fresh;
   }
 
+  const isConditionDue = () =>
+    isAnnounced &&
+    options.condition !== undefined &&
+    (isChanged || clock.monotonicMs() - conditionAtMs >= conditionEveryMs);
+
   /** Returns how long to rest, 0 when all went well. */
-  async function post(windows: readonly LiveWindow[]): Promise<number> {
-    const isDue = clock.monotonicMs() - conditionAtMs >= conditionEveryMs;
-    const condition = isDue ? options.condition?.() : null;
+  async function post(): Promise<number> {
+    const sent = new Set(queue);
+    const windows = queue.map(({ window }) => window);
+    const condition = isConditionDue() ? options.condition?.() : null;
+    isChanged = false;
+    if (windows.length === 0 && !condition) return 0;
     const body = encodeLive({
       runId,
       sensorVersion: options.sensorVersion,
-      windows: [...windows],
+      windows,
       ...(condition ? { condition } : {}),
     });
     const answer = await client.request({
@@ -100,8 +114,7 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
     });
     const isFinal = answer.status === 200 || (answer.status >= 400 && answer.status < 500);
     if (!isFinal) throw new Error(refusalMessage(answer));
-    const sent = new Set(windows);
-    queue = queue.filter((window) => !sent.has(window));
+    queue = queue.filter((one) => !sent.has(one));
     if (answer.status === 200) {
       if (condition) conditionAtMs = clock.monotonicMs();
       posted += windows.length;
@@ -121,13 +134,14 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (queue.length === 0) await clock.wait(liveWindowMs, AbortSignal.any([nap.signal, stopping.signal]));
+      if (queue.length === 0 && !nap.signal.aborted)
+        await clock.wait(liveWindowMs, AbortSignal.any([nap.signal, stopping.signal]));
       if (nap.signal.aborted) nap = new AbortController();
       await clock.wait(gatherMs, stopping.signal);
       dropAged();
-      if (queue.length === 0 || stopping.signal.aborted) continue;
+      if ((queue.length === 0 && !isConditionDue()) || stopping.signal.aborted) continue;
       try {
-        const restMs = await post(queue);
+        const restMs = await post();
         if (restMs > 0) await clock.wait(restMs, stopping.signal);
       } catch (error) {
         if (stopping.signal.aborted) return;
@@ -143,9 +157,13 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
       isAnnounced = takesLive;
       if (!takesLive) queue = [];
     },
+    tellCondition() {
+      isChanged = true;
+      nap.abort();
+    },
     offer(window) {
       if (!isAnnounced) return;
-      queue.push(window);
+      queue.push({ window, offeredAtMs: clock.monotonicMs() });
       dropAged();
       nap.abort();
     },

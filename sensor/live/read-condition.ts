@@ -1,12 +1,12 @@
 import { statfsSync } from 'node:fs';
-import type { SensorCondition } from '#contracts/sensor-api/live.ts';
+import type { CaptureCondition, SensorCondition } from '#contracts/sensor-api/live.ts';
 import type { SpoolStatus } from '#sensor/spool/index.ts';
 
 /** What the host has room for, or null where its file system does not tell. */
 export function readCondition(
   directory: string,
   spool: Pick<SpoolStatus, 'pendingBytes' | 'pendingBytesMax' | 'pendingUploads'>,
-  isPaused: boolean,
+  collection: { isPaused: boolean; captures: readonly CaptureCondition[] },
   nowMs: number,
 ): SensorCondition | null {
   try {
@@ -18,7 +18,8 @@ export function readCondition(
       spoolPendingUploads: spool.pendingUploads,
       diskFreeBytes: disk.bavail * disk.bsize,
       diskBytes: disk.blocks * disk.bsize,
-      isPaused,
+      isPaused: collection.isPaused,
+      captures: collection.captures.map(({ name, role, isListening }) => ({ name, role, isListening })),
     };
   } catch {
     return null;

@@ -31,8 +31,15 @@ export interface MonitorClient {
   request(request: MonitorRequest): Promise<MonitorAnswer>;
 }
 
-/** Makes a client of the monitor at this URL, which has no trailing slash. */
-export function createMonitorClient(url: string, fetcher: typeof fetch = fetch): MonitorClient {
+/**
+ * Makes a client of the monitor at this URL, which has no trailing slash. `onAnswer` hears of each answer's `Date`, and of
+ * what `begin` gave when its request was sent.
+ */
+export function createMonitorClient<T = null>(
+  url: string,
+  fetcher: typeof fetch = fetch,
+  listener?: { begin(): T; onAnswer(date: string | null, begun: T): void },
+): MonitorClient {
   return {
     url,
     async request(request) {
@@ -40,6 +47,7 @@ export function createMonitorClient(url: string, fetcher: typeof fetch = fetch):
       const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
       if (request.credential) headers.authorization = `Bearer ${request.credential}`;
       try {
+        const begun = listener?.begin();
         const response = await fetcher(`${url}/agent/v1${request.path}`, {
           method: request.method,
           headers,
@@ -47,6 +55,7 @@ export function createMonitorClient(url: string, fetcher: typeof fetch = fetch):
           signal: request.signal ? AbortSignal.any([timeout, request.signal]) : timeout,
           ...(request.body === undefined ? {} : { body: request.body as NonNullable<RequestInit['body']> }),
         });
+        listener?.onAnswer(response.headers.get('date'), begun!);
         return { status: response.status, headers: response.headers, json: await readJson(response) };
       } catch (error) {
         throw new CodedError(

@@ -18,7 +18,7 @@ export interface ProbeMinutes {
   begin(probe: number, nowMs: number): OpenMinute;
   /** How it went; null: it was cut short and does not count. */
   end(minute: OpenMinute, outcome: AttemptOutcome | null): void;
-  /** Minutes that were over at this time and have no attempt under way, each once. */
+  /** Minutes that do not run at this time and have no attempt under way, each once. */
   take(nowMs: number): ProbeResult[];
 }
 
@@ -50,7 +50,9 @@ export function createProbeMinutes(): ProbeMinutes {
     take(nowMs) {
       const results: ProbeResult[] = [];
       for (const [key, one] of open) {
-        if (one.outstanding > 0 || (one.minute + 60) * 1000 > nowMs) continue;
+        // The running minute may get more. One that lies ahead is of a clock that was set back, and gets none.
+        const isRunning = one.minute * 1000 <= nowMs && nowMs < (one.minute + 60) * 1000;
+        if (one.outstanding > 0 || isRunning) continue;
         open.delete(key);
         const result = resultOf(one);
         if (result) results.push(result);

@@ -8,4 +8,13 @@
  */
 export { type MinuteRange, missingBetween } from './minute-ranges.ts';
 export { createSpool, type SpoolOptions } from './spool.ts';
-export type { PendingUpload, Receipt, Spool, SpoolStatus, UploadExtras } from './spooled-upload.ts';
+export type {
+  CommitExtras,
+  CommittedBy,
+  PendingUpload,
+  Receipt,
+  Spool,
+  SpoolStatus,
+  UploadExtras,
+} from './spooled-upload.ts';
+export type { StampedBy } from './stamp-runs.ts';

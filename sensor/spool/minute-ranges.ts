@@ -52,3 +52,8 @@ export function subtractRanges(
 export function missingBetween(earlier: number | null, later: number): MinuteRange | null {
   return earlier === null || earlier + 60 >= later ? null : [earlier + 60, later - 60];
 }
+
+/** The ranges as far as they had begun by this minute. */
+export function upTo(ranges: readonly MinuteRange[], minute: number): MinuteRange[] {
+  return ranges.filter(([from]) => from <= minute).map(([from, to]) => [from, Math.min(to, minute)]);
+}

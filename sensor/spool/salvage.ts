@@ -15,6 +15,9 @@ import { fromStored, type SpoolState, spoolFormat } from './spool-state.ts';
 import { openSpoolStore, type UploadRow } from './store.ts';
 import { coversOf, gapRow, payloadIsIntact, renumberedRow } from './upload-row.ts';
 
+/** A receipt for minutes that lie further ahead is a clock's that was wrong: it says nothing about what was delivered. */
+const wrongFromSeconds = 86_400;
+
 export interface SalvageResult {
   intactUploads: number;
   lost: TelemetryGap[];
@@ -35,13 +38,13 @@ export interface SalvageDeps {
 
 /** Builds the next spool file out of a damaged one and puts it in place. The damaged one must be closed. */
 export function salvage(deps: SalvageDeps): SalvageResult {
-  const { state, rows } = readWhatIsLeft(deps.file.path, deps.directory);
+  const { state, rows } = readWhatIsLeft(deps.file.path, deps.directory, deps.clock.nowMs());
   const present = rows.reduce<MinuteRange[]>((ranges, row) => {
     const gaps = coversOf(row) ?? [];
     return gaps.reduce<MinuteRange[]>((all, gap) => addRange(all, gap.fromMinute, gap.toMinute), ranges);
   }, []);
   const covered = state?.covered ?? coveredWithoutState(present, deps);
-  const through = state?.lastReceipt?.throughMinute ?? Number.NEGATIVE_INFINITY;
+  const through = Math.min(throughOf(state), deps.clock.nowMs() / 1000 + wrongFromSeconds);
   const lost = subtractRanges(covered, present, through).map(
     ([fromMinute, toMinute]): TelemetryGap => ({
       fromMinute,
@@ -56,6 +59,9 @@ export function salvage(deps: SalvageDeps): SalvageResult {
     nextSequence: lost.length > 0 ? 2 : 1,
     covered,
     lastReceipt: state?.lastReceipt ?? null,
+    ...(state?.delivered ? { delivered: state.delivered } : {}),
+    ...(state?.lastStampedBy ? { lastStampedBy: state.lastStampedBy } : {}),
+    ...(state?.lastCommit ? { lastCommit: state.lastCommit } : {}),
   };
   const next = nextSpoolFile(deps.directory, deps.file.generation);
   const store = openSpoolStore(next.building, deps.bytesMax);
@@ -80,7 +86,7 @@ export function salvage(deps: SalvageDeps): SalvageResult {
  * The newest state and all rows that wait. Records that were deleted may show up again in freed pages: rows up to the
  * last receipt are left out, and any other is a repetition to the monitor, because its identity is the same.
  */
-function readWhatIsLeft(path: string, directory: string): WhatIsLeft {
+function readWhatIsLeft(path: string, directory: string, nowMs: number): WhatIsLeft {
   let state: SpoolState | null = null;
   const candidates: UploadRow[] = [];
   for (const { rowid, values } of readPageRecords(path)) {
@@ -106,13 +112,20 @@ function readWhatIsLeft(path: string, directory: string): WhatIsLeft {
   }
   // Whatever the file still tells is newer than the copy beside it.
   state ??= fromStored(readStateCopy(directory));
-  const through = state?.lastReceipt?.throughMinute ?? Number.NEGATIVE_INFINITY;
+  // A receipt of years to come would take everything for delivered; then what may be a repetition is sent again.
+  const told = throughOf(state);
+  const through = told > nowMs / 1000 + wrongFromSeconds ? Number.NEGATIVE_INFINITY : told;
   const distinct = new Map<string, UploadRow>();
   for (const row of candidates) {
     const waits = row.kind === 'gaps' || (coversOf(row) ?? []).some((gap) => gap.toMinute > through);
     if (waits) distinct.set(`${row.spoolId} ${row.sequence}`, row);
   }
   return { state, rows: [...distinct.values()].sort((a, b) => a.position - b.position) };
+}
+
+/** The last minute that was delivered. */
+function throughOf(state: SpoolState | null): number {
+  return state?.lastReceipt?.throughMinute ?? Number.NEGATIVE_INFINITY;
 }
 
 function isNewer(found: SpoolState, known: SpoolState | null): boolean {

@@ -5,8 +5,10 @@
  * forget which minutes are covered.
  */
 import { createHash } from 'node:crypto';
+import type { ClockStamp } from '#sensor/host-time/index.ts';
 import type { MinuteRange } from './minute-ranges.ts';
-import type { Receipt } from './spooled-upload.ts';
+import type { CommittedBy, Receipt } from './spooled-upload.ts';
+import type { StampRun } from './stamp-runs.ts';
 
 /** Version of the file's format; a higher one is a newer program's. */
 export const spoolFormat = 1;
@@ -19,6 +21,16 @@ export interface SpoolState {
   /** Minutes that were committed or are named by a gap. */
   covered: MinuteRange[];
   lastReceipt: Receipt | null;
+  /** Minutes of which something was delivered. Older spools have none. */
+  delivered?: MinuteRange[];
+  /** By which clocks the uploads that wait were stamped. */
+  stamps?: readonly StampRun[];
+  /** The clock of the latest commit, and the last minute by it. */
+  lastStampedBy?: CommittedBy;
+  /** How a right clock stood to the uptime of each boot, as far as the monitor told it; the newest last. */
+  rightClocks?: readonly ClockStamp[];
+  /** The collector's name of its latest commit. */
+  lastCommit?: string;
 }
 
 export interface StoredText {

@@ -9,15 +9,35 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import { addRange, hasMinute, lastBefore } from './minute-ranges.ts';
+import { createHeardMinutes } from './heard-minutes.ts';
+import { addRange, hasMinute, lastBefore, subtractRanges, upTo } from './minute-ranges.ts';
+import { findShift, type Stamped } from './restamp.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
 import { currentSpoolFile, makeDurableFile, readStateCopy, writeStateCopy } from './spool-file.ts';
 import { createSpoolRoom } from './spool-room.ts';
 import { type SpoolState, spoolFormat, toStored } from './spool-state.ts';
 import type { PendingUpload, Receipt, Spool } from './spooled-upload.ts';
+import {
+  addRun,
+  committedBy,
+  dropRunsBefore,
+  isSameClock,
+  stampAt,
+  stampOne,
+  withRightClock,
+} from './stamp-runs.ts';
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
-import { coversOf, gapRow, payloadIsIntact, renumberedRow, uploadRows } from './upload-row.ts';
+import {
+  coversOf,
+  gapRow,
+  lastMinuteOf,
+  minutesOf,
+  payloadIsIntact,
+  renumberedRow,
+  restampedRow,
+  uploadRows,
+} from './upload-row.ts';
 
 const truncateWalEveryMs = 600_000;
 
@@ -36,8 +56,10 @@ export function createSpool(options: SpoolOptions): Spool {
   let store: SpoolStore | null = null;
   let state: SpoolState;
   let pending = { uploads: 0, bytes: 0 };
+  let heard = createHeardMinutes(() => [], []);
   let lastPosition = 0;
   let positionAtOpen = 0;
+  let firstAtOpen = 0;
   let walTruncatedAtMs = 0;
   /** The disk has failed a write or a sync since the log was last known to be wholly in the file. */
   let isDoubtful = false;
@@ -82,11 +104,19 @@ export function createSpool(options: SpoolOptions): Spool {
       // into the other file and synced there, they are durable whatever became of the log.
       if (isDoubtful) opened.truncateWal();
       isDoubtful = false;
-      state = read;
+      const thisMinute = Math.floor(clock.nowMs() / 60_000) * 60;
+      // An earlier version did not tell what it collected from what it named as missing, and covered a future that its
+      // clock once showed.
+      state = { ...read, delivered: read.delivered ?? upTo(read.covered, thisMinute) };
+      const waiting = opened.outlines().flatMap(minutesOf);
+      heard = createHeardMinutes(() => state.delivered!, waiting);
       pending = opened.totals();
       room.learn(opened.payloadBytesPerMinute());
       lastPosition = opened.lastPosition();
-      if (store === null) positionAtOpen = lastPosition;
+      if (store === null) {
+        positionAtOpen = lastPosition;
+        firstAtOpen = opened.firstUpload()?.position ?? 0;
+      }
       store = opened;
       return opened;
     } catch (error) {
@@ -152,6 +182,8 @@ export function createSpool(options: SpoolOptions): Spool {
     sequence: row.sequence,
     madeAtMs: row.madeAtMs,
     body: row.payload,
+    stampedBy: stampAt(state.stamps ?? [], row.position),
+    mayBeSent: row.position === firstAtOpen,
     isNew: row.position > positionAtOpen,
   });
 
@@ -161,13 +193,25 @@ export function createSpool(options: SpoolOptions): Spool {
     return row && row.spoolId === upload.spoolId && row.sequence === upload.sequence ? row : null;
   }
 
-  function receiptFor(row: UploadRow, receipt: Receipt['receipt']): Receipt {
-    const throughMinute = Math.max(
-      state.lastReceipt?.throughMinute ?? 0,
-      ...(coversOf(row) ?? []).map((gap) => gap.toMinute),
-    );
-    return { spoolId: row.spoolId, sequence: row.sequence, receipt, atMs: clock.nowMs(), throughMinute };
+  /** What there is to know of an upload's times; null where even that is damaged. */
+  function stampOf(store: SpoolStore, row: UploadRow): Stamped | null {
+    const covers = coversOf(row);
+    if (!covers) return null;
+    const by = stampAt(state.stamps ?? [], row.position);
+    const lastMinute = lastMinuteOf(row);
+    // Looked for only where it counts: of an upload that another boot stamped.
+    const newestOfClock = () =>
+      store.outlines().reduce((newest, one) => {
+        const isSame = isSameClock(stampAt(state.stamps ?? [], one.position), by);
+        return isSame && one.kind === 'minutes' ? Math.max(newest, lastMinuteOf(one)) : newest;
+      }, lastMinute);
+    return { by, lastMinute, hasMinutes: row.kind === 'minutes', newestOfClock };
   }
+
+  const receiptFor = (row: UploadRow, receipt: Receipt['receipt']): Receipt => ({
+    ...{ spoolId: row.spoolId, sequence: row.sequence, receipt, atMs: clock.nowMs() },
+    throughMinute: Math.max(state.lastReceipt?.throughMinute ?? 0, lastMinuteOf(row)),
+  });
 
   return {
     open() {
@@ -188,8 +232,12 @@ export function createSpool(options: SpoolOptions): Spool {
     append(minutes, gaps, extras) {
       withStore((store) => {
         // A commit whose sync failed may have happened all the same: then the caller comes with it once more.
-        const fresh = minutes.filter(({ minute }) => !hasMinute(state.covered, minute));
-        const isKnown = minutes.length > 0 && fresh.length === 0;
+        const name = extras?.commit ?? null;
+        const isNamedKnown = name !== null && name === state.lastCommit;
+        const fresh = minutes.filter(({ minute }) =>
+          name === null ? !hasMinute(state.covered, minute) : !isNamedKnown,
+        );
+        const isKnown = name === null ? minutes.length > 0 && fresh.length === 0 : isNamedKnown;
         if (isKnown && !extras?.probes?.length) return;
         const freshGaps = isKnown ? [] : gaps;
         const { spoolId } = state;
@@ -201,9 +249,25 @@ export function createSpool(options: SpoolOptions): Spool {
         let covered = state.covered;
         for (const { minute } of fresh) covered = addRange(covered, minute, minute);
         for (const { fromMinute, toMinute } of freshGaps) covered = addRange(covered, fromMinute, toMinute);
-        commit(store, { ...state, nextSequence: first.sequence + rows.length, covered }, () => {
+        const by = extras?.stampedBy;
+        const throughMinute = Math.max(
+          ...fresh.map(({ minute }) => minute),
+          ...freshGaps.map((gap) => gap.toMinute),
+        );
+        const next: SpoolState = {
+          ...state,
+          nextSequence: first.sequence + rows.length,
+          covered,
+          stamps: addRun(state.stamps ?? [], first.position, by),
+          ...(name === null ? {} : { lastCommit: name }),
+          ...(by && Number.isFinite(throughMinute)
+            ? { lastStampedBy: committedBy(state.lastStampedBy, by, throughMinute) }
+            : {}),
+        };
+        commit(store, next, () => {
           for (const row of rows) store.insertUpload(row);
         });
+        heard.add(rows.flatMap(minutesOf));
         lastPosition += rows.length;
         if (fresh.length > 0) room.note(payloadBytes);
       });
@@ -224,9 +288,13 @@ export function createSpool(options: SpoolOptions): Spool {
       withStore((store) => {
         const row = rowOf(store, upload);
         if (!row) return;
-        commit(store, { ...state, lastReceipt: receiptFor(row, receipt) }, () =>
+        const minutes = minutesOf(row);
+        const delivered = minutes.reduce((all, minute) => addRange(all, minute, minute), state.delivered!);
+        const stamps = dropRunsBefore(state.stamps ?? [], row.position + 1);
+        commit(store, { ...state, lastReceipt: receiptFor(row, receipt), delivered, stamps }, () =>
           store.deleteUpload(row.position),
         );
+        heard.remove(minutes);
         const now = clock.monotonicMs();
         if (pending.uploads === 0 && now - walTruncatedAtMs > truncateWalEveryMs) {
           walTruncatedAtMs = now;
@@ -242,6 +310,7 @@ export function createSpool(options: SpoolOptions): Spool {
         if (row.kind === 'minutes') {
           const gaps = coversOf(row) ?? [gapAround(row.madeAtMs)];
           replaceByGaps(store, row.position, gaps);
+          heard.remove(minutesOf(row));
           return gaps;
         }
         // A gap record that the monitor refuses has nothing to stand in for it.
@@ -272,6 +341,52 @@ export function createSpool(options: SpoolOptions): Spool {
       });
     },
 
+    restamp(upload, by, nowMs) {
+      return withStore((store) => {
+        const row = rowOf(store, upload);
+        if (!row) return false;
+        const stamped = stampOf(store, row);
+        const shift = stamped && findShift(stamped, by, nowMs, state.rightClocks ?? []);
+        if (!shift) return false;
+        const minutes = minutesOf(row);
+        const { position, spoolId, madeAtMs } = row;
+        const identity = { position, spoolId, madeAtMs, sequence: state.nextSequence };
+        const isHeard = (minute: number) => !minutes.includes(minute) && heard.has(minute);
+        const again = restampedRow(row, identity, shift, nowMs, { isHeard, unheard: heard.unheard });
+        const thisMinute = Math.floor(nowMs / 60_000) * 60;
+        const moved = again && coversOf(again);
+        const next: SpoolState = {
+          ...state,
+          nextSequence: state.nextSequence + 1,
+          covered: (moved ?? []).reduce(
+            (all, gap) => addRange(all, gap.fromMinute, gap.toMinute),
+            subtractRanges(
+              upTo(state.covered, thisMinute),
+              (coversOf(row) ?? []).map((gap) => [gap.fromMinute, gap.toMinute] as const),
+              Number.NEGATIVE_INFINITY,
+            ),
+          ),
+          stamps: stampOne(state.stamps ?? [], position, { ...by, since: shift.since + shift.seconds }),
+        };
+        commit(store, next, () => {
+          if (again) store.replaceUpload(again);
+          else store.deleteUpload(position);
+        });
+        heard.remove(minutes);
+        if (again) heard.add(minutesOf(again));
+        return true;
+      });
+    },
+
+    noteRightClock(right) {
+      const rightClocks = withRightClock(state.rightClocks ?? [], right);
+      if (!rightClocks) return;
+      withStore((store) => commit(store, { ...state, rightClocks }, () => {}));
+    },
+    isHeard: (minute) => heard.has(minute),
+    unheard: (range) => heard.unheard(range),
+    lastStampedBy: () => state.lastStampedBy ?? null,
+    lastCommit: () => state.lastCommit ?? null,
     isCovered: (minute) => hasMinute(state.covered, minute),
     coveredBefore: (minute) => lastBefore(state.covered, minute),
     status: () => ({

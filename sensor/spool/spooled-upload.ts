@@ -1,5 +1,9 @@
 /** What the spool holds and tells: uploads that wait, receipts, and its own condition. */
+
 import type { TelemetryGap, TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import type { ClockStamp } from '#sensor/host-time/index.ts';
+import type { MinuteRange } from './minute-ranges.ts';
+import type { StampedBy } from './stamp-runs.ts';
 
 /** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
 export interface PendingUpload {
@@ -10,12 +14,29 @@ export interface PendingUpload {
   madeAtMs: number;
   /** Zstandard-compressed protobuf, as it is sent. */
   body: Uint8Array;
+  /** By which clock its times are; a blank boot where that is not known. */
+  stampedBy: StampedBy;
+  /** It was the first in the queue when this spool was opened, so it may have been sent by then. */
+  mayBeSent: boolean;
   /** Made since this spool was opened, so nobody can have sent it before. */
   isNew: boolean;
 }
 
 /** What travels with minutes and gaps: the host's interfaces, and what probes measured. */
 export type UploadExtras = Pick<TelemetryUpload, 'inventory' | 'probes'>;
+
+/** What the collector tells of a commit. */
+export interface CommitExtras extends UploadExtras {
+  /** The commit's name: one that happened is not repeated. */
+  commit?: string;
+  /** By which clock its minutes are stamped. */
+  stampedBy?: StampedBy;
+}
+
+/** The clock of the latest commit, and the last minute that was committed by it. */
+export interface CommittedBy extends ClockStamp {
+  throughMinute: number;
+}
 
 export interface Receipt {
   spoolId: string;
@@ -43,12 +64,13 @@ export interface Spool {
   close(): void;
   /**
    * Commits minutes and gaps at once, as one upload or as several where one would be too large for the wire; they
-   * count as covered from then on. Minutes that are covered already are left out. Throws `spool.full` when there is
-   * no room and `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the
-   * bytes were written: its minutes may turn out to be covered after all. The extras go with the first upload, and
-   * with it alone; results of probes go even where every minute is covered, because the monitor tells them apart.
+   * count as covered from then on. A commit whose name is that of the latest one happened already, and nothing of it is
+   * taken again; without a name minutes that are covered are left out. Throws `spool.full` when there is no room and
+   * `spool.failed` when the disk fails. Then nothing is changed, but for a sync that failed after the bytes were written:
+   * its commit may turn out to have happened. Inventory and probes go with the first upload, and with it alone; results
+   * of probes go in any case, because the monitor tells them apart.
    */
-  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], extras?: UploadExtras): void;
+  append(minutes: readonly TelemetryMinute[], gaps: readonly TelemetryGap[], extras?: CommitExtras): void;
   /** The first upload in the queue, verified against its digest, or null. */
   oldest(): PendingUpload | null;
   /** Deletes the upload and stores its receipt, in one transaction. */
@@ -63,6 +85,21 @@ export interface Spool {
    * this file is an old copy of one that went on elsewhere.
    */
   renumber(upload: PendingUpload): void;
+  /**
+   * Stamps an upload again by the clock of now, which is right, under a new number. Only for one that the monitor can't
+   * have stored. False: its times stay as they are. An upload in which nothing is left is deleted.
+   */
+  restamp(upload: PendingUpload, clock: ClockStamp, nowMs: number): boolean;
+  /** Keeps how a right clock stands to this boot's uptime, for uploads that another boot will find. */
+  noteRightClock(right: ClockStamp): void;
+  /** True when something was collected in this minute, by whatever clock, and not refused. */
+  isHeard(minute: number): boolean;
+  /** The parts of a range of which nothing was collected. */
+  unheard(range: MinuteRange): MinuteRange[];
+  /** The clock of the latest commit; null where it was not told. */
+  lastStampedBy(): CommittedBy | null;
+  /** The name of the latest commit that has one. */
+  lastCommit(): string | null;
   /** True when a minute was committed or is named by a gap. */
   isCovered(minute: number): boolean;
   /** The last covered minute before `minute`, or null. */

@@ -5,6 +5,7 @@
  * Nothing that was pending may be lost, what was refused must be one gap for each minute and no other, the pause must be
  * said, and the log must stay within its bound. Needs root to mount the disks.
  */
+
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -21,6 +22,7 @@ import {
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { seededRandom } from '#sensor/testing/proof-monitor.ts';
 import { firstMinute, sampleMinute } from '#sensor/testing/sample-minutes.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createSpool, type Spool } from './index.ts';
 
 export const name = 'sensor-storage-full';
@@ -138,11 +140,11 @@ function fillOnce(
   const offences: string[] = [];
   let minute = firstMinute;
   const collect = () => {
-    if (minute === firstMinute) collector.start(minute * 1000);
-    collector.listening('eth0', minute * 1000);
+    if (minute === firstMinute) collector.start(steadyMoment(minute * 1000));
+    collector.listening('eth0', minute * 1000, 0);
     collector.report(minuteOf(minute, limit.textBytes), null);
     minute += 60;
-    collector.tick(minute * 1000 + 2500);
+    collector.tick(steadyMoment(minute * 1000 + 2500));
     const logFile = join(directory, 'spool-1.sqlite-wal');
     if (existsSync(logFile) && statSync(logFile).size > retainedLogMax)
       offences.push(`the log has ${statSync(logFile).size} bytes`);

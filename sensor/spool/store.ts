@@ -37,6 +37,8 @@ export interface SpoolStore {
   firstUpload(): UploadRow | null;
   uploadAt(position: number): UploadRow | null;
   uploadAfter(position: number): UploadRow | null;
+  /** Every row without its payload, which is left empty. */
+  outlines(): UploadRow[];
   lastPosition(): number;
   totals(): { uploads: number; bytes: number };
   /** Mean payload of the latest uploads with minutes, or null. */
@@ -165,6 +167,10 @@ function storeOf(db: DatabaseSync): SpoolStore {
     firstUpload: () => upload('ORDER BY position LIMIT 1'),
     uploadAt: (position) => upload('WHERE position = ?', position),
     uploadAfter: (position) => upload('WHERE position > ? ORDER BY position LIMIT 1', position),
+    outlines: () =>
+      prepared(
+        `SELECT ${columns.replace(', payload', ", x'' AS payload")} FROM uploads ORDER BY position`,
+      ).all() as unknown as UploadRow[],
     lastPosition() {
       const row = prepared('SELECT coalesce(max(position), 0) AS last FROM uploads').get();
       return (row as { last: number }).last;

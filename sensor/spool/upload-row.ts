@@ -10,6 +10,7 @@ import {
   type TelemetryGap,
   type TelemetryMinute,
 } from '#contracts/sensor-api/telemetry-codec.ts';
+import { type OtherMinutes, type Shift, shiftUpload } from './restamp.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
 import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
@@ -102,6 +103,27 @@ export function renumberedRow(row: UploadRow, identity: UploadIdentity): UploadR
   return uploadRow(identity, minutes, gaps, sensorVersion, extras);
 }
 
+/** The same bytes with other times; null where no time is left in it. */
+export function restampedRow(
+  row: UploadRow,
+  identity: UploadIdentity,
+  shift: Shift,
+  nowMs: number,
+  others: OtherMinutes,
+): UploadRow | null {
+  const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  const {
+    minutes,
+    gaps,
+    sensorVersion,
+    spoolId: _,
+    sequence: __,
+    ...extras
+  } = shiftUpload(decoded, shift, nowMs, others);
+  const isEmpty = minutes.length === 0 && gaps.length === 0 && !extras.probes?.length;
+  return isEmpty ? null : uploadRow(identity, minutes, gaps, sensorVersion, extras);
+}
+
 /** True when the payload is what was stored. */
 export function payloadIsIntact(row: UploadRow): boolean {
   return digestMatches(row.sha256, row.spoolId, String(row.sequence), row.payload);
@@ -111,6 +133,17 @@ export function payloadIsIntact(row: UploadRow): boolean {
 export function coversOf(row: UploadRow): TelemetryGap[] | null {
   if (!digestMatches(row.coversSha256, row.kind, row.covers)) return null;
   return JSON.parse(row.covers) as TelemetryGap[];
+}
+
+/** The last minute that a row tells of; 0 where even that is damaged. */
+export function lastMinuteOf(row: UploadRow): number {
+  return Math.max(0, ...(coversOf(row) ?? []).map((gap) => gap.toMinute));
+}
+
+/** The minutes that a row holds; none where even that is damaged. */
+export function minutesOf(row: UploadRow): number[] {
+  if (row.kind !== 'minutes') return [];
+  return (coversOf(row) ?? []).filter((gap) => gap.reason === 'refused').map((gap) => gap.fromMinute);
 }
 
 /** Minutes of every capture as gaps, each minute once. */

@@ -11,7 +11,12 @@ import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createReporter } from '#common/reporter/index.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
-import { type CaptureSpec, createCollection, type LocalWindow } from '#sensor/collection/index.ts';
+import {
+  type CaptureSpec,
+  createCollection,
+  createUnkeptMinutes,
+  type LocalWindow,
+} from '#sensor/collection/index.ts';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
 
 interface ProbeOptions {
@@ -66,14 +71,10 @@ async function whileCapturing(
     onCommitted: () => {},
     onWindow: (window) => collected.windows.push(window),
     windowMs: 1000,
-    spool: {
-      append(minutes: TelemetryMinute[], gaps: TelemetryGap[]) {
-        collected.minutes.push(...minutes);
-        collected.gaps.push(...gaps);
-      },
-      isCovered: () => false,
-      coveredBefore: () => null,
-    } as never,
+    spool: createUnkeptMinutes((minutes, gaps) => {
+      collected.minutes.push(...minutes);
+      collected.gaps.push(...gaps);
+    }),
   });
   await collection.start();
   collection.follow({

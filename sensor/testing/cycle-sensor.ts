@@ -6,6 +6,7 @@
  *
  * usage: cycle-sensor.ts JSON    (`CycleSensorInput`)
  */
+
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import type { Clock } from '#common/clock/index.ts';
@@ -13,6 +14,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { announcing, misguideSqlite, type PlantedFault, withFault } from './planted-faults.ts';
 import { bytesOfMinute, sampleMinute } from './sample-minutes.ts';
@@ -82,15 +84,15 @@ async function main(input: CycleSensorInput): Promise<void> {
     onCommitted: () => uplink.wake(),
     spool: announcing(spool, input.fault),
   });
-  collector.start(startMs);
-  collector.listening('eth0', startMs);
+  collector.start(steadyMoment(startMs));
+  collector.listening('eth0', startMs, 0);
   collector.report(sampleMinute(input.minute, bytesOfMinute(input.minute)), null);
   await uplink.start();
-  collector.tick(endMs);
+  collector.tick(steadyMoment(endMs));
   while (!spool.isCovered(input.minute) || spool.status().pendingUploads > 0) {
     if (passedMs() > input.patienceMs) process.exit(3);
     await clock.wait(tickMs);
-    collector.tick(endMs);
+    collector.tick(steadyMoment(endMs));
   }
   await uplink.stop();
   spool.close();

@@ -5,6 +5,7 @@
  *
  * usage: killed-live-sensor.ts JSON    (`KilledLiveSensorInput`)
  */
+
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createCapture } from '#sensor/capture/index.ts';
@@ -12,6 +13,7 @@ import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { openSource } from '#sensor/packet-source/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { announcing, type PlantedFault, withFault } from './planted-faults.ts';
 
@@ -82,9 +84,9 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     local: { prefixes: ['10.0.0.0/8'], addresses: [] },
   });
   const sinceMs = clock.nowMs();
-  collector.start(sinceMs);
+  collector.start(steadyMoment(sinceMs));
   capture.listeningSince(sinceMs);
-  collector.listening(input.interfaceName, sinceMs);
+  collector.listening(input.interfaceName, sinceMs, 0);
   await uplink.start();
   process.stdout.write('runs\n');
   const endMs =
@@ -101,7 +103,7 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     if (dropped > 0) capture.addKernelDropped(dropped);
     const closable = Math.min(clock.nowMs() - settleMs * speed, endMs);
     for (const report of capture.closeMinutes(closable)) collector.report(toMinute(report), null);
-    collector.tick(Math.min(clock.nowMs() - settleMs * speed, endMs + 5000));
+    collector.tick(steadyMoment(Math.min(clock.nowMs() - settleMs * speed, endMs + 5000)));
     await new Promise((resolve) => setImmediate(resolve));
   }
   source.close();

@@ -5,11 +5,13 @@
  *
  * usage: killed-sensor.ts JSON    (`KilledSensorInput`)
  */
+
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { announcing, type PlantedFault, withFault } from './planted-faults.ts';
 import { bytesOfMinute, sampleMinute } from './sample-minutes.ts';
@@ -67,8 +69,8 @@ async function main(input: KilledSensorInput): Promise<void> {
     spool: announcing(spool, fault),
   });
   const startMs = clock.nowMs();
-  collector.start(startMs);
-  collector.listening('eth0', startMs);
+  collector.start(steadyMoment(startMs));
+  collector.listening('eth0', startMs, 0);
   await uplink.start();
   process.stdout.write('runs\n');
   let next = Math.floor(startMs / 60_000) * 60;
@@ -81,7 +83,7 @@ async function main(input: KilledSensorInput): Promise<void> {
       const bytes = Math.floor((bytesOfMinute(next) * observedMs) / 60_000);
       collector.report(sampleMinute(next, bytes, Math.floor(observedMs)), null);
     }
-    collector.tick(nowMs);
+    collector.tick(steadyMoment(nowMs));
     await clock.wait(500);
   }
   await uplink.stop();

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { createCapture } from '#sensor/capture/index.ts';
-import { createCollection } from '#sensor/collection/index.ts';
+import { createCollection, createUnkeptMinutes } from '#sensor/collection/index.ts';
 import { openLiveSource } from '#sensor/packet-source/live-source.ts';
 import type { PacketSource } from '#sensor/packet-source/packet-source.ts';
 import { ethernetFrame, openFrameSender, udp4, udp6 } from './frame-sender.ts';
@@ -141,14 +141,10 @@ async function collect(): Promise<unknown> {
     })),
     reporter: { ...silentReporter, info: noteListening },
     onCommitted: () => {},
-    spool: {
-      append(newMinutes: TelemetryMinute[], newGaps: TelemetryGap[]) {
-        minutes.push(...newMinutes);
-        gaps.push(...newGaps);
-      },
-      isCovered: () => false,
-      coveredBefore: () => null,
-    } as never,
+    spool: createUnkeptMinutes((newMinutes, newGaps) => {
+      minutes.push(...newMinutes);
+      gaps.push(...newGaps);
+    }),
   });
   await collection.start();
   collection.follow({

@@ -60,9 +60,9 @@ export function withFault(spool: Spool, fault: PlantedFault | null): Spool {
     case 'failed_append_ignored':
       return {
         ...spool,
-        append(minutes, gaps) {
+        append(minutes, gaps, extras) {
           try {
-            spool.append(minutes, gaps);
+            spool.append(minutes, gaps, extras);
           } catch {
             // As if it had been stored.
           }
@@ -107,12 +107,12 @@ export function announcing(spool: Spool, fault: PlantedFault | null): Spool {
   };
   return {
     ...spool,
-    append(minutes, gaps) {
+    append(minutes, gaps, extras) {
       if (fault === momentaryFault) announce(minutes);
-      if (fault !== 'announced_before_commit') spool.append(minutes, gaps);
+      if (fault !== 'announced_before_commit') spool.append(minutes, gaps, extras);
       else {
         if (held) spool.append(...held);
-        held = [minutes, gaps];
+        held = [minutes, gaps, extras];
       }
       if (fault !== momentaryFault) announce(minutes);
     },

@@ -4,6 +4,7 @@
  *
  * usage: probing-sensor.ts JSON    (`ProbingSensorInput`)
  */
+
 import type { Clock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
@@ -11,6 +12,7 @@ import { createMinuteCollector } from '#sensor/collection/minute-collector.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
 import { createSpool } from '#sensor/spool/index.ts';
+import { steadyMoment } from '#sensor/testing/steady-moment.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
 import { sampleMinute } from './sample-minutes.ts';
 
@@ -74,8 +76,8 @@ async function main(input: ProbingSensorInput): Promise<void> {
     },
   });
   const startMs = clock.nowMs();
-  collector.start(startMs);
-  collector.listening('eth0', startMs);
+  collector.start(steadyMoment(startMs));
+  collector.listening('eth0', startMs, 0);
   await uplink.start();
   const probe = { kind: 'tcp' as const, target: 'x', port: 1, question: null, timeout_ms: 1000 };
   prober.follow([1, 2].map((id) => ({ ...probe, id, interval_seconds: 20 })));
@@ -92,7 +94,7 @@ async function main(input: ProbingSensorInput): Promise<void> {
         null,
       );
     }
-    if (next < end) collector.tick(nowMs);
+    if (next < end) collector.tick(steadyMoment(nowMs));
     await clock.wait(500);
   }
   await prober.stop();

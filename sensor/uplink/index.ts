@@ -3,7 +3,8 @@
  *
  * Promises: an upload leaves the spool only on a receipt that names it, or on a refusal that says never to send it
  * again; then a gap takes its place. Everything else is tried again without end. The same upload always carries the
- * same number, so the monitor can tell a repetition from a new one. A monitor that does not know Zstandard gets gzip.
+ * same number, so the monitor can tell a repetition from a new one. What a wrong clock
+ * stamped waits until the clock is set, and is stamped again then. A monitor that does not know Zstandard gets gzip.
  */
 import { type Clock, systemClock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -14,6 +15,9 @@ import { type UploadEncoding, uploadEncodings } from '#contracts/sensor-api/tele
 import type { MonitorClient } from '#sensor/monitor-client/index.ts';
 import type { PendingUpload, Spool } from '#sensor/spool/index.ts';
 import { type Outcome, sendUpload } from './send-upload.ts';
+import { createTimeCheck, type UplinkTime } from './time-check.ts';
+
+export type { UplinkTime } from './time-check.ts';
 
 /** A receipt may take the monitor a while (NET-8). */
 const answerTimeoutMs = 45_000;
@@ -21,6 +25,8 @@ const backoff = { firstMs: 1000, maxMs: 60_000 };
 /** How long a denied credential rests before it is tried again; somebody has to mend it. */
 const deniedWaitMs = 120_000;
 const idleWaitMs = 60_000;
+/** How soon the clock is looked at again while it is wrong. */
+const heldWaitMs = 10_000;
 /** How long a request in flight may go on when the sensor stops. */
 const stopGraceMs = 2000;
 
@@ -30,6 +36,8 @@ export interface UplinkOptions {
   credential: string;
   reporter: Reporter;
   clock?: Clock;
+  /** This host's clocks and what is known of the monitor's; without them nothing is held back or stamped again. */
+  time?: UplinkTime;
   random?: () => number;
 }
 
@@ -51,6 +59,7 @@ export function createUplink(options: UplinkOptions): Uplink {
   let failures = 0;
   let encoding: UploadEncoding = uploadEncodings[0];
   let running: Promise<void> = Promise.resolve();
+  const times = options.time ? createTimeCheck({ ...options.time, spool, reporter, clock }) : null;
 
   async function pause(ms: number, untilWoken: boolean): Promise<void> {
     const signals = untilWoken ? [rest.signal, stopping.signal] : [stopping.signal];
@@ -96,6 +105,21 @@ export function createUplink(options: UplinkOptions): Uplink {
         reporter.error(phrase, { ...fields, why: outcome.message });
         return 0;
       }
+      case 'out_of_time': {
+        // Nothing of it was stored, so another number is no second copy.
+        attempted.delete(key);
+        if (times?.stampAgain(upload)) return 0;
+        if (outcome.isAhead || times?.isWrong()) {
+          failures += 1;
+          reporter.warn('the monitor does not take this time; the upload waits for the clock to be set', {
+            ...fields,
+            why: outcome.message,
+            ...backlog(),
+          });
+          return Math.max(backoffMs(backoff, failures, options.random), heldWaitMs);
+        }
+        return settle(upload, { kind: 'refused', message: outcome.message });
+      }
       case 'denied':
         failures += 1;
         reporter.error("the monitor does not accept this sensor's credential; uploads wait", {
@@ -129,6 +153,10 @@ export function createUplink(options: UplinkOptions): Uplink {
     const upload = spool.oldest();
     if (!upload) return pause(idleWaitMs, true);
     const { client, credential } = options;
+    const isUncertain = upload.mayBeSent || attempted.has(`${upload.spoolId} ${upload.sequence}`);
+    const check = await times?.check(upload, isUncertain);
+    if (check === 'again') return;
+    if (check === 'hold') return pause(heldWaitMs, false);
     const signal = inFlight.signal;
     isSending = true;
     const deps = { client, credential, encoding, timeoutMs: answerTimeoutMs, signal };

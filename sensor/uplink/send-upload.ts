@@ -1,6 +1,6 @@
 /** One attempt to hand one upload to the monitor, and what its answer means. */
 import { describeError } from '#common/errors/index.ts';
-import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import { clockAheadCode, retentionRefusalMessage, telemetryContentType } from '#contracts/sensor-api/http.ts';
 import {
   compressUpload,
   decompressUpload,
@@ -18,6 +18,8 @@ export type Outcome =
   | { kind: 'stored'; receipt: 'accepted' | 'duplicate' }
   /** Never to be sent again. */
   | { kind: 'refused'; message: string }
+  /** It speaks of a time that has not come, or of one so long ago that it is not kept; nothing was stored. */
+  | { kind: 'out_of_time'; message: string; isAhead: boolean }
   | { kind: 'denied'; message: string }
   /** The monitor does not understand the body's encoding. */
   | { kind: 'encoding_unsupported'; message: string }
@@ -59,6 +61,13 @@ function encodedBody(body: Uint8Array, encoding: UploadEncoding): Uint8Array {
 
 function outcomeOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
   const message = refusalMessage(answer);
+  if (answer.status === 503 && errorCode(answer) === clockAheadCode)
+    return { kind: 'out_of_time', message, isAhead: true };
+  // An older monitor's word for the same.
+  if (answer.status === 422 && /\bin the future\b/.test(message))
+    return { kind: 'out_of_time', message, isAhead: true };
+  if (answer.status === 422 && message === retentionRefusalMessage)
+    return { kind: 'out_of_time', message, isAhead: false };
   if (answer.status === 415 || errorCode(answer) === 'telemetry_encoding_unsupported')
     return { kind: 'encoding_unsupported', message };
   switch (answer.status) {

@@ -1,0 +1,170 @@
+/**
+ * Proof by model: lives of a sensor whose host's clock is set by seconds to decades, both ways, sleeps, dies and starts
+ * again, while the monitor is away or its answers are lost (`sensor/testing/clock-history.ts`).
+ *
+ * What was heard is judged frame by frame at the end: each is stored once, or died with the sensor before its minute was
+ * committed; what a right clock stamped lies in its own minute, and what one stamped that was ahead does so too, once the
+ * clock was set; a minute that no gap names is one minute; no gap names a minute that was heard whole, and none reaches
+ * into a time that had not come; nothing waits for ever.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type ClockPlant,
+  clockPlants,
+  type Frame,
+  type Life,
+  playLife,
+  type StoredMinute,
+} from '#sensor/testing/clock-history.ts';
+import { seededRandom } from '#sensor/testing/proof-monitor.ts';
+
+export const name = 'clock-steps';
+
+/** Lives in which each planted fault has to show. */
+const plantedLives = 400;
+const aheadSecondsMax = 300;
+
+export interface ClockStepsOptions {
+  n: number;
+  seed: number;
+  report(line: string): void;
+}
+
+export async function prove({ n, seed, report }: ClockStepsOptions) {
+  const result = await runLives(n, seed, null);
+  for (const offence of result.offences.slice(0, 20)) report(offence);
+  let caught = 0;
+  for (const plant of clockPlants) {
+    const planted = await runLives(Math.min(plantedLives, n), seed, plant);
+    report(`planted ${plant}: ${planted.offences[0] ?? 'NOT NOTICED'}`);
+    if (planted.offences.length > 0) caught += 1;
+  }
+  return {
+    claim: `clocks set ahead and back by up to 30 years, sleeps, deaths: each of ${result.frames} frames is stored once or died uncommitted, in its minute, and no gap names what was heard`,
+    tried: n,
+    failures: result.failed,
+    plantedBugsCaught: `${caught} of ${clockPlants.length}`,
+  };
+}
+
+/** Plays lives; with a planted fault until one is found. */
+export async function runLives(n: number, seed: number, plant: ClockPlant | null) {
+  const folder = mkdtempSync(join(process.env.SVC_PROOF_MEMORY ?? tmpdir(), 'svc-clock-'));
+  const result = { frames: 0, failed: 0, offences: [] as string[] };
+  try {
+    for (let i = 0; i < n && (plant === null || result.failed === 0); i += 1) {
+      const lifeSeed = seed * 1_000_003 + i;
+      const life = await playLife(seededRandom(lifeSeed), join(folder, String(i)), plant);
+      const offences = judgeLife(life);
+      result.frames += life.frames.length;
+      if (offences.length > 0) result.failed += 1;
+      result.offences.push(...offences.map((offence) => `life ${lifeSeed}: ${offence}`));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return result;
+}
+
+const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
+
+/** Everything that is wrong with what was stored. */
+export function judgeLife(life: Life): string[] {
+  return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life)];
+}
+
+function judgeFrames(life: Life): string[] {
+  const offences: string[] = life.pending > 0 ? [`${life.pending} uploads wait for ever`] : [];
+  const found = new Map<number, StoredMinute[]>();
+  for (const stored of life.stored) {
+    for (const { address } of stored.minute.hosts) {
+      const id = idOf(address);
+      found.set(id, [...(found.get(id) ?? []), stored]);
+    }
+  }
+  for (const frame of life.frames) {
+    const minutes = found.get(frame.id) ?? [];
+    if (minutes.length > 1) offences.push(`frame ${frame.id} is stored in ${minutes.length} minutes`);
+    // Of a boot in which nothing told the time, what seems too old to keep is refused as such (NET-7.1).
+    const isTooOld =
+      frame.aheadMs < -89 * 86_400_000 &&
+      frame.bootId !== life.lastBootId &&
+      !life.contacts.has(frame.bootId);
+    if (minutes.length === 0 && !frame.mayBeLost && !isTooOld)
+      offences.push(`frame ${frame.id}, heard ${frame.aheadMs / 1000} s ahead, is lost`);
+    if (minutes.length === 1) offences.push(...judgePlace(frame, minutes[0]!, life));
+  }
+  return offences;
+}
+
+function judgePlace(frame: Frame, { minute: { minute }, upload }: StoredMinute, life: Life): string[] {
+  if (frame.isNearEvent) return [];
+  const own = minuteOf(frame.trueMs);
+  const off = Math.abs(minute - own);
+  if (frame.aheadMs === 0 && off > 0) return [`frame ${frame.id} of a right clock lies ${off} s off`];
+  const isMoved =
+    frame.aheadMs > aheadSecondsMax * 1000 && frame.bootId === life.lastBootId && !life.uncertain.has(upload);
+  // A clock that is minutes off agrees, and may be the one that moved it.
+  const isOffBy = life.frames.some(
+    (one) => one.aheadMs !== 0 && Math.abs(one.aheadMs) <= aheadSecondsMax * 1000,
+  );
+  if (isMoved && off > (isOffBy ? 60 + aheadSecondsMax : 60))
+    return [`frame ${frame.id}, heard ${frame.aheadMs / 1000} s ahead, lies ${off} s off`];
+  return [];
+}
+
+/** A minute that nothing names is no longer than a minute, whatever clock counted it. */
+function judgeMinutes(life: Life): string[] {
+  const parts = new Map<string, number[]>();
+  for (const { minute } of life.stored) {
+    const key = `${minute.capture} ${minute.minute}`;
+    const times = minute.hosts.map((host) => life.frames[idOf(host.address) - 1]!.trueMs);
+    parts.set(key, [...(parts.get(key) ?? []), ...times]);
+  }
+  const offences: string[] = [];
+  for (const [key, times] of parts) {
+    const [capture, minute] = [key.slice(0, key.indexOf(' ')), Number(key.slice(key.indexOf(' ') + 1))];
+    const span = Math.max(...times) - Math.min(...times);
+    if (times.length > 1 && span > 62_000 && !isNamed(life, capture, minute))
+      offences.push(`minute ${minute} of ${capture} holds ${span / 1000} s, and nothing says so`);
+  }
+  return offences;
+}
+
+function judgeGaps(life: Life): string[] {
+  const offences: string[] = [];
+  for (const { gap, storedAtMs } of life.gaps) {
+    if (gap.toMinute * 1000 > storedAtMs + aheadSecondsMax * 1000)
+      offences.push('a gap reaches into the future');
+  }
+  // Minutes of a right clock, far from everything that happened, stored once and whole.
+  const counts = new Map<string, number>();
+  for (const { minute } of life.stored) {
+    const key = `${minute.capture} ${minute.minute}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  for (const { minute } of life.stored) {
+    const { minute: start, capture, observedMs, hosts } = minute;
+    const isQuiet = life.events.every((at) => Math.abs(at - (start + 30) * 1000) > 95_000);
+    const isRight =
+      hosts.length > 0 && hosts.every((host) => life.frames[idOf(host.address) - 1]!.aheadMs === 0);
+    if (!isQuiet || !isRight || observedMs < 60_000 || counts.get(`${capture} ${start}`) !== 1) continue;
+    if (isNamed(life, capture, start))
+      offences.push(`minute ${start} of ${capture} was heard whole, and a gap names it`);
+  }
+  return offences;
+}
+
+function isNamed(life: Life, capture: string, minute: number): boolean {
+  return life.gaps.some(
+    ({ gap }) =>
+      (gap.capture === '' || gap.capture === capture) && gap.fromMinute <= minute && minute <= gap.toMinute,
+  );
+}
+
+function idOf(address: string): number {
+  const [, a, b, c] = address.split('.').map(Number);
+  return (a! << 16) | (b! << 8) | c!;
+}

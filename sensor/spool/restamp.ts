@@ -1,0 +1,109 @@
+/** Stamps an upload again: what a wrong clock called one minute is by the right one another. Bytes stay as they are. */
+import type { TelemetryGap, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
+import { type ClockStamp, clockStepMs, setClockFrom } from '#sensor/host-time/index.ts';
+import type { MinuteRange } from './minute-ranges.ts';
+import type { StampedBy } from './stamp-runs.ts';
+
+/** By how much an upload's times are to be moved. */
+export interface Shift {
+  /** Whole minutes. */
+  seconds: number;
+  /** The clocks differ by more than whole minutes, so that minutes of one are cut out of two of the other. */
+  isUneven: boolean;
+  /** The first minute that the wrong clock stamped. */
+  since: number;
+  /** No gap reaches further. */
+  lastMinute: number;
+}
+
+/** What the queue knows of an upload. */
+export interface Stamped {
+  by: StampedBy;
+  /** The last minute that it tells of. */
+  lastMinute: number;
+  hasMinutes: boolean;
+  /** The last minute of all that wait and were stamped by the same clock. */
+  newestOfClock(): number;
+}
+
+/**
+ * How an upload moves to the clock of now, which is right; null: it stays. Of the same boot the uptime tells exactly, and of
+ * another one in which the monitor told the time. Of a boot without that only what can't be is moved, a minute that has not come or one before clocks were set: behind all that
+ * waits, just before this boot, where it is at the latest.
+ */
+export function findShift(
+  upload: Stamped,
+  clock: ClockStamp,
+  nowMs: number,
+  rightClocks: readonly ClockStamp[] = [],
+): Shift | null {
+  const { by } = upload;
+  const thisMinute = Math.floor(nowMs / 60_000) * 60;
+  const isSameBoot = by.bootId !== '' && by.bootId === clock.bootId;
+  const right = isSameBoot ? clock : rightClocks.find((one) => one.bootId === by.bootId);
+  if (right) {
+    const exactMs = right.offsetMs - by.offsetMs;
+    const seconds = Math.round(exactMs / 60_000) * 60;
+    const isUneven = Math.abs(exactMs - seconds * 1000) >= clockStepMs;
+    return seconds === 0 ? null : { seconds, isUneven, since: by.since, lastMinute: thisMinute };
+  }
+  const isUnset = upload.lastMinute < setClockFrom && thisMinute >= setClockFrom;
+  if (upload.lastMinute <= thisMinute && !isUnset) return null;
+  const bootMinute = Math.floor(clock.offsetMs / 60_000) * 60;
+  const end = by.bootId === '' || clock.bootId === '' ? thisMinute : Math.min(bootMinute, thisMinute);
+  // A gap alone is cut: how far it really reached, the minutes that were collected tell.
+  const seconds = upload.hasMinutes ? end - 60 - upload.newestOfClock() : 0;
+  return { seconds, isUneven: true, since: by.since, lastMinute: end - 60 };
+}
+
+/** What was collected besides an upload. */
+export interface OtherMinutes {
+  isHeard(minute: number): boolean;
+  unheard(range: MinuteRange): MinuteRange[];
+}
+
+/** The upload by the right clock. */
+export function shiftUpload(
+  upload: TelemetryUpload,
+  shift: Shift,
+  nowMs: number,
+  others: OtherMinutes,
+): TelemetryUpload {
+  const byMs = shift.seconds * 1000;
+  const sent = (ms: number) => (ms === 0 ? 0 : ms + byMs);
+  const minutes = upload.minutes.map((one) => ({
+    ...one,
+    minute: one.minute + shift.seconds,
+    usage: one.usage.map((row) => ({
+      ...row,
+      clientLastSentMs: sent(row.clientLastSentMs),
+      serverLastSentMs: sent(row.serverLastSentMs),
+    })),
+  }));
+  const gaps = upload.gaps.flatMap((gap) => shiftGap(gap, shift)).flatMap((gap) => withoutHeard(gap, others));
+  for (const minute of new Set(minutes.map((one) => one.minute))) {
+    if (!shift.isUneven && !others.isHeard(minute)) continue;
+    gaps.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
+  }
+  const inventory = upload.inventory && {
+    ...upload.inventory,
+    observedAtMs: Math.min(upload.inventory.observedAtMs + byMs, nowMs),
+  };
+  const probes = upload.probes?.map((one) => ({ ...one, minute: one.minute + shift.seconds }));
+  return { ...upload, minutes, gaps, ...(inventory ? { inventory } : {}), ...(probes ? { probes } : {}) };
+}
+
+/** A silence holds no minute that was collected; one minute alone says that it is partial. */
+function withoutHeard(gap: TelemetryGap, others: OtherMinutes): TelemetryGap[] {
+  if (gap.fromMinute === gap.toMinute || gap.capture !== '') return [gap];
+  const parts = others.unheard([gap.fromMinute, gap.toMinute]);
+  return parts.map(([fromMinute, toMinute]) => ({ ...gap, fromMinute, toMinute }));
+}
+
+/** An end that an earlier clock told stays where it is; a gap that is empty by the right clock goes. */
+function shiftGap(gap: TelemetryGap, shift: Shift): TelemetryGap[] {
+  const moved = (minute: number) => (minute >= shift.since - 60 ? minute + shift.seconds : minute);
+  const toMinute = Math.min(moved(gap.toMinute), shift.lastMinute);
+  const fromMinute = moved(gap.fromMinute);
+  return fromMinute <= toMinute ? [{ ...gap, fromMinute, toMinute }] : [];
+}

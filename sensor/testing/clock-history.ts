@@ -1,0 +1,382 @@
+/**
+ * One random life of a sensor whose host's clock is set, sleeps, and starts again, for the proof `clock-steps`: the real
+ * collector, spool and uplink over captures that write down every frame, and a monitor that writes down what it stored.
+ *
+ * Each frame has an address of its own, so what became of it can be told at the end by anybody who can read.
+ */
+import { rmSync } from 'node:fs';
+import { createTestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { createMinuteCollector, type MinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { createHostTime, createMonitorTime, type HostTime, offsetOf } from '#sensor/host-time/index.ts';
+import { createSpool, type Spool } from '#sensor/spool/index.ts';
+import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
+import { createClockMonitor } from './clock-monitor.ts';
+
+/** What a faulty sensor would do. */
+export const clockPlants = [
+  'covers_the_future',
+  'drops_stepped_minutes',
+  'doubles_on_a_step_back',
+  'never_stamps_again',
+  'throws_away_what_is_ahead',
+  'sends_moved_ones_twice',
+] as const;
+export type ClockPlant = (typeof clockPlants)[number];
+
+export interface Frame {
+  id: number;
+  capture: string;
+  trueMs: number;
+  /** How far the clock was ahead when it was heard. */
+  aheadMs: number;
+  bootId: string;
+  /** Heard within a second of an event: it may count on either side. */
+  isNearEvent: boolean;
+  /** A death without warning takes what was not committed. */
+  mayBeLost: boolean;
+}
+
+export interface StoredMinute {
+  minute: TelemetryMinute;
+  /** Its upload. */
+  upload: string;
+  storedAtMs: number;
+}
+
+export interface Life {
+  frames: Frame[];
+  stored: StoredMinute[];
+  gaps: { gap: TelemetryGap; storedAtMs: number }[];
+  /** True times of everything that happened to the clock or to the sensor. */
+  events: number[];
+  /** Uploads that were sent without an answer, or may have been: their times stay as they are when they can be true. */
+  uncertain: Set<string>;
+  /** Boots in which the monitor told the time. */
+  contacts: Set<string>;
+  lastBootId: string;
+  endedMs: number;
+  pending: number;
+}
+
+const startMs = 1_764_000_000_000;
+const names = ['eth0', 'br0'] as const;
+const roles = { eth0: 'uplink', br0: 'bridge' } as const;
+const pollEveryMs = 10_000;
+/** What a death may take: a minute, and what its commit may wait for. */
+const uncommittedMs = 100_000;
+
+/** Plays one life. `directory` is for its spool, on a disk that may forget. */
+export async function playLife(
+  random: () => number,
+  directory: string,
+  plant: ClockPlant | null,
+): Promise<Life> {
+  const clock = createTestClock(startMs);
+  let sleptMs = 0;
+  let bootedAtMs = -600_000;
+  let boots = 1;
+  let aheadMs = 0;
+  const trueMs = () => startMs + clock.monotonicMs() + sleptMs;
+  const life: Life = {
+    frames: [],
+    stored: [],
+    gaps: [],
+    events: [],
+    uncertain: new Set(),
+    contacts: new Set(),
+    lastBootId: '',
+    endedMs: 0,
+    pending: 0,
+  };
+  const monitor = createClockMonitor({
+    trueMs,
+    random,
+    life,
+    throwsAway: plant === 'throws_away_what_is_ahead',
+  });
+  const upMs = () => clock.monotonicMs() + sleptMs - bootedAtMs;
+  let host: HostTime = createHostTime(clock, upMs, 'boot 1');
+  let sensor: Sensor | null = null;
+
+  const turns = async () => {
+    for (let i = 0; i < 8; i += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  async function start(): Promise<void> {
+    const spool = createSpool({
+      directory,
+      bytesMax: 64 * 1024 * 1024,
+      sensorVersion: '0.1.0',
+      clock,
+      reporter: silentReporter,
+    });
+    spool.open();
+    const first = spool.oldest();
+    if (first) life.uncertain.add(`${first.spoolId} ${first.sequence}`);
+    const time = createMonitorTime(host);
+    const uplink = createUplink({
+      spool: plantIn(spool, plant),
+      client: monitor.clientFor(host, time),
+      credential: 'svcsen_1_clock',
+      clock,
+      reporter: silentReporter,
+      random: () => 1,
+      time: { host, monitor: time, ask: async () => monitor.tell(host, time) },
+    });
+    const collector = createMinuteCollector({
+      captures: names,
+      spool: plantIn(spool, plant),
+      reporter: silentReporter,
+      bootId: host.bootId,
+      onCommitted: () => uplink.wake(),
+    });
+    collector.start(host.read());
+    const captures = names.map((name) => createModelCapture(name, host, collector, clock.monotonicMs));
+    await uplink.start();
+    sensor = { spool, uplink, collector, captures };
+  }
+  async function stop(isKilled: boolean): Promise<void> {
+    if (!sensor) return;
+    if (isKilled) {
+      for (const frame of life.frames) if (frame.trueMs > trueMs() - uncommittedMs) frame.mayBeLost = true;
+    } else {
+      for (const capture of sensor.captures) capture.close('sensor_down');
+      sensor.collector.finish();
+    }
+    const stopping = sensor.uplink.stop();
+    await clock.advance(3000);
+    await stopping;
+    sensor.spool.close();
+    sensor = null;
+  }
+  function poll(): void {
+    if (!sensor) return;
+    for (const capture of sensor.captures) capture.poll();
+    sensor.collector.tick(host.read());
+  }
+  const isNearEvent = () => life.events.some((at) => Math.abs(trueMs() - at) < 1500);
+  function hear(): void {
+    for (const capture of sensor?.captures ?? []) {
+      if (random() < 0.4) continue;
+      const id = life.frames.length + 1;
+      capture.hear(id);
+      const { bootId } = host;
+      life.frames.push({
+        ...{ id, capture: capture.name, trueMs: trueMs(), aheadMs, bootId },
+        isNearEvent: isNearEvent(),
+        mayBeLost: startedInMinute === Math.floor(clock.nowMs() / 60_000),
+      });
+    }
+  }
+  let startedInMinute = -1;
+  async function pass(ms: number): Promise<void> {
+    for (let left = Math.floor(ms); left > 0; left -= pollEveryMs) {
+      const stepMs = Math.min(left, pollEveryMs);
+      const earlyMs = Math.floor(stepMs * random());
+      await clock.advance(earlyMs);
+      hear();
+      await clock.advance(stepMs - earlyMs);
+      poll();
+      await turns();
+    }
+  }
+  /** No clock of a host shows a time before 1970. */
+  function setClock(stepMs: number): void {
+    const byMs = Math.max(stepMs, 20_000 - clock.nowMs());
+    aheadMs += byMs;
+    clock.stepWall(byMs);
+  }
+  async function afterwards(): Promise<void> {
+    life.events.push(trueMs());
+    // A capture looks at the clock ten times a second.
+    await clock.advance(100);
+    poll();
+    await turns();
+  }
+  async function restart(isKilled: boolean, isReboot: boolean): Promise<void> {
+    life.events.push(trueMs());
+    const stoppedIn = Math.floor(clock.nowMs() / 60_000);
+    await stop(isKilled);
+    await clock.advance(Math.floor(1000 + random() ** 3 * 600_000));
+    if (isReboot) {
+      boots += 1;
+      bootedAtMs = clock.monotonicMs() + sleptMs - 5000;
+      if (random() < 0.4) setClock(random() < 0.5 ? -trueMs() + 30_000 - aheadMs : randomStep(random));
+    }
+    host = createHostTime(clock, upMs, `boot ${boots}`);
+    const startsIn = Math.floor(clock.nowMs() / 60_000);
+    startedInMinute = !isKilled && startsIn === stoppedIn ? startsIn : -1;
+    await start();
+    await afterwards();
+  }
+
+  await start();
+  life.events.push(trueMs());
+  await pass(30_000 + random() * 120_000);
+  const events = 2 + Math.floor(random() * 5);
+  for (let i = 0; i < events; i += 1) {
+    const kind = random();
+    if (kind < 0.55) {
+      // Half of the time back to the right time, as people do who see a mistake.
+      setClock(aheadMs !== 0 && random() < 0.5 ? -aheadMs : randomStep(random));
+      await afterwards();
+    } else if (kind < 0.7) {
+      const ms = Math.floor(10_000 + random() ** 2 * 7_200_000);
+      life.events.push(trueMs());
+      sleptMs += ms;
+      clock.stepWall(ms);
+      await afterwards();
+    } else await restart(random() < 0.5, random() < 0.3);
+    monitor.isAway = random() < 0.25;
+    await pass(20_000 + random() * 240_000);
+  }
+  monitor.isAway = false;
+  monitor.losesAnswers = false;
+  setClock(-aheadMs);
+  await afterwards();
+  await pass(200_000);
+  for (let i = 0; i < 60 && sensor!.spool.status().pendingUploads > 0; i += 1) await pass(60_000);
+  life.pending = sensor!.spool.status().pendingUploads;
+  life.endedMs = trueMs();
+  life.lastBootId = host.bootId;
+  // What the last minutes hold is on its way.
+  for (const frame of life.frames) if (frame.trueMs > trueMs() - uncommittedMs) frame.mayBeLost = true;
+  await stop(true);
+  rmSync(directory, { recursive: true, force: true });
+  return life;
+}
+
+/** Seconds to decades, both ways. */
+function randomStep(random: () => number): number {
+  const seconds = Math.exp(Math.log(2) + random() * Math.log(30 * 365.25 * 86_400 * 0.5));
+  const ms = Math.round((seconds * (random() < 0.3 ? 1000 : 60_000)) / (random() < 0.3 ? 60 : 1));
+  return Math.round(Math.max(2000, Math.min(ms, 9e11))) * (random() < 0.5 ? -1 : 1);
+}
+
+interface Sensor {
+  spool: Spool;
+  uplink: Uplink;
+  collector: MinuteCollector;
+  captures: ModelCapture[];
+}
+
+interface ModelCapture {
+  name: (typeof names)[number];
+  hear(id: number): void;
+  poll(): void;
+  close(reason: 'sensor_down' | 'clock_step'): void;
+}
+
+/** What a capture's thread does, with frames that are only numbers. */
+function createModelCapture(
+  name: (typeof names)[number],
+  host: HostTime,
+  collector: MinuteCollector,
+  monotonicMs: () => number,
+): ModelCapture {
+  let minute = 0;
+  let sinceMs = 0;
+  let offsetMs = 0;
+  let heard: number[] = [];
+  let reason: 'clock_step' | null = null;
+  const listen = () => {
+    const now = host.read();
+    sinceMs = now.wallMs;
+    minute = Math.floor(sinceMs / 60_000) * 60;
+    offsetMs = now.wallMs - monotonicMs();
+    collector.listening(name, sinceMs, offsetOf(now));
+  };
+  function report(untilMs: number, lastReason: 'sensor_down' | 'clock_step' | null): void {
+    const why = reason ?? lastReason;
+    const observedMs = Math.round(Math.min(60_000, Math.max(0, untilMs - Math.max(minute * 1000, sinceMs))));
+    const packets = heard.length;
+    const nothing = { nonIpPackets: 0, parserDropped: 0, kernelDropped: 0, detailTruncated: 0 };
+    collector.report(
+      {
+        ...{ minute, capture: name, role: roles[name], usage: [] },
+        observedMs: why ? Math.min(observedMs, 59_999) : observedMs,
+        totals: { packets, ipPackets: packets, ipBytes: packets, ...nothing },
+        hosts: heard.map((id) => ({
+          address: `10.${id >> 16}.${(id >> 8) & 255}.${id & 255}`,
+          ...{ isLocal: true, rxBytes: 1, txBytes: 0, packets: 1, deviceKey: '' },
+        })),
+      },
+      why,
+    );
+    heard = [];
+    reason = null;
+  }
+  function look(): void {
+    const { wallMs } = host.read();
+    const stepMs = wallMs - monotonicMs() - offsetMs;
+    if (Math.abs(stepMs) >= 1500) {
+      turnTo(wallMs - stepMs);
+      report(wallMs - stepMs, 'clock_step');
+      listen();
+      reason = 'clock_step';
+      return;
+    }
+    turnTo(wallMs);
+  }
+  function turnTo(wallMs: number): void {
+    while (wallMs >= (minute + 60) * 1000) {
+      report((minute + 60) * 1000, null);
+      minute += 60;
+    }
+  }
+  listen();
+  return {
+    name,
+    poll: look,
+    hear(id) {
+      look();
+      heard.push(id);
+    },
+    close(why) {
+      look();
+      report(host.read().wallMs, why);
+    },
+  };
+}
+
+function plantIn(spool: Spool, plant: ClockPlant | null): Spool {
+  switch (plant) {
+    case 'covers_the_future':
+      return {
+        ...spool,
+        append(minutes, gaps, extras) {
+          const last = spool.lastStampedBy();
+          const since = extras?.stampedBy?.since ?? 0;
+          const isJump = last !== null && minutes.length > 0 && since > last.throughMinute + 60;
+          const jumped = { fromMinute: (last?.throughMinute ?? 0) + 60, toMinute: since - 60, capture: '' };
+          spool.append(minutes, isJump ? [...gaps, { ...jumped, reason: 'clock_step' }] : gaps, extras);
+        },
+      };
+    case 'drops_stepped_minutes':
+      return {
+        ...spool,
+        append: (minutes, gaps, extras) =>
+          spool.append(
+            minutes.filter((one) => !spool.isCovered(one.minute)),
+            gaps,
+            extras,
+          ),
+      };
+    case 'doubles_on_a_step_back':
+      return { ...spool, isHeard: () => false };
+    case 'never_stamps_again':
+      return { ...spool, restamp: () => false };
+    case 'sends_moved_ones_twice':
+      return {
+        ...spool,
+        oldest() {
+          const upload = spool.oldest();
+          return upload && { ...upload, mayBeSent: false };
+        },
+      };
+    default:
+      return spool;
+  }
+}

@@ -1,0 +1,75 @@
+/** A monitor for one life: it refuses what can't be, stores each upload once, and sometimes its answer is lost. */
+import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
+import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import type { HostTime, MonitorTime } from '#sensor/host-time/index.ts';
+import type { MonitorAnswer, MonitorClient } from '#sensor/monitor-client/index.ts';
+import type { Life } from './clock-history.ts';
+
+export interface ClockMonitor {
+  isAway: boolean;
+  losesAnswers: boolean;
+  clientFor(host: HostTime, time: MonitorTime): MonitorClient;
+  /** Lets a sensor know the time, as any answer does. */
+  tell(host: HostTime, time: MonitorTime): void;
+}
+
+export function createClockMonitor(deps: {
+  trueMs: () => number;
+  random: () => number;
+  life: Life;
+  throwsAway: boolean;
+}): ClockMonitor {
+  const { trueMs, random, life } = deps;
+  const known = new Set<string>();
+
+  function judge(body: Uint8Array): { status: number; json: unknown } {
+    const upload = decodeUpload(decompressUpload(body, 'zstd'));
+    const refused = (status: number, code: string, message: string) => ({
+      status,
+      json: { error: { code, message } },
+    });
+    const { spoolId, sequence } = upload;
+    const receipt = (word: string) => ({ status: 200, json: { spool_id: spoolId, sequence, receipt: word } });
+    const key = `${spoolId} ${sequence}`;
+    if (known.has(key)) return receipt('duplicate');
+    const minutes = upload.minutes.map((one) => one.minute);
+    const spoken = [...minutes, ...upload.gaps.map((gap) => gap.toMinute)];
+    if (spoken.some((minute) => minute * 1000 > trueMs() + 300_000))
+      return deps.throwsAway
+        ? refused(422, 'telemetry_refused', 'no')
+        : refused(503, 'clock_ahead', 'set the clock');
+    if (minutes.some((minute) => minute * 1000 < trueMs() - 90 * 86_400_000))
+      return refused(422, 'telemetry_refused', retentionRefusalMessage);
+    known.add(key);
+    life.stored.push(...upload.minutes.map((minute) => ({ minute, upload: key, storedAtMs: trueMs() })));
+    life.gaps.push(...upload.gaps.map((gap) => ({ gap, storedAtMs: trueMs() })));
+    return receipt('accepted');
+  }
+
+  const tell = (host: HostTime, time: MonitorTime) => {
+    life.contacts.add(host.bootId);
+    time.note(new Date(trueMs()).toUTCString(), host.read());
+  };
+  const monitor: ClockMonitor = {
+    isAway: false,
+    losesAnswers: true,
+    tell(host, time) {
+      if (monitor.isAway) throw new Error('away');
+      tell(host, time);
+    },
+    clientFor: (host, time) => ({
+      url: 'http://monitor.example',
+      async request({ body }): Promise<MonitorAnswer> {
+        const { spoolId, sequence } = decodeUpload(decompressUpload(body as Uint8Array, 'zstd'));
+        const isLost = monitor.losesAnswers && random() < 0.15;
+        if (monitor.isAway || isLost) life.uncertain.add(`${spoolId} ${sequence}`);
+        if (monitor.isAway) throw new Error('away');
+        const answer = judge(body as Uint8Array);
+        if (isLost) throw new Error('the answer is lost');
+        tell(host, time);
+        return { ...answer, headers: new Headers() };
+      },
+    }),
+  };
+  return monitor;
+}

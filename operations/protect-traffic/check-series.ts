@@ -1,12 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
-import {
-  linkBpsMax,
-  linkMinuteBytesMax,
-  ppsMax,
-  type SetAsideReason,
-  type TelemetryPoint,
-  type TelemetryRequest,
-} from '#contracts/admin-api/schemas.ts';
+import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 
 export interface SeriesFault {
   /** Such as `targets.0.series.3.timestamp`. */
@@ -42,19 +35,4 @@ export function checkSeries(request: TelemetryRequest, nowMs: number): void {
   throw new CodedError('protect_traffic.invalid', 'Some fields are not as they must be.', {
     fields: faults.slice(0, 20),
   });
-}
-
-/** Why a minute can't be true, or null. One such minute must not keep the others of its allocation from being stored. */
-export function findImplausible(point: TelemetryPoint): SetAsideReason | null {
-  const { inbound_bps, outbound_bps, expected_bps, ddos_bps, pps, expected_pps, ddos_pps, applications } =
-    point;
-  const isFast = [inbound_bps, outbound_bps, ddos_bps].some((rate) => (rate ?? 0) > linkBpsMax);
-  // Both directions together.
-  const isExpectedFast = (expected_bps ?? 0) > 2 * linkBpsMax;
-  const isDense = [pps, expected_pps, ddos_pps].some((rate) => (rate ?? 0) > ppsMax);
-  if (isFast || isExpectedFast || isDense) return 'rate_implausible';
-  const isLarge = applications.some(
-    (one) => one.inbound_bytes > linkMinuteBytesMax || one.outbound_bytes > linkMinuteBytesMax,
-  );
-  return isLarge ? 'bytes_implausible' : null;
 }

@@ -7,6 +7,7 @@
  * carries is set aside by name and the others are stored.
  */
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
+import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type {
   ReceiptOutcome,
   SetAsideReason,
@@ -16,7 +17,7 @@ import type {
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { checkSeries, findImplausible } from './check-series.ts';
+import { checkSeries } from './check-series.ts';
 import { liesInGeneration, type StoredMinute, toStoredMinute } from './minute.ts';
 import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';

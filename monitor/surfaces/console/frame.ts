@@ -82,6 +82,7 @@ export function sendConsolePage(
       person: {
         name: viewer.operator.name,
         detail: viewer.canChange ? 'operator' : 'read-only',
+        href: '/account/',
       },
       csrfToken: viewer.csrfToken,
       toast: options.toast,

@@ -15,7 +15,8 @@ export interface FrameOptions {
     | 'projects'
     | 'usage'
     | 'docs'
-    | 'webhooks';
+    | 'webhooks'
+    | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was searched for, on the page that shows it. */
@@ -82,6 +83,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
       person: {
         name: staff.person.name,
         detail: staff.canChange ? 'operator' : 'support, read-only',
+        href: '/console/account/',
       },
       csrfToken: staff.csrfToken,
       ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),

@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings';
+  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings' | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -65,7 +65,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
       ],
       search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
-      person: { name: visitor.person.name, detail: visitor.person.email },
+      person: { name: visitor.person.name, detail: visitor.person.email, href: '/client/account/' },
       csrfToken: visitor.csrfToken,
       ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),
       ...(options.isNarrow ? { isNarrow: true } : {}),

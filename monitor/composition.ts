@@ -119,7 +119,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  // Devices of a demo world are made up.
+  const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
+  const vendors = createVendors({ ...base, registryUrl });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,

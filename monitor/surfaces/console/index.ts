@@ -23,6 +23,7 @@ import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+import type { Vendors } from '#monitor/vendors/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
@@ -72,6 +73,7 @@ export interface ConsoleDeps {
   alerts: Alerts;
   delivery: Delivery;
   search: Search;
+  vendors: Pick<Vendors, 'registryHost'>;
   health: Health;
   /** How telemetry is processed, as the environment of this process sets it. */
   processing: {

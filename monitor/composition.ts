@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
@@ -44,6 +45,7 @@ export interface Monitor {
   /** Mails to people. */
   post: Post;
   operators: Operators;
+  auditTrail: AuditTrail;
   sites: Sites;
   sensors: Sensors;
   facts: FactStore;
@@ -214,6 +216,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     sessions,
     post,
     operators,
+    auditTrail: createAuditTrail({ db }),
     sites,
     sensors,
     facts,

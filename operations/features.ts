@@ -26,6 +26,7 @@ import {
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
@@ -38,6 +39,7 @@ export interface Features {
   addresses: Addresses;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
+  auditTrail: AuditTrail;
   billing: Billing;
   catalog: Catalog;
   clusters: Clusters;
@@ -168,6 +170,7 @@ export async function createFeatures(
     post,
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
+    auditTrail: createAuditTrail({ db }),
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,

@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { foldEmail, hashPassword, type PasswordOwner, passwordFault } from '#service-kit/sessions/index.ts';
 import type { AddOperatorInput, Operator } from './operator.ts';
@@ -24,5 +25,15 @@ export async function checkNewPassword(password: string, owner: PasswordOwner): 
 export async function addOperator(db: Queryable, input: AddOperatorInput): Promise<Operator> {
   const { email, name, role, password } = parsePerson(input);
   await checkNewPassword(password, { email, name });
-  return upsertOperator(db, { email, name, role }, await hashPassword(password));
+  const passwordHash = await hashPassword(password);
+  return recorded(
+    db,
+    { kind: 'system', job: 'add-operator' },
+    (added) => ({
+      operation: 'operator.add',
+      subject: { kind: 'operator', id: added.id, name: email },
+      after: { email, name, role },
+    }),
+    (trx: Queryable) => upsertOperator(trx, { email, name, role }, passwordHash),
+  );
 }

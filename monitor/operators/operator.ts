@@ -18,7 +18,8 @@ export interface AddOperatorInput {
 }
 
 /** Who asks, with what the audit trail keeps of them. */
-export type Actor = Traceable & ({ kind: 'person'; id: number; role: OperatorRole } | { kind: 'system' });
+export type Actor = Traceable &
+  ({ kind: 'person'; id: number; role: OperatorRole } | { kind: 'system'; job?: string });
 
 /** The program itself: commands and the demo world. */
 export const systemActor: Actor = { kind: 'system' };

@@ -36,6 +36,7 @@ import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-an
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createPost, listCaughtMail } from '#service-kit/mail/index.ts';
@@ -168,6 +169,7 @@ export async function createWorld(options: WorldOptions = {}) {
     adminProjects,
     addresses,
     apiKeys,
+    auditTrail: createAuditTrail({ db }),
     metering,
     billing,
     orders,
@@ -192,7 +194,6 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
-  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -202,9 +203,6 @@ export async function createWorld(options: WorldOptions = {}) {
     async routes(app) {
       answers = watchAnswers(app);
       secrets.watchApp(app);
-      app.addHook('onRoute', ({ method, url }) => {
-        for (const one of [method].flat()) routes.push({ method: one, url });
-      });
       registerAssets(app);
       await registerPublic(app, { ...surfaces, db, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
@@ -234,7 +232,7 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     /** Everything that the server answers. */
-    routes,
+    routes: http.routes,
     testClock: clock as TestClock,
 
     /** The mails to this address, the newest first; waits for those that are on their way. */

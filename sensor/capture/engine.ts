@@ -221,7 +221,7 @@ export class Engine {
     const isWhole = fragments.add(p, this.now);
     const releasedBytes = fragments.releasedBytes;
     const releasedPackets = fragments.releasedPackets;
-    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, this.now)) return;
+    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p)) return;
     const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets);
     if (!isWhole) return;
     const { whole } = fragments;
@@ -246,7 +246,7 @@ export class Engine {
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
+      this.#naming.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
@@ -293,7 +293,7 @@ export class Engine {
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
+      this.#naming.onNewFlow(base, p, side, this.now);
     }
     if (noteState(flows.words, base, side, p)) flows.noteTurn(base, this.now);
     if (isSending(p, flows.words[base + Field.flags]!))

@@ -21,6 +21,7 @@ const places = [
   { path: '/alerts', label: 'Alerts', key: 'w' },
   { path: '/operations', label: 'Operations', key: 'o' },
   { path: '/system', label: 'System', key: 'y' },
+  { path: '/audit', label: 'Audit trail', key: 'u' },
   { path: '/settings', label: 'Settings', key: 'p' },
 ] as const;
 

@@ -23,7 +23,12 @@ import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+<<<<<<< HEAD
 import type { Vendors } from '#monitor/vendors/index.ts';
+||||||| 1c58e8f
+=======
+import type { AuditTrail } from '#service-kit/audit/index.ts';
+>>>>>>> main
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
@@ -35,6 +40,7 @@ import { registerAddressPage } from './address.page.ts';
 import { registerAlertsPage } from './alerts.page.ts';
 import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
+import { registerAuditPage } from './audit.page.ts';
 import { registerAvailabilityPages } from './availability.page.ts';
 import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
@@ -68,6 +74,7 @@ export interface ConsoleDeps {
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
+  auditTrail: AuditTrail;
   live: Live;
   probes: Probes;
   alerts: Alerts;
@@ -117,6 +124,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
+    registerAuditPage(scope, deps);
     registerAccount(scope, deps);
     registerSearchPage(scope, deps);
     registerSystemPage(scope, deps);

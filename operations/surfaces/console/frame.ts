@@ -10,6 +10,7 @@ export interface FrameOptions {
     | 'customers'
     | 'reconciliation'
     | 'staff'
+    | 'audit'
     | 'servers'
     | 'clusters'
     | 'projects'
@@ -46,6 +47,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
               current: current === 'reconciliation',
             },
             { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
+            { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
           ],
         },
         {

@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings' | 'account';
+  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'activity' | 'settings' | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -53,6 +53,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
               href: '/client/billing/',
               key: 'b',
               current: options.current === 'billing',
+            },
+            {
+              label: 'Activity',
+              href: '/client/activity/',
+              key: 'a',
+              current: options.current === 'activity',
             },
             {
               label: 'Settings',

@@ -23,12 +23,8 @@ import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
-<<<<<<< HEAD
 import type { Vendors } from '#monitor/vendors/index.ts';
-||||||| 1c58e8f
-=======
 import type { AuditTrail } from '#service-kit/audit/index.ts';
->>>>>>> main
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';

@@ -85,6 +85,8 @@ export function createOperationsDatabase(
     url,
     programDir: programDir(settings),
     migrations: fileURLToPath(new URL('./migrations', import.meta.url)),
+    // Well beyond any wait of usual work, and short enough that one locked account never holds every connection.
+    lockTimeoutMs: 5_000,
     reporter,
   });
 }

@@ -15,6 +15,8 @@ interface Operation {
   description: string;
   parameters: { name: string; in: string; required: boolean; schema: Json; description?: string }[];
   requestBody?: { required: boolean; content: Record<string, { schema: Json }> };
+  /** A POST that does the same however often it is sent. */
+  'x-idempotent'?: boolean;
   responses: Record<string, { content?: Record<string, { schema: Json }>; 'x-reasons'?: string[] }>;
 }
 
@@ -175,6 +177,8 @@ function writeMethod(path: string, method: string, operation: Operation, documen
     ...(query.length > 0 ? [`query: [${query.map((one) => literal(one.name)).join(', ')}]`] : []),
     ...(body === null ? [] : ['body']),
     ...(takes('idempotency-key') ? ['takesIdempotencyKey: true'] : []),
+    ...(operation['x-idempotent'] ? ['isIdempotent: true'] : []),
+    ...(answerType(operation) === 'undefined' ? ['answersNothing: true'] : []),
     'options',
   ];
   const answer = answerType(operation);

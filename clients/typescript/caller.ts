@@ -2,8 +2,10 @@
  * Makes calls: the key's header, retries, and lists that go on over pages.
  *
  * A call is sent again only where that can't do anything twice: reads, changes that are the same when repeated, creates
- * with an idempotency key, and whatever the API itself refused with "later". All other failures are thrown at once.
+ * with an idempotency key, and whatever the API itself refused with "later". All other failures are thrown at once. A
+ * deadline bounds the attempts and the pauses between them together.
  */
+import { type AnswerInfo, keepAnswer, readAnswer } from './answer.ts';
 import { ApiError, ConnectionError, readError } from './errors.ts';
 
 export interface ClientOptions {
@@ -17,12 +19,21 @@ export interface ClientOptions {
   retriesMax?: number | undefined;
   /** Milliseconds that one attempt may take; 60,000. */
   timeoutMs?: number | undefined;
+  /**
+   * Milliseconds that a call may take with all its attempts and the pauses between them; 120,000. A pause that would go
+   * beyond it is not begun: the error is thrown at once, with `retryAfterSeconds`.
+   */
+  deadlineMs?: number | undefined;
+  /** Told of every answer of the API, refusals included: its request id, quota and `ETag`. */
+  onAnswer?: ((answer: AnswerInfo) => void) | undefined;
   /** Stands in for the global `fetch`. */
   fetch?: typeof fetch | undefined;
   /** Waits between attempts; for tests. */
   wait?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
   /** Between 0 and 1; for tests. */
   random?: (() => number) | undefined;
+  /** Milliseconds of a clock that never goes back; for tests. */
+  now?: (() => number) | undefined;
 }
 
 export interface CallOptions {
@@ -34,6 +45,10 @@ export interface CallOptions {
   waitSeconds?: number | undefined;
   /** Do it only while the thing is as it was when it was read with this `ETag`. */
   ifMatch?: string | undefined;
+  /** As in `ClientOptions`, for this call. */
+  deadlineMs?: number | undefined;
+  /** Told of the answers of this call; what `answerOf` can't say of an answer without a body. */
+  onAnswer?: ((answer: AnswerInfo) => void) | undefined;
   /** Ends the call, and the waiting between its attempts. */
   signal?: AbortSignal | undefined;
 }
@@ -46,6 +61,10 @@ export interface CallRequest {
   query?: readonly string[];
   body?: object;
   takesIdempotencyKey?: boolean;
+  /** A POST that does the same however often it is sent. */
+  isIdempotent?: boolean;
+  /** A deletion: that the thing is gone is what was asked for. */
+  answersNothing?: boolean;
   options: CallOptions;
 }
 
@@ -59,28 +78,45 @@ interface Prepared {
 
 const firstPauseMs = 500;
 const pauseMaxMs = 30_000;
+const deadlineMsDefault = 120_000;
 
 export class Caller {
   readonly #options: ClientOptions;
 
   constructor(options: ClientOptions) {
     if (!options.key) throw new TypeError('an API key is needed');
+    // Said here, and not by the first create: Node 18 has no such global.
+    if (typeof globalThis.crypto?.randomUUID !== 'function')
+      throw new Error('this client needs the global `crypto`: use Node 20 or newer, or a browser over https');
     this.#options = { ...options, url: options.url.replace(/\/+$/, '') };
   }
 
   /** Makes the call, again where that is safe, until it is answered for good. */
   async call<T>(request: CallRequest): Promise<T> {
-    const { retriesMax = 4, random = Math.random, wait = pause } = this.#options;
+    const {
+      retriesMax = 4,
+      random = Math.random,
+      wait = pause,
+      now = () => performance.now(),
+    } = this.#options;
     const { signal } = request.options;
     const sent = this.#prepare(request);
-    const isRepeatable = request.method !== 'POST' || sent.headers['idempotency-key'] !== undefined;
+    const isRepeatable = isSafeToRepeat(request, sent);
+    const deadline = now() + (request.options.deadlineMs ?? this.#options.deadlineMs ?? deadlineMsDefault);
+    let isAnswerLost = false;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await this.#send<T>(sent, signal);
+        return await this.#send<T>(request, sent, deadline - now());
       } catch (error) {
         signal?.throwIfAborted();
+        // The attempt whose answer was lost has deleted it.
+        if (isAnswerLost && request.answersNothing && error instanceof ApiError && error.status === 404)
+          return undefined as T;
+        isAnswerLost ||= error instanceof ConnectionError;
         if (attempt >= retriesMax || !mayRepeat(error, isRepeatable)) throw error;
-        await wait(pauseMs(error, attempt, random), signal);
+        const ms = pauseMs(error, attempt, random);
+        if (now() + ms >= deadline) throw error;
+        await wait(ms, signal);
       }
     }
   }
@@ -110,9 +146,17 @@ export class Caller {
     return { ...sent, body: JSON.stringify(request.body) };
   }
 
-  async #send<T>(sent: Prepared, signal: AbortSignal | undefined): Promise<T> {
+  #tell(options: CallOptions, answer: AnswerInfo): void {
+    this.#options.onAnswer?.(answer);
+    options.onAnswer?.(answer);
+  }
+
+  async #send<T>({ options }: CallRequest, sent: Prepared, leftMs: number): Promise<T> {
     const { url, ...init } = sent;
-    const limit = AbortSignal.timeout(this.#options.timeoutMs ?? 60_000);
+    const { signal } = options;
+    const limit = AbortSignal.timeout(
+      Math.max(1, Math.ceil(Math.min(this.#options.timeoutMs ?? 60_000, leftMs))),
+    );
     let response: Response;
     let text: string;
     try {
@@ -129,12 +173,22 @@ export class Caller {
       });
     }
     const body = parse(text);
-    if (response.ok && body !== undefined) return body as T;
-    if (response.status === 204) return undefined as T;
-    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
-    const error = readError(response.status, body, Number.isFinite(retryAfter) ? retryAfter : undefined);
+    const answer = readAnswer(response);
+    if ((response.ok && body !== undefined) || response.status === 204) {
+      this.#tell(options, answer);
+      return keepAnswer(body, answer) as T;
+    }
+    const error = readError(answer, body);
+    if (error !== null) this.#tell(options, answer);
     throw error ?? new ConnectionError(`${sent.method} ${url}: ${response.status}, and not by the API`);
   }
+}
+
+/** What does the same however often it is done; under `If-Match` the second time would look like another's change. */
+function isSafeToRepeat(request: CallRequest, { headers }: Prepared): boolean {
+  if (request.method === 'GET' || headers['idempotency-key'] !== undefined) return true;
+  if (headers['if-match'] !== undefined) return false;
+  return request.method !== 'POST' || request.isIdempotent === true;
 }
 
 /** A list: awaited it is its first page, iterated it is every item of all pages. */

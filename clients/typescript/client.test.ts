@@ -5,11 +5,13 @@ import { createAnswerChecker } from '#contracts/customer-api/testing/check-answe
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import {
   ApiError,
+  answerOf,
   type Client,
   ConnectionError,
   createClient,
   ForbiddenError,
   NotFoundError,
+  PreconditionFailedError,
   RateLimitedError,
   UnauthorizedError,
   ValidationError,
@@ -31,14 +33,20 @@ const error = (code: string, more: object = {}) =>
 const later = error('rate_limited', { reason: 'key_rate', retryable: true });
 
 /** A client whose server gives these answers in turn; `null` is a broken connection. */
-function scripted(answers: (Response | null)[]) {
+function scripted(answers: (Response | null)[], options: { deadlineMs?: number } = {}) {
+  let nowMs = 0;
   const sent: Sent[] = [];
   const waits: number[] = [];
   const client = createClient({
     url: 'https://api.test/',
     key: 'svc_k_s',
     random: () => 0.5,
-    wait: async (ms) => void waits.push(ms),
+    wait: async (ms) => {
+      waits.push(ms);
+      nowMs += ms;
+    },
+    now: () => nowMs,
+    ...options,
     fetch: async (url, init) => {
       const { method, headers, body } = init as {
         method: string;
@@ -76,6 +84,77 @@ describe('repeating calls', () => {
       return true;
     });
     assert.deepEqual([sent.length, waits.length], [5, 4]);
+  });
+
+  test('a Retry-After beyond the deadline is not waited for: the error comes at once', async () => {
+    const refusal = () => new Response(later, { status: 429, headers: { 'retry-after': '2648' } });
+    const { client, sent, waits } = scripted([refusal(), refusal()]);
+    await assert.rejects(client.readServer(1), (thrown) => {
+      assert.ok(thrown instanceof RateLimitedError);
+      assert.equal(thrown.retryAfterSeconds, 2_648);
+      return true;
+    });
+    assert.deepEqual([sent.length, waits], [1, []]);
+  });
+
+  test('the deadline counts all attempts and the pauses between them', async () => {
+    const refusal = () => new Response(later, { status: 429, headers: { 'retry-after': '7' } });
+    const { client, sent, waits } = scripted(Array.from({ length: 9 }, refusal), { deadlineMs: 20_000 });
+    await assert.rejects(client.readServer(1), RateLimitedError);
+    assert.equal(sent.length, 3);
+    assert.ok(waits.reduce((sum, ms) => sum + ms, 0) < 20_000);
+    const patient = scripted([refusal(), Response.json({ id: 1 })], { deadlineMs: 1 });
+    await patient.client.readServer(1, { deadlineMs: 60_000 });
+    assert.equal(patient.sent.length, 2, 'a call may have a deadline of its own');
+  });
+
+  test('every answer tells its request id, its quota and its tag, refusals and empty ones too', async () => {
+    const headers = {
+      'x-request-id': 'req_9',
+      etag: '"tag"',
+      'x-api-quota-limit': '5000',
+      'x-api-quota-remaining': '4990',
+      'x-api-quota-used': '10',
+    };
+    const { client } = scripted([
+      Response.json({ id: 1 }, { headers }),
+      new Response(null, { status: 204, headers }),
+      new Response(error('not_found'), { status: 404, headers }),
+    ]);
+    const quota = { limit: 5_000, remaining: 4_990, used: 10 };
+    const server = await client.readServer(1);
+    const told = answerOf(server);
+    assert.deepEqual([told.requestId, told.etag, told.quota], ['req_9', '"tag"', quota]);
+    const heard: (number | null)[] = [];
+    await client.deleteNetwork(1, { onAnswer: ({ status }) => heard.push(status) });
+    assert.deepEqual(heard, [204]);
+    await assert.rejects(client.readServer(1), (thrown) => {
+      assert.ok(thrown instanceof NotFoundError);
+      assert.deepEqual(thrown.answer.quota, quota);
+      return true;
+    });
+    assert.throws(() => answerOf({}), TypeError);
+  });
+
+  test('what is the same when it is done twice is repeated after a lost answer', async () => {
+    const attach = scripted([null, Response.json({ network_id: 2 })]);
+    await attach.client.attachServer(1, { network_id: 2 });
+    assert.equal(attach.sent.length, 2);
+    const sync = scripted([null, Response.json({ id: 2 })]);
+    await sync.client.syncNetwork(2);
+    assert.equal(sync.sent.length, 2);
+    // The first attempt deleted it; its answer was lost.
+    const gone = scripted([null, new Response(error('not_found'), { status: 404 })]);
+    assert.equal(await gone.client.deleteNetwork(2), undefined);
+    const never = scripted([new Response(error('not_found'), { status: 404 })]);
+    await assert.rejects(never.client.deleteNetwork(2), NotFoundError);
+  });
+
+  test('a change under ifMatch is not repeated after a lost answer: its own success would look like a conflict', async () => {
+    const { client, sent } = scripted([null, Response.json({ id: 1 })]);
+    await assert.rejects(client.updateServer(1, { name: 'a' }, { ifMatch: '"tag"' }), ConnectionError);
+    assert.equal(sent.length, 1);
+    assert.equal(sent[0]!.headers['if-match'], '"tag"');
   });
 
   test('a read is repeated when the connection breaks, with growing pauses', async () => {
@@ -169,6 +248,25 @@ describe('against the API itself', () => {
     await api.destroyServer(created.id);
     await world.jobs.drain();
     await assert.rejects(api.readServer(created.id), NotFoundError);
+  });
+
+  test('a change under the tag of an older read is refused, and one under the newest goes through', async () => {
+    const created = await api.createServer({ plan: 'small', image: 'debian-12', name: 'tagged' });
+    const ifMatch = answerOf(created).etag!;
+    const renamed = await api.updateServer(created.id, { name: 'renamed' }, { ifMatch });
+    await assert.rejects(
+      api.updateServer(created.id, { name: 'again' }, { ifMatch }),
+      PreconditionFailedError,
+    );
+    const newest = answerOf(renamed).etag!;
+    assert.equal(
+      (await api.updateServer(created.id, { name: 'newest' }, { ifMatch: newest })).name,
+      'newest',
+    );
+    assert.ok((answerOf(renamed).quota?.used ?? 0) > 0);
+    await world.jobs.drain();
+    await api.destroyServer(created.id);
+    await world.jobs.drain();
   });
 
   test('a list is walked through page by page, every item once', async () => {

@@ -1,4 +1,5 @@
 /** What calls throw: one class for each kind of error, so that `instanceof` tells them apart. */
+import type { AnswerInfo } from './answer.ts';
 import type { ErrorBody, ErrorCode, ErrorReason } from './generated/api.ts';
 
 type ErrorFields = ErrorBody['error'];
@@ -21,12 +22,15 @@ export class ApiError extends Error {
   readonly fields: NonNullable<ErrorFields['fields']>;
   /** Seconds after which the API wants to be asked again. */
   readonly retryAfterSeconds: number | undefined;
+  /** What came with it: request id, quota, headers. */
+  readonly answer: AnswerInfo;
   /** The whole `error` member, with whatever is particular to this error. */
   readonly error: ErrorFields;
 
-  constructor(status: number, error: ErrorFields, retryAfterSeconds?: number) {
+  constructor(answer: AnswerInfo, error: ErrorFields) {
     super(`${error.message} (${error.reason ?? error.code}, ${error.request_id})`);
-    this.status = status;
+    this.answer = answer;
+    this.status = answer.status;
     this.code = error.code;
     this.reason = error.reason;
     this.requestId = error.request_id;
@@ -34,7 +38,7 @@ export class ApiError extends Error {
     this.docUrl = error.doc_url;
     this.details = error.details ?? {};
     this.fields = error.fields ?? [];
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterSeconds = answer.retryAfterSeconds;
     this.error = error;
   }
 }
@@ -54,6 +58,10 @@ export class ForbiddenError extends ApiError {
 }
 export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
+}
+/** The thing was changed since it was read with the `ifMatch` of the call. */
+export class PreconditionFailedError extends ApiError {
+  override readonly name = 'PreconditionFailedError';
 }
 export class ConflictError extends ApiError {
   override readonly name = 'ConflictError';
@@ -85,15 +93,16 @@ const classes: Partial<Record<ErrorCode, typeof ApiError>> = {
   forbidden: ForbiddenError,
   not_found: NotFoundError,
   conflict: ConflictError,
+  precondition_failed: PreconditionFailedError,
   validation_failed: ValidationError,
   rate_limited: RateLimitedError,
   unavailable: UnavailableError,
 };
 
 /** The error of an answer; null when the answer is not one of the API's own. */
-export function readError(status: number, body: unknown, retryAfterSeconds?: number): ApiError | null {
+export function readError(answer: AnswerInfo, body: unknown): ApiError | null {
   const error = (body as Partial<ErrorBody> | null)?.error;
   if (typeof error !== 'object' || error === null || typeof error.code !== 'string') return null;
   const Kind = classes[error.code] ?? ApiError;
-  return new Kind(status, error, retryAfterSeconds);
+  return new Kind(answer, error);
 }

@@ -13,7 +13,8 @@ export const bandwidthEndpoints = [
       'Credit, limits, counted requests and the bandwidth pool of the running month. Allowances are the account’s: servers share them, and none has one of its own.',
     params: {},
     selectsTenant: true,
-    responses: ok(Account, 'The account.'),
+    // It counts this very call, so no tag of it would ever match.
+    responses: { 200: { description: 'The account.', schema: Account } },
     errors: [],
   },
   {

@@ -20,7 +20,9 @@ export interface Endpoint {
   /** A body may be left out. */
   isBodyOptional?: boolean;
   /** Request headers that change what the call does. */
-  headers?: readonly ('Idempotency-Key' | 'Prefer')[];
+  headers?: readonly ('Idempotency-Key' | 'If-Match' | 'Prefer')[];
+  /** A POST that does the same however often it is sent, also without an `Idempotency-Key`. */
+  isIdempotent?: boolean;
   /** False for what is not about one workspace. */
   selectsTenant: boolean;
   responses: Readonly<
@@ -59,6 +61,8 @@ export const both = ['v1', 'v2'] as const;
 export const bodyErrors = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_fields'];
 /** Reasons of a call that may carry an `Idempotency-Key`. */
 export const idempotencyErrors = ['invalid_header', 'idempotency_key_reused', 'idempotency_in_progress'];
+/** Reasons of a call that may carry `If-Match`. */
+export const conditionErrors = ['invalid_header', 'etag_mismatch'];
 /** The 200 of a read. */
 export const ok = (schema: TSchema, description: string) => ({
   200: { description, schema, headers: ['ETag'] },

@@ -1,4 +1,4 @@
-import { bodyErrors, both, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
+import { bodyErrors, both, conditionErrors, type Endpoint, idempotencyErrors, ok } from './endpoint.ts';
 import {
   AttachmentList,
   AttachRequest,
@@ -43,7 +43,11 @@ export const networkEndpoints = [
     selectsTenant: true,
     headers: ['Idempotency-Key'],
     responses: {
-      201: { description: 'The network.', schema: Network, headers: ['Location', 'Idempotent-Replayed'] },
+      201: {
+        description: 'The network.',
+        schema: Network,
+        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
+      },
     },
     errors: [
       ...bodyErrors,
@@ -77,9 +81,10 @@ export const networkEndpoints = [
       'Changes name, description and labels. Labels are merged; a label of null is taken away. `cidr` and `location` never change.',
     params: onNetwork,
     body: ChangeNetworkRequest,
+    headers: ['If-Match'],
     selectsTenant: true,
-    responses: { 200: { description: 'The network as it is now.', schema: Network } },
-    errors: [...bodyErrors, 'immutable_field', 'not_found', 'read_only_key'],
+    responses: { 200: { description: 'The network as it is now.', schema: Network, headers: ['ETag'] } },
+    errors: [...bodyErrors, ...conditionErrors, 'immutable_field', 'not_found', 'read_only_key'],
   },
   {
     id: 'deleteNetwork',
@@ -92,13 +97,15 @@ export const networkEndpoints = [
     params: onNetwork,
     body: SelectionRequest,
     isBodyOptional: true,
+    headers: ['If-Match'],
     selectsTenant: true,
     responses: { 204: { description: 'It is gone.' } },
-    errors: [...bodyErrors, 'network_in_use', 'not_found', 'read_only_key'],
+    errors: [...bodyErrors, ...conditionErrors, 'network_in_use', 'not_found', 'read_only_key'],
   },
   {
     id: 'syncNetwork',
     method: 'POST',
+    isIdempotent: true,
     path: '/networks/{id}/sync',
     versions: both,
     summary: 'Sync a private network',
@@ -107,9 +114,10 @@ export const networkEndpoints = [
     params: onNetwork,
     body: SelectionRequest,
     isBodyOptional: true,
+    headers: ['If-Match'],
     selectsTenant: true,
     responses: { 202: { description: 'The network, its sync pending.', schema: Network } },
-    errors: [...bodyErrors, 'not_found', 'read_only_key'],
+    errors: [...bodyErrors, ...conditionErrors, 'not_found', 'read_only_key'],
   },
   {
     id: 'listServerNetworks',
@@ -126,6 +134,7 @@ export const networkEndpoints = [
   {
     id: 'attachServer',
     method: 'POST',
+    isIdempotent: true,
     path: '/servers/{id}/networks',
     versions: both,
     summary: 'Attach a server to a private network',
@@ -133,6 +142,7 @@ export const networkEndpoints = [
       'Gives the server a card on the network, with the address you name or the lowest free one. Poll the server until the card’s `state` is `attached`. Asked again with the same or no address, it answers 200 with the card that is there.',
     params: { id: 'server' },
     body: AttachRequest,
+    headers: ['If-Match'],
     selectsTenant: true,
     responses: {
       200: { description: 'It is on the network already.', schema: PrivateNetworkAttachment },
@@ -141,6 +151,7 @@ export const networkEndpoints = [
     },
     errors: [
       ...bodyErrors,
+      ...conditionErrors,
       'already_attached',
       'ip_in_use',
       'limit_exceeded',
@@ -160,8 +171,9 @@ export const networkEndpoints = [
     params: { id: 'server', network_id: 'network' },
     body: SelectionRequest,
     isBodyOptional: true,
+    headers: ['If-Match'],
     selectsTenant: true,
     responses: { 202: { description: 'The card, on its way out.', schema: PrivateNetworkAttachment } },
-    errors: [...bodyErrors, 'last_interface', 'not_found', 'read_only_key'],
+    errors: [...bodyErrors, ...conditionErrors, 'last_interface', 'not_found', 'read_only_key'],
   },
 ] as const satisfies readonly Endpoint[];

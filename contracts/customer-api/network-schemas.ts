@@ -3,11 +3,13 @@ import { type Static, Type } from 'typebox';
 import {
   Id,
   Labels,
+  LabelValue,
   Moment,
   Name,
   Nullable,
   OneOf,
   Pagination,
+  plainTextPattern,
   SlugOrId,
   TenantSelector,
 } from './schema-kit.ts';
@@ -90,7 +92,7 @@ export const AttachmentList = Type.Object(
   { title: 'AttachmentList' },
 );
 
-const Description = Nullable(Type.String({ maxLength: 255 }));
+const Description = Nullable(Type.String({ maxLength: 255, pattern: plainTextPattern }));
 
 export const CreateNetworkRequest = Type.Object(
   {
@@ -116,15 +118,11 @@ export const ChangeNetworkRequest = Type.Object(
     name: Type.Optional(Name),
     description: Type.Optional(Description),
     labels: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
-        Nullable(Type.String({ maxLength: 255 })),
-        {
-          maxProperties: 32,
-          additionalProperties: false,
-          description: 'Merged with those that are there; null takes one away.',
-        },
-      ),
+      Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
+        maxProperties: 32,
+        additionalProperties: false,
+        description: 'Merged with those that are there; null takes one away.',
+      }),
     ),
     tenant: Type.Optional(TenantSelector),
   },

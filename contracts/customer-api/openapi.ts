@@ -105,7 +105,11 @@ const headers: Record<string, Json> = {
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
   'WWW-Authenticate': { description: 'The scheme to use.', required: true, schema: { type: 'string' } },
   Location: { description: 'Where the new thing is.', required: true, schema: { type: 'string' } },
-  ETag: { description: 'Send it back as `If-None-Match`.', required: true, schema: { type: 'string' } },
+  ETag: {
+    description: 'Send it back as `If-None-Match` to read again, as `If-Match` to change only this version.',
+    required: true,
+    schema: { type: 'string' },
+  },
   'Idempotent-Replayed': {
     description: '`true` when the work was done by an earlier call with the same `Idempotency-Key`.',
     schema: { type: 'string' },
@@ -126,6 +130,11 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
     description:
       'A name of your choosing for this request, such as a UUID. Repeated within 24 hours it does its work once: the answer comes again, with `Idempotent-Replayed: true`.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  'If-Match': {
+    description:
+      'The `ETag` of the server or network that the path names, or several, or `*`: the change is made only while one of them is true.',
+    schema: { type: 'string' },
   },
   Prefer: {
     description: '`wait=N`: answer when it has finished, or after N seconds, at most 30.',
@@ -156,7 +165,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
         : {}),
     };
   }
-  if (endpoint.method === 'GET') {
+  if (endpoint.method === 'GET' && endpoint.responses[200]?.headers?.includes('ETag')) {
     const description = 'Unchanged since `If-None-Match`.';
     responses['304'] = { description, headers: referHeaders([...counted, 'ETag', 'Link']) };
   }
@@ -178,6 +187,7 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': scopeOf(endpoint),
+    ...(endpoint.isIdempotent ? { 'x-idempotent': true } : {}),
     parameters: describeParameters(endpoint, version),
     ...(endpoint.body
       ? {

@@ -49,21 +49,24 @@ export const SlugOrId = (what: string) =>
     'x-resource': 'catalog',
   });
 
+/** Control characters, line separators, and what turns the direction of writing; inside a character class. */
+const unseenCharacters = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
 /** A line of text: no control characters, nothing that turns the direction of writing, no space around it. */
-export const namePattern =
-  '^(?!\\s)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]*(?<!\\s)$';
+export const namePattern = `^(?!\\s)[^${unseenCharacters}]*(?<!\\s)$`;
 /** What people call a thing of theirs. */
 export const Name = Type.String({ minLength: 1, maxLength: 64, pattern: namePattern });
 export const hostnamePattern = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$';
 export const monthPattern = '^20\\d{2}-(0[1-9]|1[0-2])$';
 export const monthOrDayPattern = '^20\\d{2}-(0[1-9]|1[0-2])(-\\d{2})?$';
 
+/** Text that shows as it is: no control characters, nothing that turns the direction of writing. */
+export const plainTextPattern = `^[^${unseenCharacters}]*$`;
+export const LabelValue = Type.String({ maxLength: 255, pattern: plainTextPattern });
 /** Customers' own words on a resource. */
-export const Labels = Type.Record(
-  Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
-  Type.String({ maxLength: 255 }),
-  { maxProperties: 32, additionalProperties: false },
-);
+export const Labels = Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), LabelValue, {
+  maxProperties: 32,
+  additionalProperties: false,
+});
 
 const errorMembers = {
   code: OneOf([...new Set(errorKinds.map((kind) => kind.code))], 'Branch on this.'),

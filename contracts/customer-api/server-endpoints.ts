@@ -1,4 +1,4 @@
-import { bodyErrors, both, type Endpoint, idempotencyErrors } from './endpoint.ts';
+import { bodyErrors, both, conditionErrors, type Endpoint, idempotencyErrors } from './endpoint.ts';
 import { SelectionRequest } from './schema-kit.ts';
 import {
   ActionRequest,
@@ -51,7 +51,7 @@ export const serverEndpoints = [
       201: {
         description: 'The server, queued.',
         schema: CreatedServer,
-        headers: ['Location', 'Idempotent-Replayed'],
+        headers: ['ETag', 'Location', 'Idempotent-Replayed'],
       },
     },
     errors: [
@@ -98,9 +98,10 @@ export const serverEndpoints = [
       'Changes what is given and leaves the rest. Labels are merged; null takes one away. The guest itself is not touched.',
     params: onServer,
     body: UpdateServerRequest,
+    headers: ['If-Match'],
     selectsTenant: true,
-    responses: { 200: { description: 'The server.', schema: Server } },
-    errors: [...bodyErrors, 'not_found', 'read_only_key'],
+    responses: { 200: { description: 'The server.', schema: Server, headers: ['ETag'] } },
+    errors: [...bodyErrors, ...conditionErrors, 'not_found', 'read_only_key'],
   },
   {
     id: 'destroyServer',
@@ -113,9 +114,17 @@ export const serverEndpoints = [
     params: onServer,
     body: SelectionRequest,
     isBodyOptional: true,
+    headers: ['If-Match'],
     selectsTenant: true,
     responses: { 202: { description: 'The action that destroys it.', schema: ServerAction } },
-    errors: [...bodyErrors, 'not_found', 'read_only_key', 'provisioning_failed', 'server_busy'],
+    errors: [
+      ...bodyErrors,
+      ...conditionErrors,
+      'not_found',
+      'read_only_key',
+      'provisioning_failed',
+      'server_busy',
+    ],
   },
   {
     id: 'listServerActions',
@@ -142,7 +151,7 @@ export const serverEndpoints = [
       '`shutdown` is the ACPI halt, `stop` switches the power off. A server that is in the wanted state already is left alone: 200 with `changed: false`.',
     params: onServer,
     body: ActionRequest,
-    headers: ['Idempotency-Key', 'Prefer'],
+    headers: ['Idempotency-Key', 'If-Match', 'Prefer'],
     selectsTenant: true,
     responses: {
       200: {
@@ -158,6 +167,7 @@ export const serverEndpoints = [
     },
     errors: [
       ...bodyErrors,
+      ...conditionErrors,
       'unsupported_action',
       'not_found',
       'read_only_key',

@@ -6,6 +6,7 @@ import {
   hostnamePattern,
   Id,
   Labels,
+  LabelValue,
   Moment,
   Money,
   Name,
@@ -30,6 +31,9 @@ export const actionAliases: Readonly<Record<string, (typeof actionNames)[number]
   poweroff: 'stop',
   power_cycle: 'reset',
 };
+const aliasNames = ['power_on', 'poweron', 'boot', 'power_off', 'poweroff', 'power_cycle'] as const;
+const oneStatus = `(${serverStatuses.join('|')})`;
+const statusListPattern = `${oneStatus}( ?, ?${oneStatus})*`;
 
 export const ServerAction = Type.Object(
   {
@@ -173,7 +177,7 @@ export const CreateServerRequest = Type.Object(
       }),
     ),
     labels: Type.Optional(Labels),
-    billing_cycle: Type.Optional(Type.String({ description: '`hourly`, which is also what absence means.' })),
+    billing_cycle: Type.Optional(OneOf(['hourly'], 'What absence means, too.')),
     dry_run: Type.Optional(
       Type.Boolean({
         description: 'Says in a 200 what the call would do and cost, and does nothing; takes no deployment.',
@@ -218,11 +222,10 @@ export const UpdateServerRequest = Type.Object(
       }),
     ),
     labels: Type.Optional(
-      Type.Record(
-        Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }),
-        Nullable(Type.String({ maxLength: 255 })),
-        { additionalProperties: false, description: 'Merged into what there is; null takes a label away.' },
-      ),
+      Type.Record(Type.String({ pattern: '^[A-Za-z0-9._/-]{1,63}$' }), Nullable(LabelValue), {
+        additionalProperties: false,
+        description: 'Merged into what there is; null takes a label away.',
+      }),
     ),
     tenant: Type.Optional(TenantSelector),
   },
@@ -232,10 +235,10 @@ export type UpdateServerRequest = Static<typeof UpdateServerRequest>;
 
 export const ActionRequest = Type.Object(
   {
-    action: Type.String({
-      description:
-        '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset).',
-    }),
+    action: OneOf(
+      [...actionNames, ...aliasNames],
+      '`start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are names of theirs.',
+    ),
     timeout_s: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -257,7 +260,13 @@ export type ActionRequest = Static<typeof ActionRequest>;
 
 export const ListServersQuery = Type.Object(
   {
-    status: Type.Optional(Type.String({ description: 'One or more of the statuses, separated by commas.' })),
+    status: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        pattern: `^${statusListPattern}$`,
+        description: `One or more of ${serverStatuses.map((one) => `\`${one}\``).join(', ')}, separated by commas.`,
+      }),
+    ),
     name: Type.Optional(Type.String({ maxLength: 64 })),
     plan: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
     location: Type.Optional(Type.String({ maxLength: 64, description: 'Slug.' })),
@@ -271,7 +280,13 @@ export const ListServersQuery = Type.Object(
           'Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold.',
       }),
     ),
-    created_after: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339.' })),
+    created_after: Type.Optional(
+      Type.String({
+        maxLength: 40,
+        pattern: '^\\d{4}-\\d{2}-\\d{2}',
+        description: 'A moment as RFC 3339 with its offset, or a UTC day.',
+      }),
+    ),
     sort: Type.Optional(OneOf(['created_at', '-created_at', 'name', '-name'])),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
     cursor: Type.Optional(Type.String({ maxLength: 600 })),
@@ -294,6 +309,7 @@ export const ReadServerQuery = Type.Object(
     wait_for: Type.Optional(
       Type.String({
         maxLength: 200,
+        pattern: `^status:${statusListPattern}$`,
         description:
           'Such as `status:running`: answers when the server has that status, when it has failed, or after 30 seconds (`Prefer: wait=N` shortens that).',
       }),

@@ -19,7 +19,6 @@ export const usageEndpoints = [
       200: {
         description: 'The month; with `Accept: text/csv` its days or keys, a line each, below their names.',
         schema: Usage,
-        headers: ['ETag'],
         alsoAs: { 'text/csv': Type.String() },
       },
     },

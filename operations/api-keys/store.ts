@@ -108,12 +108,15 @@ export async function listKeys(
   return rows;
 }
 
-/** Once a minute at most, also when many processes serve the key: the condition is in the statement. */
+/**
+ * Once a minute at most, also when many processes serve the key: the condition is in the statement. A key whose row is
+ * locked is left for its next use, because every call of it would wait here with a connection in its hand.
+ */
 export async function noteUse(db: Queryable, keyId: string): Promise<void> {
-  await sql`update api_keys set last_used_at = svc_now()
-    where key_id = ${keyId} and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')`.execute(
-    db,
-  );
+  await sql`update api_keys set last_used_at = svc_now() where key_id = (
+    select key_id from api_keys
+    where key_id = ${keyId} and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')
+    for no key update skip locked)`.execute(db);
 }
 
 /** How many active keys a person has. */

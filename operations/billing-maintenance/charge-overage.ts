@@ -1,4 +1,4 @@
-import { bookEntry } from '#operations/billing/index.ts';
+import { bookEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { DueOverage } from '#operations/metering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
@@ -14,18 +14,32 @@ const batchMax = 20;
 export async function chargeOverage(deps: Pick<MaintenanceDeps, 'db' | 'metering'>): Promise<number> {
   await deps.metering.closeMonths();
   let booked = 0;
+  let afterTenantId = 0;
   for (;;) {
-    const charged = await deps
+    const { due, charged } = await deps
       .db()
       .transaction()
-      .execute(async (tx) => {
-        const due = await deps.metering.lockDueOverage(tx, 0, batchMax);
-        for (const month of due) await chargeMonth(deps, tx, month);
-        return due.length;
-      });
-    if (charged === 0) return booked;
+      .execute((tx) => chargeBatch(deps, tx, afterTenantId));
+    if (due.length === 0) return booked;
     booked += charged;
+    // Every account of the batch is locked: the next tick comes back for them.
+    if (charged === 0) afterTenantId = due.at(-1)!.tenantId;
   }
+}
+
+async function chargeBatch(
+  deps: Pick<MaintenanceDeps, 'metering'>,
+  tx: Queryable,
+  afterTenantId: number,
+): Promise<{ due: DueOverage[]; charged: number }> {
+  const due = await deps.metering.lockDueOverage(tx, afterTenantId, batchMax);
+  const free = await lockFreeBalances(
+    tx,
+    due.map((month) => month.tenantId),
+  );
+  const payable = due.filter((month) => free.has(month.tenantId));
+  for (const month of payable) await chargeMonth(deps, tx, month);
+  return { due, charged: payable.length };
 }
 
 async function chargeMonth(

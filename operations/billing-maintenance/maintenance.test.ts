@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sql } from 'kysely';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
-import { lockBalance } from '#operations/billing/index.ts';
 import { maintainBilling } from '#operations/billing-maintenance/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
@@ -128,7 +127,7 @@ test('a payment that is being booked and a suspension at the same moment wait fo
         )
       ).rowCount;
     while (!(await isSuspended()) && !(await isWaiting())) await new Promise((wake) => setTimeout(wake, 5));
-    await lockBalance(tx, tenant.id);
+    await sql`select 1 from credit_balances where tenant_id = ${tenant.id} for update`.execute(tx);
   });
   await suspending;
 });
@@ -143,4 +142,40 @@ test('D5, D7: any schedule of ticks, kills and settings comes to the same charge
 
 test('D6: the ledger itself refuses a charge for the same account, month and mark', async () => {
   assert.ok(await isDoubleRefused(world.database.pool, (await world.createCustomer('Double')).tenant.id));
+});
+
+test('an account whose balance is locked is passed over by hours, overage and suspension; the others go on', async () => {
+  const [stuck, other] = [await world.createCustomer('Stuck'), await world.createCustomer('Not stuck')];
+  const { db, pool } = world.database;
+  const tenants = [stuck.tenant, other.tenant];
+  for (const tenant of tenants) {
+    await world.deploy(tenant, 'billed');
+    await pool.query(
+      "insert into usage_months (tenant_id, month, count) values ($1, date_trunc('month', svc_now() at time zone 'utc'), 6000)",
+      [tenant.id],
+    );
+    await world.setBalance(tenant, -1);
+  }
+  const charged = async () =>
+    Promise.all(
+      tenants.map(async (tenant) => {
+        const entries = await world.billing.listEntries(systemActor, tenant.id, 50);
+        const sources = entries.map((entry) => entry.metadata.source);
+        const { status } = (await world.accounts.findTenant(tenant.id))!;
+        return [sources.includes('server_hours'), sources.includes('api_overage'), status];
+      }),
+    );
+  await db.transaction().execute(async (tx) => {
+    await sql`select 1 from credit_balances where tenant_id = ${stuck.tenant.id} for update`.execute(tx);
+    await tick();
+    assert.deepEqual(await charged(), [
+      [false, false, 'ACTIVE'],
+      [true, true, 'SUSPENDED'],
+    ]);
+  });
+  await tick();
+  assert.deepEqual(await charged(), [
+    [true, true, 'SUSPENDED'],
+    [true, true, 'SUSPENDED'],
+  ]);
 });

@@ -1,12 +1,12 @@
 import { endDebtSuspension, suspendForDebt } from '#operations/accounts/index.ts';
-import { listDebtors, listSettledDebtors, lockBalance } from '#operations/billing/index.ts';
+import { listDebtors, listSettledDebtors, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
 
 /**
  * Suspends active accounts whose credit is negative, and takes back such suspensions where it no longer is. What an
  * operator suspended stays suspended. The balance is looked at again with its row locked, so a payment that arrives at
- * the same moment is not overlooked.
+ * the same moment is not overlooked; an account that is locked by another transaction waits for the next tick.
  */
 export async function settleSuspensions(
   deps: Pick<MaintenanceDeps, 'db'>,
@@ -21,7 +21,10 @@ export async function settleSuspensions(
       const isChanged = await deps
         .db()
         .transaction()
-        .execute(async (tx) => isDue(await lockBalance(tx, tenantId)) && change(tx, tenantId));
+        .execute(async (tx) => {
+          const balance = (await lockFreeBalances(tx, [tenantId])).get(tenantId);
+          return balance !== undefined && isDue(balance) && change(tx, tenantId);
+        });
       if (isChanged) changed += 1;
     }
     return changed;

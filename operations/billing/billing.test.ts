@@ -105,9 +105,9 @@ test('workers that charge hours take balances in one order, whatever servers the
   const { db } = crossed.database;
   const held: number[][] = [];
   await db.transaction().execute(async (one) => {
-    held.push((await lockDueHours(one, 2)).map((hour) => hour.tenantId));
+    held.push((await lockDueHours(one, { afterServerId: 0, limit: 2 })).map((hour) => hour.tenantId));
     await db.transaction().execute(async (other) => {
-      held.push((await lockDueHours(other, 2)).map((hour) => hour.tenantId));
+      held.push((await lockDueHours(other, { afterServerId: 0, limit: 2 })).map((hour) => hour.tenantId));
     });
   });
   assert.deepEqual(held, Array(2).fill([first.tenant.id, second.tenant.id]));

@@ -29,7 +29,7 @@ export {
   listDebtors,
   listSettledDebtors,
   lockAccess,
-  lockBalance,
+  lockFreeBalances,
   type NewEntry,
   type SourceSum,
 } from './store.ts';

@@ -64,13 +64,21 @@ export async function findBalance(db: Queryable, tenantId: number): Promise<numb
   return rows[0]?.balance ?? 0;
 }
 
-/** The balance, locked until the transaction ends. */
-export async function lockBalance(tx: Queryable, tenantId: number): Promise<number> {
-  const { rows } = await sql<{ balance: number }>`
-    select balance_quanta as balance from credit_balances where tenant_id = ${tenantId} for update`.execute(
-    tx,
-  );
-  return rows[0]?.balance ?? 0;
+/**
+ * The balances of those of these accounts that no other transaction holds, locked until this one ends. Periodic work
+ * takes these and comes back for the others, so that one locked account does not hold up the rest.
+ */
+export async function lockFreeBalances(
+  tx: Queryable,
+  tenantIds: readonly number[],
+): Promise<Map<number, number>> {
+  const ids = [...new Set(tenantIds)].sort((a, b) => a - b);
+  await sql`insert into credit_balances (tenant_id)
+    select id from unnest(${ids}::bigint[]) as id order by id on conflict do nothing`.execute(tx);
+  const { rows } = await sql<{ tenantId: number; balance: number }>`
+    select tenant_id as "tenantId", balance_quanta as balance from credit_balances
+    where tenant_id = any(${ids}::bigint[]) order by tenant_id for update skip locked`.execute(tx);
+  return new Map(rows.map(({ tenantId, balance }) => [tenantId, balance]));
 }
 
 /** Active accounts with negative credit. */

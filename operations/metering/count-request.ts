@@ -11,54 +11,152 @@ export interface CountRow {
   count: number;
 }
 
-/** Writes the counts durably; returns each account's count afterwards. */
-export type WriteCounts = (counts: readonly CountRow[]) => Promise<Map<number, number>>;
+export interface CounterDeps {
+  /** Writes the counts durably, all or none; returns each account's count afterwards. */
+  write(counts: readonly CountRow[], lockTimeoutMs: number): Promise<Map<number, number>>;
+  /** Whether a write failed because a row was locked. */
+  isLocked(error: unknown): boolean;
+  /** How long an account that is written alone waits for a lock; its requests go uncounted after it. Default 2 s. */
+  ownLockTimeoutMs?: number | undefined;
+}
 
 export interface Counter {
   count(tenantId: number, keyId: string): Promise<number>;
 }
 
+/** How long a write of many accounts waits for a lock: one locked account delays the others once, for this long. */
+const sharedLockTimeoutMs = 50;
+const ownLockTimeoutMsDefault = 2_000;
+/** Accounts that are written alone at a time: locked ones must not take every connection. */
+const ownWritesMax = 4;
+
+/** An account that is written alone, because its rows may be locked. */
+interface Apart {
+  gathering: Batch | null;
+  lockTimeoutMs: number;
+  isQueued: boolean;
+}
+
 /**
  * Gathers counts while a write is under way. A write that raised an account's count by n to c belongs to n requests:
  * they get the numbers c-n+1 to c, each one once, also when several processes write to the same row.
+ *
+ * Accounts share a write until one meets a lock. Then each account of it is written alone; those that succeed share again,
+ * and the locked one goes on alone, so that it delays its own requests and nobody else's.
  */
-export function createCounter(write: WriteCounts): Counter {
-  let gathering = new Map<number, Batch>();
-  let isWriting = false;
+export function createCounter({ write, isLocked, ...options }: CounterDeps): Counter {
+  const ownLockTimeoutMs = options.ownLockTimeoutMs ?? ownLockTimeoutMsDefault;
+  let shared = new Map<number, Batch>();
+  let isSharedWriting = false;
+  const apart = new Map<number, Apart>();
+  const queue: number[] = [];
+  let ownWrites = 0;
 
-  async function flush(): Promise<void> {
-    const batches = gathering;
-    gathering = new Map();
-    const counts: CountRow[] = [];
-    for (const [tenantId, batch] of batches)
-      for (const [keyId, count] of batch.keys) counts.push({ tenantId, keyId, count });
+  async function writeShared(): Promise<void> {
+    const batches = shared;
+    shared = new Map();
     try {
-      const totals = await write(counts);
-      for (const [tenantId, { waiting }] of batches) {
-        const first = totals.get(tenantId)! - waiting.length;
-        for (const [index, { resolve }] of waiting.entries()) resolve(first + index + 1);
-      }
+      resolveAll(batches, await write(rowsOf(batches), sharedLockTimeoutMs));
     } catch (error) {
-      for (const { waiting } of batches.values()) for (const { reject } of waiting) reject(error);
+      if (!isLocked(error)) return rejectAll(batches.values(), error);
+      for (const [tenantId, batch] of batches) {
+        const gathering = merge(batch, shared.get(tenantId) ?? null);
+        shared.delete(tenantId);
+        apart.set(tenantId, { gathering, lockTimeoutMs: sharedLockTimeoutMs, isQueued: false });
+        enqueue(tenantId);
+      }
     }
   }
 
-  async function run(): Promise<void> {
-    isWriting = true;
+  async function runShared(): Promise<void> {
+    isSharedWriting = true;
     // One turn of the event loop, so that what arrived together is written together.
     await new Promise((resolve) => setImmediate(resolve));
-    while (gathering.size > 0) await flush();
-    isWriting = false;
+    while (shared.size > 0) await writeShared();
+    isSharedWriting = false;
+  }
+
+  function enqueue(tenantId: number): void {
+    const account = apart.get(tenantId)!;
+    if (account.isQueued) return;
+    account.isQueued = true;
+    queue.push(tenantId);
+    if (ownWrites < ownWritesMax) void runOwn();
+  }
+
+  async function runOwn(): Promise<void> {
+    ownWrites += 1;
+    for (let tenantId = queue.shift(); tenantId !== undefined; tenantId = queue.shift())
+      await writeOwn(tenantId, apart.get(tenantId)!);
+    ownWrites -= 1;
+  }
+
+  async function writeOwn(tenantId: number, account: Apart): Promise<void> {
+    const batches = new Map([[tenantId, account.gathering!]]);
+    account.gathering = null;
+    try {
+      resolveAll(batches, await write(rowsOf(batches), account.lockTimeoutMs));
+      apart.delete(tenantId);
+      if (account.gathering !== null) join(tenantId, account.gathering);
+      return;
+    } catch (error) {
+      // The first wait is short, so that accounts that were only caught up in it are told apart soon.
+      const isFirst = isLocked(error) && account.lockTimeoutMs === sharedLockTimeoutMs;
+      account.lockTimeoutMs = ownLockTimeoutMs;
+      if (isFirst) account.gathering = merge(batches.get(tenantId)!, account.gathering);
+      else rejectAll(batches.values(), error);
+    }
+    account.isQueued = false;
+    if (account.gathering !== null) enqueue(tenantId);
+  }
+
+  /** Puts a batch among those that are written together. */
+  function join(tenantId: number, batch: Batch): void {
+    shared.set(tenantId, merge(batch, shared.get(tenantId) ?? null));
+    if (!isSharedWriting) void runShared();
   }
 
   return {
     count(tenantId, keyId) {
-      const batch: Batch = gathering.get(tenantId) ?? { keys: new Map(), waiting: [] };
-      gathering.set(tenantId, batch);
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      const account = apart.get(tenantId);
+      const gathering = account ? account.gathering : shared.get(tenantId);
+      const batch: Batch = gathering ?? { keys: new Map(), waiting: [] };
       batch.keys.set(keyId, (batch.keys.get(keyId) ?? 0) + 1);
-      const number = new Promise<number>((resolve, reject) => batch.waiting.push({ resolve, reject }));
-      if (!isWriting) void run();
-      return number;
+      batch.waiting.push({ resolve, reject });
+      if (account) {
+        account.gathering = batch;
+        enqueue(tenantId);
+      } else {
+        shared.set(tenantId, batch);
+        if (!isSharedWriting) void runShared();
+      }
+      return promise;
     },
   };
+}
+
+function rowsOf(batches: ReadonlyMap<number, Batch>): CountRow[] {
+  const rows: CountRow[] = [];
+  for (const [tenantId, batch] of batches)
+    for (const [keyId, count] of batch.keys) rows.push({ tenantId, keyId, count });
+  return rows;
+}
+
+function resolveAll(batches: ReadonlyMap<number, Batch>, totals: ReadonlyMap<number, number>): void {
+  for (const [tenantId, { waiting }] of batches) {
+    const first = totals.get(tenantId)! - waiting.length;
+    for (const [index, { resolve }] of waiting.entries()) resolve(first + index + 1);
+  }
+}
+
+function rejectAll(batches: Iterable<Batch>, error: unknown): void {
+  for (const { waiting } of batches) for (const { reject } of waiting) reject(error);
+}
+
+function merge(first: Batch, second: Batch | null): Batch {
+  if (second === null) return first;
+  for (const [keyId, count] of second.keys) first.keys.set(keyId, (first.keys.get(keyId) ?? 0) + count);
+  first.waiting.push(...second.waiting);
+  return first;
 }

@@ -3,13 +3,14 @@
  *
  * Counts that arrive while a write is under way share the next one, and each request gets its own number out of it, so
  * a thousand calls of one account don't queue for one row a thousand times. A count is durable before its response
- * leaves. When it can't be recorded the request still succeeds; that is reported, and nothing is made up (API-8.5).
+ * leaves. An account whose rows are locked waits alone, for two seconds at most. When a count can't be recorded the
+ * request still succeeds; that is reported, and nothing is made up (API-8.5).
  */
 import type pg from 'pg';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { isLockTimeout, type Queryable } from '#service-kit/postgres/index.ts';
 import { createCounter } from './count-request.ts';
 import {
   type AccountUsage,
@@ -83,11 +84,17 @@ export interface MeteringDeps {
   reporter: Reporter;
   includedPerMonth: number;
   price: OveragePrice;
+  /** How long the requests of an account whose rows are locked wait to be counted; default 2 s. */
+  lockTimeoutMs?: number | undefined;
 }
 
 export function createMetering(deps: MeteringDeps): Metering {
   let failedCounts = 0;
-  const counter = createCounter((counts) => store.addCounts(deps.pool(), counts));
+  const counter = createCounter({
+    write: (counts, lockTimeoutMs) => store.addCounts(deps.pool(), counts, lockTimeoutMs),
+    isLocked: isLockTimeout,
+    ownLockTimeoutMs: deps.lockTimeoutMs,
+  });
   return {
     includedPerMonth: deps.includedPerMonth,
     price: deps.price,

@@ -9,6 +9,7 @@ import { enqueueJob } from '#service-kit/jobs/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, type Scope, scopeOf } from './authorise.ts';
+import type { Precondition } from './change-network.ts';
 import { invalidField, limitExceeded, noSuchNetwork, noSuchServer } from './errors.ts';
 import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
@@ -56,6 +57,7 @@ export async function attachServer(
   actor: Actor,
   tenantId: number | null,
   input: AttachInput,
+  precondition?: Precondition,
 ): Promise<AttachResult> {
   const scope = scopeOf(actor, tenantId);
   if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
@@ -68,12 +70,14 @@ export async function attachServer(
       if (network === null) throw noSuchNetwork();
       const server = await attachments.lockServer(tx, scope, input.serverId);
       if (server === null) throw noSuchServer();
+      await precondition?.(tx);
       // A person may reach several accounts; a network serves its own alone.
       if (server.tenantId !== network.tenantId) throw noSuchNetwork();
       if (server.provisioningState !== 'ready')
         throw new CodedError(
           'networks.not_ready',
           'The server is not ready. Wait until it runs, or until it is gone.',
+          { isOnItsWay: ['queued', 'provisioning'].includes(server.provisioningState) },
         );
       const present = await attachments.findCardOf(tx, network.id, server.id);
       const wasThere =
@@ -250,6 +254,7 @@ export async function detachServer(
   actor: Actor,
   tenantId: number | null,
   input: { serverId: number; networkId: number },
+  precondition?: Precondition,
 ): Promise<Attachment> {
   const scope = scopeOf(actor, tenantId);
   if (!(await attachments.hasServer(deps.db(), scope, input.serverId))) throw noSuchServer();
@@ -259,7 +264,7 @@ export async function detachServer(
   const before = await deps
     .db()
     .transaction()
-    .execute((tx) => markDetaching(tx, actor, scope, input));
+    .execute((tx) => markDetaching(tx, actor, scope, input, precondition));
   deps.wake();
   return before;
 }
@@ -269,10 +274,12 @@ async function markDetaching(
   actor: Actor,
   scope: Scope,
   input: { serverId: number; networkId: number },
+  precondition: Precondition | undefined,
 ): Promise<Attachment> {
   // The server's lock lets only one of two detachments of its last two networks pass.
   const server = await attachments.lockServer(tx, scope, input.serverId);
   if (server === null) throw noSuchServer();
+  await precondition?.(tx);
   const [card, shown] = [
     await attachments.findCardOf(tx, input.networkId, input.serverId),
     (await attachments.listAttachments(tx, [input.serverId])).find(

@@ -3,6 +3,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { enqueueJob } from '#service-kit/jobs/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as attachments from './attachment-store.ts';
 import { requireWriter, scopeOf } from './authorise.ts';
 import { invalidField, noSuchNetwork } from './errors.ts';
@@ -20,6 +21,9 @@ export interface ChangeNetworkInput {
   labels?: Readonly<Record<string, string | null>> | undefined;
 }
 
+/** Called once the row is locked, before anything else is looked at; what it throws refuses the change. */
+export type Precondition = (tx: Queryable) => Promise<void>;
+
 const labelsMax = 32;
 
 /** Throws `networks.not_found` and `networks.invalid`. */
@@ -29,6 +33,7 @@ export async function changeNetwork(
   tenantId: number | null,
   id: number,
   input: ChangeNetworkInput,
+  precondition?: Precondition,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
   const before = await store.findNetwork(deps.db(), scope, id);
@@ -41,6 +46,7 @@ export async function changeNetwork(
     .execute(async (tx) => {
       const network = await store.lockNetwork(tx, scope, id);
       if (network === null) throw noSuchNetwork();
+      await precondition?.(tx);
       await store.updateNetwork(tx, id, {
         ...(input.name === undefined ? {} : { name: input.name }),
         ...(input.description === undefined ? {} : { description: input.description }),
@@ -80,6 +86,7 @@ export async function deleteNetwork(
   actor: Actor,
   tenantId: number | null,
   id: number,
+  precondition?: Precondition,
 ): Promise<void> {
   const scope = scopeOf(actor, tenantId);
   const before = await store.findNetwork(deps.db(), scope, id);
@@ -91,6 +98,7 @@ export async function deleteNetwork(
     .execute(async (tx) => {
       const network = await store.lockNetwork(tx, scope, id);
       if (network === null) throw noSuchNetwork();
+      await precondition?.(tx);
       const members = await attachments.listMembers(tx, id);
       if (members.length > 0) {
         const isDetaching = members.every((member) => member.state === 'detaching');
@@ -130,6 +138,7 @@ export async function syncNetwork(
   actor: Actor,
   tenantId: number | null,
   id: number,
+  precondition?: Precondition,
 ): Promise<Network> {
   const scope = scopeOf(actor, tenantId);
   const network = await store.findNetwork(deps.db(), scope, id);
@@ -140,6 +149,10 @@ export async function syncNetwork(
     .db()
     .transaction()
     .execute(async (tx) => {
+      if (precondition) {
+        if ((await store.lockNetwork(tx, scope, id)) === null) throw noSuchNetwork();
+        await precondition(tx);
+      }
       if (await store.wantSync(tx, id)) await enqueueJob(tx, 'networks.sync', payload);
       const subject = { kind: 'network', id, name: network.name };
       await record(tx, actor, { operation: 'network.sync', subject, tenantId: network.tenantId });

@@ -22,7 +22,13 @@ import {
 } from './attach-server.ts';
 import * as attachments from './attachment-store.ts';
 import { scopeOf } from './authorise.ts';
-import { type ChangeNetworkInput, changeNetwork, deleteNetwork, syncNetwork } from './change-network.ts';
+import {
+  type ChangeNetworkInput,
+  changeNetwork,
+  deleteNetwork,
+  type Precondition,
+  syncNetwork,
+} from './change-network.ts';
 import { type CreateNetworkInput, createNetwork, type OnCreated } from './create-network.ts';
 import { noSuchServer } from './errors.ts';
 import { interfaceOf } from './jobs.ts';
@@ -32,7 +38,7 @@ import * as store from './store.ts';
 
 export { holdNetwork, joinHeldNetwork } from './attach-server.ts';
 export { deleteCardsOf, detachAll, markAttached } from './attachment-store.ts';
-export type { ChangeNetworkInput } from './change-network.ts';
+export type { ChangeNetworkInput, Precondition } from './change-network.ts';
 export { type CreateNetworkInput, immutableField } from './create-network.ts';
 export { takeHold as releaseHeldNetwork } from './hold-store.ts';
 export { networkJobs } from './jobs.ts';
@@ -64,6 +70,13 @@ export interface Networks {
   readonly networksMax: number;
   createNetwork(actor: Actor, input: CreateNetworkInput, onCreated?: OnCreated): Promise<Network>;
   findNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network | null>;
+  /** A network with its members, inside a transaction; null when the actor does not reach it. */
+  findNetworkIn(
+    tx: Queryable,
+    actor: Actor,
+    tenantId: number | null,
+    id: number,
+  ): Promise<{ network: Network; members: NetworkMember[] } | null>;
   /** By address; empty for a network that the actor does not reach. */
   listMembers(actor: Actor, tenantId: number | null, id: number): Promise<NetworkMember[]>;
   listNetworks(actor: Actor, tenantId: number | null, filter: store.NetworkFilter): Promise<Network[]>;
@@ -75,18 +88,35 @@ export interface Networks {
     tenantId: number | null,
     id: number,
     input: ChangeNetworkInput,
+    precondition?: Precondition,
   ): Promise<Network>;
   /** Throws `networks.not_found`, `networks.in_use`. */
-  deleteNetwork(actor: Actor, tenantId: number | null, id: number): Promise<void>;
+  deleteNetwork(
+    actor: Actor,
+    tenantId: number | null,
+    id: number,
+    precondition?: Precondition,
+  ): Promise<void>;
   /** Throws `networks.not_found`. */
-  syncNetwork(actor: Actor, tenantId: number | null, id: number): Promise<Network>;
+  syncNetwork(
+    actor: Actor,
+    tenantId: number | null,
+    id: number,
+    precondition?: Precondition,
+  ): Promise<Network>;
   /** A server's cards; throws `networks.server_not_found`. */
   listAttachments(actor: Actor, tenantId: number | null, serverId: number): Promise<Attachment[]>;
-  attachServer(actor: Actor, tenantId: number | null, input: AttachInput): Promise<AttachResult>;
+  attachServer(
+    actor: Actor,
+    tenantId: number | null,
+    input: AttachInput,
+    precondition?: Precondition,
+  ): Promise<AttachResult>;
   detachServer(
     actor: Actor,
     tenantId: number | null,
     input: { serverId: number; networkId: number },
+    precondition?: Precondition,
   ): Promise<Attachment>;
   /** Throws what `holdNetwork` would throw now, and changes nothing. */
   checkJoin(server: Omit<JoiningServer, 'serverId'>, input: JoinInput): Promise<void>;
@@ -101,6 +131,10 @@ export function createNetworks(deps: NetworksDeps): Networks {
     networksMax: deps.networksMax,
     createNetwork: (actor, input, onCreated) => createNetwork(deps, actor, input, onCreated),
     findNetwork: (actor, tenantId, id) => store.findNetwork(deps.db(), scopeOf(actor, tenantId), id),
+    async findNetworkIn(tx, actor, tenantId, id) {
+      const network = await store.findNetwork(tx, scopeOf(actor, tenantId), id);
+      return network && { network, members: await attachments.listMembers(tx, id) };
+    },
     async listMembers(actor, tenantId, id) {
       if ((await store.findNetwork(deps.db(), scopeOf(actor, tenantId), id)) === null) return [];
       return attachments.listMembers(deps.db(), id);
@@ -110,15 +144,19 @@ export function createNetworks(deps: NetworksDeps): Networks {
     countNetworks: (actor, tenantId, filter) =>
       store.countNetworks(deps.db(), scopeOf(actor, tenantId), filter),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changeNetwork: (actor, tenantId, id, input) => changeNetwork(deps, actor, tenantId, id, input),
-    deleteNetwork: (actor, tenantId, id) => deleteNetwork(deps, actor, tenantId, id),
-    syncNetwork: (actor, tenantId, id) => syncNetwork(deps, actor, tenantId, id),
+    changeNetwork: (actor, tenantId, id, input, precondition) =>
+      changeNetwork(deps, actor, tenantId, id, input, precondition),
+    deleteNetwork: (actor, tenantId, id, precondition) =>
+      deleteNetwork(deps, actor, tenantId, id, precondition),
+    syncNetwork: (actor, tenantId, id, precondition) => syncNetwork(deps, actor, tenantId, id, precondition),
     async listAttachments(actor, tenantId, serverId) {
       if (!(await attachments.hasServer(deps.db(), scopeOf(actor, tenantId), serverId))) throw noSuchServer();
       return attachments.listAttachments(deps.db(), [serverId]);
     },
-    attachServer: (actor, tenantId, input) => attachServer(deps, actor, tenantId, input),
-    detachServer: (actor, tenantId, input) => detachServer(deps, actor, tenantId, input),
+    attachServer: (actor, tenantId, input, precondition) =>
+      attachServer(deps, actor, tenantId, input, precondition),
+    detachServer: (actor, tenantId, input, precondition) =>
+      detachServer(deps, actor, tenantId, input, precondition),
     checkJoin: (server, input) => checkJoin(deps, server, input),
     async listInterfaces(serverId) {
       const cards = await attachments.listCardsOf(deps.db(), { serverId });

@@ -25,12 +25,14 @@ class Rehearsed extends Error {
 /** Places the order by the same code and undoes it: no row, no deploy slot and no charge is left. */
 export async function forecastOrder(deps: OrdersDeps, order: NewOrder): Promise<OrderForecast> {
   try {
-    return await deps
-      .db()
-      .transaction()
-      .execute(async (tx) => {
-        throw new Rehearsed(await commitOrder(deps, tx, order));
-      });
+    return await deps.takeTurn(order.tenantId, () =>
+      deps
+        .db()
+        .transaction()
+        .execute(async (tx) => {
+          throw new Rehearsed(await commitOrder(deps, tx, order));
+        }),
+    );
   } catch (error) {
     if (error instanceof Rehearsed) {
       const { next, balanceQuanta } = error.committed;

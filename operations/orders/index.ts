@@ -19,6 +19,7 @@ import {
 } from './place-order.ts';
 import { completeOrders } from './queue-order.ts';
 import * as store from './store.ts';
+import { createTurns } from './take-turns.ts';
 
 export type { OrderForecast } from './forecast-order.ts';
 export type { DeployBudget, NewOrder, OrderWork, PaymentFailure, PlacedOrder } from './place-order.ts';
@@ -30,6 +31,8 @@ export interface OrdersDeps {
   payments: Payments;
   /** Orders that one account may place within an hour. */
   deploysPerHour: number;
+  /** Runs the transaction that makes an account's order, one at a time. */
+  takeTurn: <T>(tenantId: number, work: () => Promise<T>) => Promise<T>;
   /** How long a paid order is left to the process that was paid. */
   graceSeconds?: number;
 }
@@ -51,7 +54,8 @@ export interface Orders {
   listPaidClosed(actor: Actor, limit: number): Promise<store.ClosedOrder[]>;
 }
 
-export function createOrders(deps: OrdersDeps): Orders {
+export function createOrders(given: Omit<OrdersDeps, 'takeTurn'>): Orders {
+  const deps: OrdersDeps = { ...given, takeTurn: createTurns<number>() };
   return {
     placeOrder: (order) => placeOrder(deps, order),
     forecastOrder: (order) => forecastOrder(deps, order),

@@ -83,10 +83,12 @@ interface Committed {
  * order that can't be carried out after all: its charge is given back.
  */
 export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<PlacedOrder> {
-  const committed = await deps
-    .db()
-    .transaction()
-    .execute((tx) => commitOrder(deps, tx, order));
+  const committed = await deps.takeTurn(order.tenantId, () =>
+    deps
+      .db()
+      .transaction()
+      .execute((tx) => commitOrder(deps, tx, order)),
+  );
   const { orderId, rootPassword, deploys, next } = committed;
   if ('serverId' in next) return { orderId, rootPassword, deploys, serverId: next.serverId };
   const outcome = await deps.payments.takeCharge(next.charge, async (tx, settled) => {
@@ -99,8 +101,12 @@ export async function placeOrder(deps: OrdersDeps, order: NewOrder): Promise<Pla
   return { orderId, rootPassword, deploys, serverId };
 }
 
+/** Longer than the orders of one account take together; what holds a lock for longer is not an order. */
+const lockTimeoutMs = 5_000;
+
 /** Everything of an order that happens before money moves; nothing is left of it when it throws. */
 export async function commitOrder(deps: OrdersDeps, tx: Queryable, order: NewOrder): Promise<Committed> {
+  await store.boundLockWaits(tx, lockTimeoutMs);
   // The lock on the balance makes orders of one account wait for each other, so neither the credit rule nor the
   // hourly cap can be slipped past by calling many times at once.
   const facts = await lockAccess(tx, order.tenantId, deps.payments.gatewayName);

@@ -2,6 +2,11 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
+/** From here on a statement of this transaction that waits longer for a lock fails. */
+export async function boundLockWaits(tx: Queryable, lockTimeoutMs: number): Promise<void> {
+  await sql`select set_config('lock_timeout', ${String(lockTimeoutMs)}, true)`.execute(tx);
+}
+
 /** Orders of the last hour, and how long until the oldest of them is an hour old. */
 export async function countRecentOrders(
   tx: Queryable,

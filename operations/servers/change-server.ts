@@ -18,8 +18,13 @@ export interface PowerWish {
   onTimeout?: 'fail' | 'stop' | undefined;
 }
 
-/** Told of the action in the transaction that makes it. */
-export type OnAction = (tx: Queryable, actionId: number) => Promise<void>;
+/** What a caller does in the transaction of a change. */
+export interface ChangeHooks {
+  /** Called once the server's row is locked, before anything else is looked at; what it throws refuses the change. */
+  precondition?: ((tx: Queryable) => Promise<void>) | undefined;
+  /** Told of the action in the transaction that makes it. */
+  onAction?: ((tx: Queryable, actionId: number) => Promise<void>) | undefined;
+}
 
 const shutdownSeconds = 120;
 
@@ -33,16 +38,26 @@ export function changePower(
   scope: store.Scope,
   serverId: number,
   { command, timeoutSeconds, onTimeout }: PowerWish,
-  onAction?: OnAction,
+  hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
-  return withServer(deps, actor, scope, serverId, async (tx, server) => {
+  return withServer(deps, actor, scope, serverId, { hooks }, async (tx, server) => {
     if (server.provisioningState !== 'ready') {
-      throw new CodedError('servers.not_ready', 'The server is not ready. Wait until its status is running.');
+      // A failed server stays so until an operator acts, and one that is being destroyed never becomes ready.
+      const isOnItsWay = ['queued', 'provisioning'].includes(server.provisioningState);
+      throw new CodedError(
+        'servers.not_ready',
+        isOnItsWay
+          ? 'The server is not ready. Wait until its status is running.'
+          : `The server is ${server.provisioningState}, so its power can’t be changed.`,
+        { isOnItsWay },
+      );
     }
     const course = powerCourse[command];
     const isThere = course.via !== 'rebooting' && server.powerState === course.to;
     if (!isThere && course.via === 'rebooting' && server.powerState !== 'running') {
-      throw new CodedError('servers.not_ready', 'The server is stopped. Start it instead.');
+      throw new CodedError('servers.not_ready', 'The server is stopped. Start it instead.', {
+        isOnItsWay: false,
+      });
     }
     const action = await store.insertAction(tx, {
       serverId,
@@ -53,7 +68,7 @@ export function changePower(
         ? { timeoutSeconds: timeoutSeconds ?? shutdownSeconds, onTimeout: onTimeout ?? 'fail' }
         : {}),
     });
-    await onAction?.(tx, action.id);
+    await hooks.onAction?.(tx, action.id);
     if (isThere) return action;
     await store.updateState(tx, serverId, { powerState: course.via });
     await enqueueJob(tx, 'servers.power', { server_id: serverId, action_id: action.id });
@@ -70,27 +85,21 @@ export function destroyServer(
   actor: Actor,
   scope: store.Scope,
   serverId: number,
+  hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
-  return withServer(
-    deps,
-    actor,
-    scope,
-    serverId,
-    async (tx, server) => {
-      if (server.provisioningState === 'failed') {
-        throw new CodedError(
-          'servers.provisioning_failed',
-          'Provisioning of this server failed. An operator has to retry or resolve it before it can be destroyed.',
-        );
-      }
-      const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
-      await store.updateState(tx, serverId, { provisioningState: 'deleting' });
-      await detachAll(tx, serverId);
-      await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
-      return action;
-    },
-    'destroy',
-  );
+  return withServer(deps, actor, scope, serverId, { hooks, repeatable: 'destroy' }, async (tx, server) => {
+    if (server.provisioningState === 'failed') {
+      throw new CodedError(
+        'servers.provisioning_failed',
+        'Provisioning of this server failed. An operator has to retry or resolve it before it can be destroyed.',
+      );
+    }
+    const action = await store.insertAction(tx, { serverId, command: 'destroy', ...requester(actor) });
+    await store.updateState(tx, serverId, { provisioningState: 'deleting' });
+    await detachAll(tx, serverId);
+    await enqueueJob(tx, 'servers.destroy', { server_id: serverId });
+    return action;
+  });
 }
 
 /** Runs `change` on a locked, idle server of the scope; `repeatable` is the command that may be asked for twice. */
@@ -99,8 +108,8 @@ async function withServer(
   actor: Actor,
   scope: store.Scope,
   serverId: number,
+  { hooks, repeatable }: { hooks: ChangeHooks; repeatable?: 'destroy' },
   change: (tx: Queryable, server: store.ProvisioningFacts) => Promise<ServerAction>,
-  repeatable?: 'destroy',
 ): Promise<ServerAction> {
   // Whether it is the actor's at all comes before anything else that could be told about it.
   const found = await store.findServer(deps.pool(), scope, serverId);
@@ -113,6 +122,7 @@ async function withServer(
       .execute(async (tx) => {
         const server = await store.lockServer(tx, serverId);
         if (server === null || server.provisioningState === 'deleted') throw notFound();
+        await hooks.precondition?.(tx);
         const unfinished = await store.findUnfinishedAction(tx, serverId);
         if (unfinished !== null && unfinished.command === repeatable) return unfinished;
         if (unfinished !== null) throw busy(unfinished.id);

@@ -5,7 +5,7 @@
  * hour, so a tick that is repeated, or run by two processes, charges nothing twice; hours missed while the program was
  * down are made up for.
  */
-import { bookEntry } from '#operations/billing/index.ts';
+import { bookEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -14,16 +14,27 @@ const batchMax = 200;
 /** Charges every server-hour that has begun; returns how many were booked. */
 export async function chargeServerHours(db: Queryable): Promise<number> {
   let booked = 0;
+  let afterServerId = 0;
   for (;;) {
-    const charged = await db.transaction().execute(chargeBatch);
+    const { due, charged } = await db.transaction().execute((tx) => chargeBatch(tx, afterServerId));
+    if (due.length === 0) return booked;
     booked += charged;
-    if (charged === 0) return booked;
+    // Every account of the batch is locked: the next tick comes back for them.
+    if (charged === 0) afterServerId = Math.max(...due.map((hour) => hour.serverId));
   }
 }
 
-async function chargeBatch(tx: Queryable): Promise<number> {
-  const due = await store.lockDueHours(tx, batchMax);
-  for (const hour of due) {
+async function chargeBatch(
+  tx: Queryable,
+  afterServerId: number,
+): Promise<{ due: store.DueHour[]; charged: number }> {
+  const due = await store.lockDueHours(tx, { afterServerId, limit: batchMax });
+  const free = await lockFreeBalances(
+    tx,
+    due.map((hour) => hour.tenantId),
+  );
+  const payable = due.filter((hour) => free.has(hour.tenantId));
+  for (const hour of payable) {
     const amount = Math.min(hour.hourlyQuanta, Math.max(0, hour.monthlyCapQuanta - hour.chargedQuanta));
     if (amount > 0) {
       await bookEntry(tx, {
@@ -39,5 +50,5 @@ async function chargeBatch(tx: Queryable): Promise<number> {
     }
     await store.noteChargedHour(tx, hour, amount);
   }
-  return due.length;
+  return { due, charged: payable.length };
 }

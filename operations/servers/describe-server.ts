@@ -2,6 +2,7 @@
 import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { notFound, requireWriter } from './authorise.ts';
+import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import { invalidServer } from './server-faults.ts';
 import { wordFaults } from './server-words.ts';
@@ -23,6 +24,7 @@ export async function describeServer(
   scope: store.Scope,
   serverId: number,
   input: DescribeServerInput,
+  precondition?: ChangeHooks['precondition'],
 ): Promise<void> {
   const server = await store.findServer(deps.pool(), scope, serverId);
   if (server === null) throw notFound();
@@ -35,6 +37,7 @@ export async function describeServer(
     .execute(async (tx) => {
       const words = await store.lockWords(tx, scope, serverId);
       if (words === null) return false;
+      await precondition?.(tx);
       const labels = mergeLabels(words.labels, input.labels ?? {});
       if (Object.keys(labels).length > labelsMax)
         throw invalidServer([

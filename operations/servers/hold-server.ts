@@ -35,15 +35,16 @@ export async function holdServer(
 ): Promise<HeldServer> {
   const serverId = await store.nextServerId(tx);
   const hasPublicIp = input.publicIp ?? true;
+  // First, so that an account whose network is locked waits without the cluster's locks in its hand.
+  if (input.networkId !== undefined)
+    await holdNetwork(
+      tx,
+      { serverId, tenantId: input.tenantId, locationId },
+      { networkId: input.networkId, ip: input.networkIp },
+    );
   for (const cluster of clusters) {
     const placed = await tryCluster(deps, tx, { hasPublicIp, serverId, cluster, plan });
     if (placed === null) continue;
-    if (input.networkId !== undefined)
-      await holdNetwork(
-        tx,
-        { serverId, tenantId: input.tenantId, locationId },
-        { networkId: input.networkId, ip: input.networkIp },
-      );
     const { id: planId, hourlyQuanta, monthlyCapQuanta } = plan;
     const { mac } = placed;
     return {

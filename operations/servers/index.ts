@@ -14,7 +14,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { changePower, destroyServer, type OnAction, type PowerWish } from './change-server.ts';
+import { type ChangeHooks, changePower, destroyServer, type PowerWish } from './change-server.ts';
 import {
   type CreateServerInput,
   type CreateServerResult,
@@ -34,7 +34,7 @@ import {
 import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
-export type { PowerWish } from './change-server.ts';
+export type { ChangeHooks, PowerWish } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
 export { createOrderLoop } from './complete-orders.ts';
 export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
@@ -108,6 +108,13 @@ export interface Servers {
     orderId: number,
   ): Promise<{ serverId: number; rootPassword: string }>;
   findServer(actor: Actor, tenantId: number | null, serverId: number): Promise<Server | null>;
+  /** The same inside a transaction. */
+  findServerIn(
+    tx: Queryable,
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+  ): Promise<Server | null>;
   listServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<Server[]>;
   countServers(actor: Actor, tenantId: number | null, filter: store.ServerFilter): Promise<number>;
   /** Living servers by status; statuses that none has are left out. */
@@ -121,16 +128,22 @@ export interface Servers {
     tenantId: number | null,
     serverId: number,
     wish: PowerWish,
-    onAction?: OnAction,
+    hooks?: ChangeHooks,
   ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
-  destroyServer(actor: Actor, tenantId: number | null, serverId: number): Promise<ServerAction>;
+  destroyServer(
+    actor: Actor,
+    tenantId: number | null,
+    serverId: number,
+    hooks?: ChangeHooks,
+  ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.invalid`. */
   describeServer(
     actor: Actor,
     tenantId: number | null,
     serverId: number,
     input: DescribeServerInput,
+    precondition?: ChangeHooks['precondition'],
   ): Promise<void>;
   /** An action by its own id, also of a server that is gone by now. */
   findAction(actor: Actor, tenantId: number | null, actionId: number): Promise<ServerAction | null>;
@@ -173,18 +186,19 @@ export function createServers(deps: ServersDeps): Servers {
     findOrdered: (actor, tenantId, orderId) => findOrdered(deps, scope(actor, tenantId), orderId),
     findServer: (actor, tenantId, serverId) =>
       store.findServer(deps.pool(), scope(actor, tenantId), serverId),
+    findServerIn: (tx, actor, tenantId, serverId) => store.findServerIn(tx, scope(actor, tenantId), serverId),
     listServers: (actor, tenantId, filter) => store.listServers(deps.db(), scope(actor, tenantId), filter),
     countServers: (actor, tenantId, filter) => store.countServers(deps.db(), scope(actor, tenantId), filter),
     remainingCostOfMonth: async (actor, tenantId) =>
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changePower: (actor, tenantId, serverId, wish, onAction) =>
-      changePower(deps, actor, scope(actor, tenantId), serverId, wish, onAction),
-    destroyServer: (actor, tenantId, serverId) =>
-      destroyServer(deps, actor, scope(actor, tenantId), serverId),
-    describeServer: (actor, tenantId, serverId, input) =>
-      describeServer(deps, actor, scope(actor, tenantId), serverId, input),
+    changePower: (actor, tenantId, serverId, wish, hooks) =>
+      changePower(deps, actor, scope(actor, tenantId), serverId, wish, hooks),
+    destroyServer: (actor, tenantId, serverId, hooks) =>
+      destroyServer(deps, actor, scope(actor, tenantId), serverId, hooks),
+    describeServer: (actor, tenantId, serverId, input, precondition) =>
+      describeServer(deps, actor, scope(actor, tenantId), serverId, input, precondition),
     findAction: (actor, tenantId, actionId) => store.findAction(deps.db(), scope(actor, tenantId), actionId),
     async listActions(actor, tenantId, serverId, limit) {
       if ((await store.findServer(deps.pool(), scope(actor, tenantId), serverId)) === null) throw notFound();

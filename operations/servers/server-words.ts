@@ -14,10 +14,14 @@ export interface ServerWords {
 const userDataBytesMax = 65_536;
 const namePattern = new RegExp(schemas.namePattern);
 const hostnamePattern = new RegExp(schemas.hostnamePattern);
+const plainTextPattern = new RegExp(schemas.plainTextPattern);
 const labelPattern = /^[A-Za-z0-9._/-]{1,63}$/;
 /** One line: options may stand before the kind of the key, a comment behind its body. */
 const sshKeyPattern =
   /^([^\p{Cc}\s][^\p{Cc}]* )?(ssh-(rsa|ed25519)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) +AAAA[A-Za-z0-9+/]*={0,3}( [^\p{Cc}]*)?$/u;
+
+/** Characters as people and JSON Schema count them, not UTF-16 units. */
+const lengthOf = (text: string) => [...text].length;
 
 /** Everything that is wrong with the words, field by field. */
 export function wordFaults(words: ServerWords): FieldFault[] {
@@ -29,7 +33,7 @@ export function wordFaults(words: ServerWords): FieldFault[] {
   if (name !== undefined)
     check(
       'name',
-      name.length >= 1 && name.length <= 64 && namePattern.test(name),
+      name.length >= 1 && lengthOf(name) <= 64 && namePattern.test(name),
       'must be 1 to 64 characters without spaces around them and without control characters',
     );
   if (hostname !== undefined)
@@ -40,7 +44,12 @@ export function wordFaults(words: ServerWords): FieldFault[] {
     );
   for (const [key, value] of Object.entries(labels ?? {})) {
     check(`labels.${key}`, labelPattern.test(key), 'a label is named by letters, digits and . _ / -');
-    check(`labels.${key}`, (value ?? '').length <= 255, 'must be at most 255 characters', 'maxLength');
+    check(`labels.${key}`, lengthOf(value ?? '') <= 255, 'must be at most 255 characters', 'maxLength');
+    check(
+      `labels.${key}`,
+      plainTextPattern.test(value ?? ''),
+      'must not contain control characters or characters that turn the direction of writing',
+    );
   }
   // A private key pasted by mistake, or half of a public one, would only show when nobody gets in.
   for (const [index, key] of (sshKeys ?? []).entries())

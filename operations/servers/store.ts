@@ -1,5 +1,5 @@
 /** Every statement on orders, servers, their interfaces and actions. Owners are filtered here, never after the fact. */
-import { sql } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import type pg from 'pg';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { actionFields } from './action-store.ts';
@@ -65,6 +65,14 @@ export async function findServer(pool: pg.Pool, scope: Scope, serverId: number):
     values: scope === 'all' ? [serverId] : [serverId, scope],
   });
   return rows[0] ?? null;
+}
+
+/** The same in a transaction, so that it sees what that holds locked. */
+export async function findServerIn(tx: Queryable, scope: Scope, serverId: number): Promise<Server | null> {
+  const ofOwner = scope === 'all' ? 'true' : 's.tenant_id = any($2::bigint[])';
+  const text = `${serverText} where s.id = $1 and ${ofOwner} and s.provisioning_state <> 'deleted'`;
+  const values = scope === 'all' ? [serverId] : [serverId, scope];
+  return (await tx.executeQuery<Server>(CompiledQuery.raw(text, values))).rows[0] ?? null;
 }
 
 /** Living servers of each of these tenants. */
@@ -315,10 +323,13 @@ export interface DueHour {
  * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment on at which somebody
  * asked for the server to be destroyed.
  */
-export async function lockDueHours(tx: Queryable, limit: number): Promise<DueHour[]> {
+export async function lockDueHours(
+  tx: Queryable,
+  { afterServerId, limit }: { afterServerId: number; limit: number },
+): Promise<DueHour[]> {
   const { rows: due } = await sql<{ id: number }>`
     select s.id from servers s
-    where s.provisioned_at is not null
+    where s.id > ${afterServerId} and s.provisioned_at is not null
       and coalesce(s.billed_until, s.provisioned_at) < coalesce(s.deleting_at, s.deleted_at, svc_now())
     order by s.id limit ${limit} for update of s skip locked`.execute(tx);
   const { rows } = await sql<DueHour>`

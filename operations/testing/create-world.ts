@@ -65,6 +65,8 @@ export interface WorldOptions {
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
+  /** How long the requests of a locked account wait to be counted. */
+  countLockTimeoutMs?: number;
   /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
   smtpUrl?: string | null;
   /** Budget of one customer key. */
@@ -110,6 +112,7 @@ export async function createWorld(options: WorldOptions = {}) {
     reporter,
     includedPerMonth: options.includedPerMonth ?? 5_000,
     price: { unitRequests: 100_000, rateQuanta: 10_000 },
+    lockTimeoutMs: options.countLockTimeoutMs,
   });
   let jobs: JobRunner | null = null;
   const clusters = createClusters({ db, hypervisors });

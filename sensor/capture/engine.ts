@@ -22,6 +22,7 @@ import { emptyTotals, type Totals } from './totals.ts';
 import { mayCarryPackets, openTunnel, TunnelPaths } from './tunnels.ts';
 
 const tunnelDepthMax = 6;
+const ethernet = 1;
 
 /** Sizes of an engine's tables. */
 export interface EngineSizes {
@@ -97,6 +98,7 @@ export class Engine {
         answersMax: sizes.answersMax,
         outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
+        knowsGuests: this.#keepsOwners && options.linkType === ethernet,
         flush: (base) => this.#book(base, false),
         restart: (base) => this.#restart(base),
         onTruncated: () => this.#onNameTruncated(),

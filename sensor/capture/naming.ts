@@ -10,6 +10,7 @@ import { DnsEvidence, pair } from './dns-evidence.ts';
 import { dnsAddresses, dnsChainTtls, dnsMessage, dnsNames, readDnsMessage } from './dns-message.ts';
 import { evidenceOf, Field, Flag, setName } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
+import { GuestMacs, isLinkLocal } from './guest-macs.ts';
 import type { Listing } from './listing.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
 import { type Packet, Protocol } from './packet.ts';
@@ -29,6 +30,8 @@ export interface NamingOptions {
   /** Names that providers put on the outside of encrypted hellos: they say who carries the traffic, not whose it is. */
   outerNames: ReadonlySet<string>;
   listing: Listing | null;
+  /** MACs are those of guests and routers (bridges). */
+  knowsGuests: boolean;
   /** Books what a flow moved so far under the name it has. */
   flush(base: number): void;
   /** A connection is over and another one begins with the same ends. */
@@ -45,16 +48,22 @@ export class Naming {
   /** The packet at hand and its time, for what streams report back. */
   #packet: Packet;
   #now = 0;
+  /** Null but on bridges, where MACs are guests'. */
+  readonly #guests: GuestMacs | null;
+  /** MAC of the client of the flow at hand, with its VLAN; zeros where it says nothing. */
+  #macHigh = 0;
+  #macLow = 0;
 
   constructor(options: NamingOptions, packet: Packet) {
     this.#options = options;
     this.#packet = packet;
     this.#words = options.flows.words;
     this.#dns = new DnsEvidence(options.queriesMax, options.answersMax, options.seed);
+    this.#guests = options.knowsGuests ? new GuestMacs(options.seed) : null;
     this.#inspector = new StreamInspector(this.#words, options.buffersMax, {
       onClient: (base, side) => this.setClient(base, side),
       onName: (base, side, evidence, length) => this.#onSpokenName(base, side, evidence, length),
-      onDnsMessage: (_base, _side, bytes, from, end) => this.#onDnsMessage(bytes, from, end),
+      onDnsMessage: (base, side, bytes, from, end) => this.#onDnsMessage(base, side, bytes, from, end),
       onBufferTaken: () => options.onTruncated(),
     });
   }
@@ -71,7 +80,28 @@ export class Naming {
       : isDnsResponse(p) || isFromServer(p.sourcePort, p.targetPort, p.protocol === Protocol.tcp);
     const client = isServer ? 1 - side : side;
     if (client === 1) this.#words[base + Field.flags]! |= Flag.clientIsHigher;
-    this.#nameByDns(base, client, p.version, now);
+    this.#nameByDns(base, client, p, side, now);
+  }
+
+  /** The MAC of a local client, from which an opening packet comes and to which an answer goes. */
+  #readClientMac(
+    guests: GuestMacs,
+    base: number,
+    p: Packet,
+    side: number,
+    client: number,
+    now: number,
+  ): void {
+    const words = this.#words;
+    if ((words[base + Field.flags]! & Flag.inner) !== 0 || !this.#isNear(base, client, p.version)) return;
+    // The target's MAC comes first in a frame.
+    const at = client === side ? p.macAt : p.macAt - 6;
+    const high = p.view.getUint16(at) | (p.vlan << 16);
+    const low = p.view.getInt32(at + 2);
+    if (client === side) guests.note(high, low, p.version, words, base + side * 4, now);
+    if (!guests.isOne(high, low, now)) return;
+    this.#macHigh = high;
+    this.#macLow = low;
   }
 
   /** False for a TCP packet that can tell nothing: most are data of a side whose names are known, or bare acknowledgements. */
@@ -86,7 +116,7 @@ export class Naming {
     this.#now = now;
     if (p.protocol === Protocol.tcp) this.#inspectTcp(p, base, side);
     else if (p.dataEnd > p.dataAt && (p.sourcePort === dnsPort || p.targetPort === dnsPort)) {
-      this.#onDnsMessage(p.bytes, p.dataAt, p.dataEnd);
+      this.#onDnsMessage(base, side, p.bytes, p.dataAt, p.dataEnd);
     }
   }
 
@@ -152,7 +182,7 @@ export class Naming {
       if ((flags & Flag.handshakeSeen) !== 0 && words[base + Field.initialSequence] !== p.sequence) {
         this.#options.restart(base);
         if (side === 1) words[base + Field.flags]! |= Flag.clientIsHigher;
-        this.#nameByDns(base, side, p.version, this.#now);
+        this.#nameByDns(base, side, p, side, this.#now);
       }
       words[base + Field.flags]! |= Flag.handshakeSeen;
       words[base + Field.initialSequence] = p.sequence;
@@ -192,22 +222,28 @@ export class Naming {
     setName(words, base, id, evidence);
   }
 
-  /** Names the flow by what `client` looked up; what the other side may have asked for says nothing about it. */
-  #nameByDns(base: number, client: number, version: number, now: number): void {
+  /** Names the flow by what `client` looked up; what the other side may have asked for says nothing about it. `side` sent. */
+  #nameByDns(base: number, client: number, p: Packet, side: number, now: number): void {
+    this.#macHigh = this.#macLow = 0;
+    if (this.#guests !== null && p.macAt >= 0) this.#readClientMac(this.#guests, base, p, side, client, now);
     if (!this.#dns.hasAnswers) return;
     const words = this.#words;
-    pair.version = version;
+    pair.version = p.version;
     for (let word = 0; word < 4; word += 1) {
       pair.client[word] = words[base + client * 4 + word]!;
       pair.server[word] = words[base + (1 - client) * 4 + word]!;
     }
-    const name = this.#dns.nameOf(now);
+    let name = this.#dns.nameOf(now);
+    if (name < 0 && (this.#macHigh | this.#macLow) !== 0) {
+      setGuest(this.#macHigh, this.#macLow);
+      name = this.#dns.nameOf(now);
+    }
     if (name < 0) return;
     setName(words, base, name, Evidence.dns);
   }
 
   /** A question is remembered, an answer to one gives its client names for the addresses in it. */
-  #onDnsMessage(bytes: Uint8Array, from: number, end: number): void {
+  #onDnsMessage(base: number, side: number, bytes: Uint8Array, from: number, end: number): void {
     if (!readDnsMessage(bytes, from, end)) return;
     const p = this.#packet;
     const { isResponse } = dnsMessage;
@@ -224,10 +260,11 @@ export class Naming {
     const wasAsked = this.#dns.wasAsked(this.#now);
     if (dnsMessage.usefulRecords > 0) this.#options.listing?.addAnswer(p, wasAsked);
     // Whoever answers from another port is no resolver.
-    if (wasAsked && dnsMessage.responseCode === 0 && p.sourcePort === dnsPort) this.#rememberAddresses();
+    if (wasAsked && dnsMessage.responseCode === 0 && p.sourcePort === dnsPort)
+      this.#rememberAddresses(base, 1 - side);
   }
 
-  #rememberAddresses(): void {
+  #rememberAddresses(base: number, client: number): void {
     const length = normalizeHost(dnsNames, 0, dnsMessage.nameLength);
     if (length === 0 || dnsMessage.addressCount === 0) return;
     const id = this.#options.names.intern(length, true);
@@ -235,12 +272,17 @@ export class Naming {
       this.#options.onTruncated();
       return;
     }
-    const clientVersion = pair.version;
+    const words = this.#words;
+    const version = pair.version;
+    const own = isLinkLocal(version, words, base + client * 4) ? 0 : version;
     for (let i = 0; i < dnsMessage.addressCount; i += 1) {
       const at = i * 5;
-      pair.version = dnsAddresses[at]!;
-      // A client that asks over IPv4 opens IPv6 connections from an address that DNS never showed.
-      if (pair.version !== clientVersion) continue;
+      const to = dnsAddresses[at]!;
+      // A client opens connections of another kind than its question's from an address that DNS never showed.
+      pair.version = to;
+      if (to === own)
+        for (let word = 0; word < 4; word += 1) pair.client[word] = words[base + client * 4 + word]!;
+      else if (!this.#isGuest(base, client)) continue;
       setWords(
         pair.server,
         dnsAddresses[at + 1]!,
@@ -252,6 +294,35 @@ export class Naming {
       if (!isRoomFree) this.#options.onTruncated();
     }
   }
+
+  /** Puts the guest that asked into `pair`, by the MAC of its own question; false when that tells none. */
+  #isGuest(base: number, client: number): boolean {
+    const words = this.#words;
+    const high = words[base + Field.mac + client * 2]!;
+    const low = words[base + Field.mac + client * 2 + 1]!;
+    const isConflict = (words[base + Field.flags]! & (Flag.macConflict << client)) !== 0;
+    const version = (words[base + Field.meta]! >> 8) & 0xff;
+    if ((high | low) === 0 || isConflict || !this.#isNear(base, client, version)) return false;
+    if (this.#guests === null || !this.#guests.isOne(high, low, this.#now)) return false;
+    setGuest(high, low);
+    return true;
+  }
+
+  /** True for a local address, and for one that no router passes on. */
+  #isNear(base: number, side: number, version: number): boolean {
+    const words = this.#words;
+    if ((words[base + Field.flags]! & (Flag.lowerIsLocal << side)) !== 0) return true;
+    return isLinkLocal(version, words, base + side * 4);
+  }
+}
+
+/** A bit of a version that no address has: the client in `pair` is a MAC. */
+const macVersion = 0x10;
+
+/** Makes the client in `pair` the guest with this MAC. */
+function setGuest(high: number, low: number): void {
+  pair.version |= macVersion;
+  setWords(pair.client, 0, 0, high, low);
 }
 
 function setWords(target: Int32Array, w0: number, w1: number, w2: number, w3: number): void {

@@ -12,7 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
-import { isConnectionFailure } from '#service-kit/postgres/failures.ts';
+import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failures.ts';
 import { lazyCompilers } from './compilers.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
 import { preferredType } from './preferred-type.ts';
@@ -206,7 +206,7 @@ function translate(error: FastifyError | HttpError): Translated {
       })),
     });
   }
-  if (isConnectionFailure(error)) {
+  if (isConnectionFailure(error) || isLockTimeout(error)) {
     const message = 'The service can not reach its database right now. Try again in a moment.';
     return as(503, { code: 'unavailable', message, retryable: true }, { 'retry-after': '2' });
   }

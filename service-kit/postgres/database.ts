@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   /** Folder of the program's migrations. */
   migrations: string;
   connectionsMax?: number;
+  /** A statement that waits longer than this for a lock fails; without it, it waits for as long as the lock is held. */
+  lockTimeoutMs?: number;
   /** Another URL for connections that only read, as a role that may do nothing else; the same URL when absent. */
   readerUrl?: string | null;
   /** Use the embedded server that another process of this program runs already, instead of failing; for commands. */
@@ -104,15 +106,19 @@ function impatientClient(answerMs: number): typeof pg.Client {
 export function createPool(
   connectionString: string,
   max: number,
-  options: { isReadOnly?: boolean; answerMs?: number } = {},
+  options: { isReadOnly?: boolean; answerMs?: number; lockTimeoutMs?: number | undefined } = {},
 ): { pool: pg.Pool; db: Queryable } {
+  const settings = [
+    ...(options.isReadOnly ? ['-c default_transaction_read_only=on'] : []),
+    ...(options.lockTimeoutMs === undefined ? [] : [`-c lock_timeout=${options.lockTimeoutMs}`]),
+  ];
   const pool = new pg.Pool({
     connectionString,
     max,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
     Client: impatientClient(options.answerMs ?? usualAnswerMs),
-    ...(options.isReadOnly ? { options: '-c default_transaction_read_only=on' } : {}),
+    ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
   });
   pool.on('error', () => {});
   // The pool listens to idle clients alone. Without this one a connection that is cut inside a transaction would end the
@@ -166,7 +172,8 @@ export function createDatabase(options: DatabaseOptions): Database {
         throw error;
       }
       const reading = createPool(options.readerUrl ?? url, readerConnections, { isReadOnly: true });
-      open = { ...createPool(url, options.connectionsMax ?? 20), reader: reading.db };
+      const { lockTimeoutMs } = options;
+      open = { ...createPool(url, options.connectionsMax ?? 20, { lockTimeoutMs }), reader: reading.db };
     },
     async stop() {
       await Promise.all([open?.db.destroy(), open?.reader.destroy()]);

@@ -20,3 +20,9 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   const fault = error as { code?: unknown; constraint?: unknown } | null;
   return fault?.code === '23505' && (constraint === undefined || fault.constraint === constraint);
 }
+
+/** Whether a statement gave up because another transaction holds a lock: the same statement may succeed later. */
+export function isLockTimeout(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return code === '55P03' || code === '40P01';
+}

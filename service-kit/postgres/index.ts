@@ -14,6 +14,6 @@ export {
   type Queryable,
 } from './database.ts';
 export { createEmbeddedPostgres, type EmbeddedPostgres } from './embedded.ts';
-export { isConnectionFailure, isUniqueViolation } from './failures.ts';
+export { isConnectionFailure, isLockTimeout, isUniqueViolation } from './failures.ts';
 export { createRowWriter, type RowWriter } from './row-writer.ts';
 export { inTransaction } from './transaction.ts';

@@ -90,8 +90,8 @@ export type ActionEventData = {
 };
 
 export type ActionRequest = {
-  /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset). */
-  action: string;
+  /** `start`, `shutdown` (ACPI halt), `stop` (power off), `reboot` (ACPI) or `reset` (hard reset); the others are names of theirs. */
+  action: 'start' | 'shutdown' | 'stop' | 'reboot' | 'reset' | 'power_on' | 'poweron' | 'boot' | 'power_off' | 'poweroff' | 'power_cycle';
   /** Of a shutdown: how long the guest may take, 120 where absent; 0 only asks it. */
   timeout_s?: number | undefined;
   /** Of a shutdown: what comes when the guest did not halt; `stop` cuts its power. */
@@ -240,8 +240,8 @@ export type CreateServerRequest = {
   /** `false`: no public address; reached through `network_id`, which is then required. */
   public_ip?: boolean | undefined;
   labels?: Record<string, string> | undefined;
-  /** `hourly`, which is also what absence means. */
-  billing_cycle?: string | undefined;
+  /** What absence means, too. */
+  billing_cycle?: 'hourly' | undefined;
   /** Says in a 200 what the call would do and cost, and does nothing; takes no deployment. */
   dry_run?: boolean | undefined;
 };
@@ -249,13 +249,13 @@ export type CreateServerRequest = {
 export type ErrorBody = {
   error: {
     /** Branch on this. */
-    code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+    code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
     reason?: string | undefined;
     request_id: string;
     retryable: boolean;
-    /** Of a 402: the order that was not paid. */
+    /** Of a 402 or `order_refused`: the order that buys nothing. */
     order_id?: number | undefined;
-    /** Of a 402: the charge, absent when there was none. */
+    /** Of a 402 or `order_refused`: the charge, absent when there was none. */
     payment_attempt_id?: number | undefined;
     details?: Record<string, unknown> | undefined;
     fields?: {
@@ -416,13 +416,13 @@ export type Problem = {
   /** The request id. */
   instance: string;
   /** Branch on this. */
-  code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
+  code: 'bad_request' | 'unauthorized' | 'payment_required' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'precondition_failed' | 'payload_too_large' | 'unsupported_media_type' | 'validation_failed' | 'rate_limited' | 'internal_error' | 'unavailable';
   reason?: string | undefined;
   request_id: string;
   retryable: boolean;
-  /** Of a 402: the order that was not paid. */
+  /** Of a 402 or `order_refused`: the order that buys nothing. */
   order_id?: number | undefined;
-  /** Of a 402: the charge, absent when there was none. */
+  /** Of a 402 or `order_refused`: the charge, absent when there was none. */
   payment_attempt_id?: number | undefined;
   details?: Record<string, unknown> | undefined;
   fields?: {
@@ -712,7 +712,7 @@ export type UsageEventData = {
 };
 
 /** What kind of error it is; the list is closed. */
-export const errorCodes = ['bad_request', 'unauthorized', 'payment_required', 'forbidden', 'not_found', 'method_not_allowed', 'conflict', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'unavailable'] as const;
+export const errorCodes = ['bad_request', 'unauthorized', 'payment_required', 'forbidden', 'not_found', 'method_not_allowed', 'conflict', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'unavailable'] as const;
 export type ErrorCode = (typeof errorCodes)[number];
 
 /** Which case it was, as far as it is known today; new ones may appear. */
@@ -729,6 +729,7 @@ export type ErrorReason =
   | 'cidr_overlap'
   | 'credit_required'
   | 'deploy_rate'
+  | 'etag_mismatch'
   | 'hourly_not_eligible'
   | 'idempotency_in_progress'
   | 'idempotency_key_reused'
@@ -745,6 +746,7 @@ export type ErrorReason =
   | 'network_in_use'
   | 'no_billing_profile'
   | 'not_found'
+  | 'order_refused'
   | 'payload_too_large'
   | 'provisioning_failed'
   | 'read_only_key'
@@ -851,7 +853,7 @@ export type WebhookEvent =
   };
 
 export interface ListServersQuery {
-  /** One or more of the statuses, separated by commas. */
+  /** One or more of `queued`, `provisioning`, `failed`, `deleting`, `unknown`, `starting`, `running`, `stopping`, `stopped`, `rebooting`, separated by commas. */
   status?: string | undefined;
   name?: string | undefined;
   /** Slug. */
@@ -862,7 +864,7 @@ export interface ListServersQuery {
   network_id?: number | undefined;
   /** Terms such as `env=prod`, `tier!=test`, `owner` or `!old`, separated by commas; all must hold. */
   label?: string | undefined;
-  /** RFC 3339. */
+  /** A moment as RFC 3339 with its offset, or a UTC day. */
   created_after?: string | undefined;
   sort?: 'created_at' | '-created_at' | 'name' | '-name' | undefined;
   limit?: number | undefined;
@@ -976,12 +978,12 @@ export class Api extends Caller {
 
   /** Delete a private network. Deletes a network without members. A server that is just being detached still counts: then the 409 is `retryable` and says when in `Retry-After`. */
   deleteNetwork(id: number, options: CallOptions = {}): Promise<undefined> {
-    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, options });
+    return this.call<undefined>({ method: 'DELETE', path: `/api/v2/networks/${encodeURIComponent(id)}`, answersNothing: true, options });
   }
 
   /** Sync a private network. Applies the stored membership to the hypervisors again. Calls while one sync waits are the same sync; how it ends stands in `sync`. */
   syncNetwork(id: number, options: CallOptions = {}): Promise<Network> {
-    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, options });
+    return this.call<Network>({ method: 'POST', path: `/api/v2/networks/${encodeURIComponent(id)}/sync`, isIdempotent: true, options });
   }
 
   /** List private networks of a server. The cards of the server on private networks, as in its `private_networks`. */
@@ -991,7 +993,7 @@ export class Api extends Caller {
 
   /** Attach a server to a private network. Gives the server a card on the network, with the address you name or the lowest free one. Poll the server until the card’s `state` is `attached`. Asked again with the same or no address, it answers 200 with the card that is there. */
   attachServer(id: number, body: AttachRequest, options: CallOptions = {}): Promise<PrivateNetworkAttachment> {
-    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, options });
+    return this.call<PrivateNetworkAttachment>({ method: 'POST', path: `/api/v2/servers/${encodeURIComponent(id)}/networks`, body, isIdempotent: true, options });
   }
 
   /** Detach a server from a private network. Takes the card away. Poll the server until it is not in `private_networks` any more. A server without a public address keeps its last card. */

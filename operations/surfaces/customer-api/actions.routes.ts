@@ -3,10 +3,10 @@ import { schemas } from '#contracts/customer-api/index.ts';
 import type { PowerCommand, ServerAction } from '#operations/servers/index.ts';
 import type { Call, Handler } from './call.ts';
 import { idempotent } from './idempotent.ts';
-import { callerSignal, readWait } from './prefer-wait.ts';
+import { callerSignal, readWait, waitWhileAllowed } from './prefer-wait.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
-import type { ServerRouteDeps } from './servers.routes.ts';
+import { type ServerRouteDeps, serverPrecondition } from './servers.routes.ts';
 import { compileValidator, convertQuery, invalidFields } from './validate-input.ts';
 import { showAction } from './views.ts';
 
@@ -43,7 +43,11 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
       timeoutMs: seconds * 1_000,
       signal: callerSignal(request),
     };
-    return deps.notifications.waitFor(wait, () => find(call, action.id), isFinished);
+    return waitWhileAllowed(deps.notifications, call, {
+      wait,
+      look: () => find(call, action.id),
+      isEnough: isFinished,
+    });
   };
 
   return {
@@ -67,17 +71,21 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
       const body = bodyOf(call, request);
       // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
       if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
+      const named = (body as { action?: unknown } | null)?.action;
+      if (typeof named === 'string') commandOf(named);
       checkAction(body);
       const wish = readWish(body as schemas.ActionRequest);
+      const precondition = serverPrecondition(servers, call, [request, reply]);
       const action = await idempotent(deps.idempotency, {
         call,
         request,
         reply,
         body,
         run: (claim) =>
-          servers.changePower(call.actor, call.tenant.id, id, wish, (tx, actionId) =>
-            claim === null ? Promise.resolve() : claim.bind(tx, { kind: 'action', id: actionId }),
-          ),
+          servers.changePower(call.actor, call.tenant.id, id, wish, {
+            precondition,
+            onAction: async (tx, actionId) => claim?.bind(tx, { kind: 'action', id: actionId }),
+          }),
         replay: (result) => find(call, result.id),
       });
       const shown = await settled(call, action, [request, reply]);

@@ -38,6 +38,18 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 export function createGate(deps: GateDeps): Gate {
   const lookupAccess = createLookup<number, AccessFacts>((tenantIds) => deps.billing.accessOf(tenantIds));
 
+  /** Steps one and three for a call that has waited. */
+  async function authenticateAgain(request: FastifyRequest): Promise<void> {
+    const token = readBearer(request.raw.rawHeaders);
+    const principal = token === null ? null : await deps.apiKeys.verifyKey(token);
+    const tenant = principal?.tenants.find(({ id }) => id === request.call?.tenant.id);
+    if (tenant === undefined) throw unauthorized();
+    const facts = await lookupAccess(tenant.id);
+    if (facts === null) throw notFound();
+    const refusal = judgeAccess(facts);
+    if (refusal !== null) throw refusalError(refusal, describeRefusal(refusal));
+  }
+
   async function authenticate(request: FastifyRequest): Promise<Principal> {
     const token = readBearer(request.raw.rawHeaders);
     const principal = token === null ? null : await deps.apiKeys.verifyKey(token);
@@ -67,6 +79,7 @@ export function createGate(deps: GateDeps): Gate {
         tenant: principal.tenants[0]!,
         budgetRemaining: allowance.remaining,
         counted: null,
+        authenticateAgain: () => authenticateAgain(request),
       };
     },
 

@@ -4,7 +4,6 @@
  * Both versions share their handlers; they differ in how the workspace is found. Every response carries its request's
  * id, and no response to a counted call leaves before its count is durable.
  */
-import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '#common/clock/index.ts';
 import { type Endpoint, type EndpointId, endpoints } from '#contracts/customer-api/index.ts';
@@ -23,6 +22,7 @@ import { accountHandlers } from './account.routes.ts';
 import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
+import { entityTag, isKnown, refuseIfMatch } from './conditional.ts';
 import { firewallHandlers } from './firewall.routes.ts';
 import { keyHandlers } from './key.routes.ts';
 import { networkHandlers } from './networks.routes.ts';
@@ -100,6 +100,7 @@ function registerEndpoint(
 ): void {
   api.route({
     method: endpoint.method,
+    config: { taggedStatuses: taggedStatuses(endpoint) },
     url: routePath(version, endpoint.path),
     schema: {
       response: Object.fromEntries(
@@ -118,6 +119,7 @@ function registerEndpoint(
       try {
         // A parameter that does nothing is refused: `?dry_run=true` must not deploy.
         if (endpoint.query === undefined) checkNoQuery(request.query);
+        if (endpoint.method !== 'GET' && !endpoint.headers?.includes('If-Match')) refuseIfMatch(request);
         return await handler(request.call!, request, reply);
       } catch (error) {
         addRefusedBudget(reply, error);
@@ -135,7 +137,8 @@ async function finishAnswer(
   payload: unknown,
 ): Promise<unknown> {
   const used = (await request.call?.counted) ?? null;
-  if (used !== null) {
+  if (reply.statusCode === 401) hideBudget(reply);
+  else if (used !== null) {
     const limit = deps.metering.includedPerMonth;
     reply.header('x-api-quota-limit', limit);
     reply.header('x-api-quota-remaining', Math.max(0, limit - used));
@@ -143,21 +146,28 @@ async function finishAnswer(
   }
   reply.header('vary', 'Authorization, X-Tenant-Id, Accept');
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (!isRead || reply.statusCode !== 200 || typeof payload !== 'string') {
-    reply.header('cache-control', 'no-store');
-    return payload;
-  }
-  const tag = `"${createHash('sha1').update(payload).digest('base64url')}"`;
-  reply.header('etag', tag).header('cache-control', 'private, no-cache');
-  if (!isKnown(request.headers['if-none-match'], tag)) return payload;
+  const tagged = (request.routeOptions.config as { taggedStatuses?: ReadonlySet<number> }).taggedStatuses;
+  const isTagged = tagged?.has(reply.statusCode) === true && typeof payload === 'string';
+  const tag = (reply.getHeader('etag') as string | undefined) ?? (isTagged ? entityTag(payload) : null);
+  if (tag !== null) reply.header('etag', tag);
+  reply.header('cache-control', isRead && tag !== null ? 'private, no-cache' : 'no-store');
+  if (!isRead || tag === null || !isKnown(request.headers['if-none-match'], tag)) return payload;
   reply.code(304).removeHeader('content-type').removeHeader('content-length');
   return '';
 }
 
-function isKnown(header: string | undefined, tag: string): boolean {
-  return (header ?? '')
-    .split(',')
-    .some((one) => one.trim().replace(/^W\//, '') === tag || one.trim() === '*');
+/** A 401 says nothing of a key's numbers, also when the key was good at the start of the call. */
+function hideBudget(reply: FastifyReply): void {
+  for (const name of ['ratelimit', 'ratelimit-policy', 'x-tenant-id', 'preference-applied'])
+    reply.removeHeader(name);
+}
+
+/** Statuses whose answer is a representation that a read would give, as the contract says. */
+function taggedStatuses(endpoint: Endpoint): ReadonlySet<number> {
+  const found = Object.entries(endpoint.responses).filter(([, response]) =>
+    response.headers?.includes('ETag'),
+  );
+  return new Set(found.map(([status]) => Number(status)));
 }
 
 /** The same path in version 2; its query may hold what only the caller should see again. */

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import {
@@ -9,11 +9,14 @@ import {
   type NetworkMember,
   type Networks,
 } from '#operations/networks/index.ts';
+import type { Servers } from '#operations/servers/index.ts';
 import type { Call, Handler } from './call.ts';
+import { preconditionOf } from './conditional.ts';
 import { idempotent } from './idempotent.ts';
 import { labelsOf } from './read-list-query.ts';
 import { bodyOf, idOf, invalidCursor, linkNextPage, onePage } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
+import { serverPrecondition } from './servers.routes.ts';
 import { compileValidator, convertQuery } from './validate-input.ts';
 import { showAttachment } from './views.ts';
 
@@ -41,14 +44,15 @@ export interface NetworkHandlers {
 
 export interface NetworkRouteDeps {
   networks: Networks;
+  servers: Servers;
   idempotency: Idempotency;
 }
 
-export function networkHandlers({ networks, idempotency }: NetworkRouteDeps): NetworkHandlers {
+export function networkHandlers({ networks, servers, idempotency }: NetworkRouteDeps): NetworkHandlers {
   return {
     ...collectionHandlers(networks, idempotency),
     ...itemHandlers(networks),
-    ...serverNetworkHandlers(networks),
+    ...serverNetworkHandlers(networks, servers),
   };
 }
 
@@ -115,23 +119,34 @@ function itemHandlers(
     if (network === null) throw notFound();
     return network;
   };
+  const precondition = (call: Call, request: FastifyRequest, reply: FastifyReply) =>
+    preconditionOf({
+      request,
+      reply,
+      schema: schemas.Network,
+      async read(tx) {
+        const found = await networks.findNetworkIn(tx, call.actor, call.tenant.id, idOf(request));
+        return found && showNetwork(found.network, found.members);
+      },
+    });
   return {
     readNetwork: async (call, request) => show(call, await find(call, request)),
 
-    async changeNetwork(call, request) {
+    async changeNetwork(call, request, reply) {
       const { id } = await find(call, request);
       const body = bodyOf(call, request) as Record<string, unknown>;
       for (const field of immutableFields) if (Object.hasOwn(body, field)) throw immutableField(field);
       checkChange(body);
       const { name, description, labels } = body as schemas.ChangeNetworkRequest;
       const change = { name, description, labels };
-      return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change));
+      const condition = precondition(call, request, reply);
+      return show(call, await networks.changeNetwork(call.actor, call.tenant.id, id, change, condition));
     },
 
     async deleteNetwork(call, request, reply) {
       const { id } = await find(call, request);
       checkSelection(bodyOf(call, request));
-      await networks.deleteNetwork(call.actor, call.tenant.id, id);
+      await networks.deleteNetwork(call.actor, call.tenant.id, id, precondition(call, request, reply));
       return reply.code(204).send();
     },
 
@@ -139,13 +154,15 @@ function itemHandlers(
       const { id } = await find(call, request);
       checkSelection(bodyOf(call, request));
       reply.code(202);
-      return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id));
+      const condition = precondition(call, request, reply);
+      return show(call, await networks.syncNetwork(call.actor, call.tenant.id, id, condition));
     },
   };
 }
 
 function serverNetworkHandlers(
   networks: Networks,
+  servers: Servers,
 ): Pick<NetworkHandlers, 'listServerNetworks' | 'attachServer' | 'detachServer'> {
   return {
     async listServerNetworks(call, request) {
@@ -163,7 +180,13 @@ function serverNetworkHandlers(
       checkAttach(body);
       const { network_id: networkId, ip } = body as schemas.AttachRequest;
       const input = { serverId, networkId, ip };
-      const { attachment, wasThere } = await networks.attachServer(call.actor, call.tenant.id, input);
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const { attachment, wasThere } = await networks.attachServer(
+        call.actor,
+        call.tenant.id,
+        input,
+        precondition,
+      );
       reply.code(wasThere ? 200 : attachment.state === 'attached' ? 201 : 202);
       return showAttachment(attachment);
     },
@@ -174,7 +197,8 @@ function serverNetworkHandlers(
       if (!cards.some((card) => card.networkId === input.networkId)) throw notFound();
       checkSelection(bodyOf(call, request));
       reply.code(202);
-      return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input));
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      return showAttachment(await networks.detachServer(call.actor, call.tenant.id, input, precondition));
     },
   };
 }

@@ -36,7 +36,7 @@ export function registerPreflights(api: FastifyInstance): void {
       reply.header('allow', allow).header('access-control-allow-methods', allow);
       reply.header(
         'access-control-allow-headers',
-        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-None-Match, Idempotency-Key, Prefer',
+        'Authorization, Content-Type, X-Tenant-Id, X-Client-Request-Id, If-Match, If-None-Match, Idempotency-Key, Prefer',
       );
       reply.header('access-control-max-age', '600');
       return reply.code(204).send();

@@ -19,6 +19,9 @@ const orders: Record<NonNullable<schemas.ListServersQuery['sort']>, ListOrder> =
 
 export function readListQuery(request: FastifyRequest): ServerFilter {
   const { tenant: _, ...rest } = request.query as Record<string, unknown>;
+  // Said before the schema does, because these say what would be right.
+  if (typeof rest.status === 'string') statusesOf(rest.status);
+  if (typeof rest.created_after === 'string') momentOf(rest.created_after);
   const converted = convertQuery(schemas.ListServersQuery, rest);
   checkListQuery(converted);
   const query = converted as schemas.ListServersQuery;
@@ -55,11 +58,17 @@ export function labelsOf(text: string): NonNullable<ServerFilter['labels']> {
 }
 
 function momentOf(text: string): Date {
-  const moment = momentPattern.test(text) ? new Date(text) : new Date(Number.NaN);
-  if (!Number.isNaN(moment.getTime())) return moment;
+  const moment = momentPattern.test(text) && isDay(text.slice(0, 10)) ? new Date(text) : null;
+  if (moment !== null && !Number.isNaN(moment.getTime())) return moment;
   throw invalidFields([
     { path: 'created_after', code: 'format', message: 'must be RFC 3339, such as 2026-11-21T10:00:00Z' },
   ]);
+}
+
+/** Whether the calendar has this day: `new Date` turns 30 February into 2 March. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
 }
 
 /** Opaque to callers: the order that the list had, and where its page ended. */

@@ -6,8 +6,9 @@ import { notFound } from './select-tenant.ts';
 
 /** The body as an object; v1 knows no `tenant` and ignores one, whatever it is. */
 export function bodyOf(call: Call, request: FastifyRequest): unknown {
-  const body = request.body ?? {};
-  if (call.version !== 'v1' || typeof body !== 'object' || Array.isArray(body)) return body;
+  // `null` is a body, and none that fits; only an absent one stands for an empty object.
+  const body = request.body === undefined ? {} : request.body;
+  if (call.version !== 'v1' || typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const { tenant: _, ...rest } = body as Record<string, unknown>;
   return rest;
 }

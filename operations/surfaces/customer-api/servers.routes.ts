@@ -1,10 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { Idempotency } from '#operations/idempotency/index.ts';
 import { type Server, type Servers, statusOf } from '#operations/servers/index.ts';
 import type { Notifications } from '#service-kit/notifications/index.ts';
 import type { Call, Handler } from './call.ts';
+import { preconditionOf, tagOf } from './conditional.ts';
 import { idempotent } from './idempotent.ts';
-import { callerSignal, readWait, waitSecondsMax } from './prefer-wait.ts';
+import { callerSignal, readWait, waitSecondsMax, waitWhileAllowed } from './prefer-wait.ts';
 import { addDeployBudget } from './rate-headers.ts';
 import { readListQuery, writeCursor } from './read-list-query.ts';
 import { bodyOf, idOf, linkNextPage } from './request-parts.ts';
@@ -59,6 +61,7 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
 
     async createServer(call, request, reply) {
       const body = bodyOf(call, request);
+      refuseOtherCycles(body);
       checkCreate(body);
       const { dry_run: isDryRun, ...wanted } = body as schemas.CreateServerRequest;
       const input = orderOf(call, wanted);
@@ -68,8 +71,11 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       }
       const answer = async (created: { serverId: number; rootPassword: string }) => {
         const server = await find(call, created.serverId);
+        const shown = showServer(server, call.tenant.currency);
         reply.header('location', `/api/${call.version}/servers/${server.id}`).code(201);
-        return { ...showServer(server, call.tenant.currency), root_password: created.rootPassword };
+        // Of the server as a read shows it, which is without the password.
+        reply.header('etag', tagOf(reply, schemas.Server, shown));
+        return { ...shown, root_password: created.rootPassword };
       };
       return idempotent(deps.idempotency, {
         call,
@@ -96,32 +102,52 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       await find(call, id);
       const seconds = readWait(request, reply) || waitSecondsMax;
       const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
-      const server = await deps.notifications.waitFor(
-        { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
-        () => find(call, id),
+      const server = await waitWhileAllowed(deps.notifications, call, {
+        wait: { topic: `server:${id}`, timeoutMs: seconds * 1_000, signal: callerSignal(request) },
+        look: () => find(call, id),
         isEnough,
-      );
+      });
       return showServer(server, call.tenant.currency);
     },
 
-    async updateServer(call, request) {
+    async updateServer(call, request, reply) {
       const id = idOf(request);
       const body = bodyOf(call, request);
       // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
       await find(call, id);
       checkUpdate(body);
       const { name, hostname, labels } = body as schemas.UpdateServerRequest;
-      await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels });
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      await servers.describeServer(call.actor, call.tenant.id, id, { name, hostname, labels }, precondition);
       return showServer(await find(call, id), call.tenant.currency);
     },
 
     async destroyServer(call, request, reply) {
       checkSelection(bodyOf(call, request));
-      const action = await servers.destroyServer(call.actor, call.tenant.id, idOf(request));
+      const precondition = serverPrecondition(servers, call, [request, reply]);
+      const action = await servers.destroyServer(call.actor, call.tenant.id, idOf(request), { precondition });
       reply.code(202);
       return showAction(action);
     },
   };
+}
+
+/** `If-Match` of a call that changes the server in its path. */
+export function serverPrecondition(
+  servers: Servers,
+  call: Call,
+  [request, reply]: [FastifyRequest, FastifyReply],
+): ReturnType<typeof preconditionOf> {
+  const id = idOf(request);
+  return preconditionOf({
+    request,
+    reply,
+    schema: schemas.Server,
+    async read(tx) {
+      const server = await servers.findServerIn(tx, call.actor, call.tenant.id, id);
+      return server && showServer(server, call.tenant.currency);
+    },
+  });
 }
 
 function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'>) {
@@ -142,14 +168,38 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
   };
 }
 
+/** The reason of its own that another billing cycle has; the schema would only say that the field is wrong. */
+function refuseOtherCycles(body: unknown): void {
+  const cycle = (body as { billing_cycle?: unknown } | null)?.billing_cycle;
+  if (typeof cycle !== 'string' || cycle === 'hourly') return;
+  const fault = {
+    path: 'billing_cycle',
+    code: 'unknown_value',
+    message: 'must be "hourly"',
+    allowed: ['hourly'],
+  };
+  throw invalidFields(
+    [fault],
+    'billing_cycle_not_supported',
+    'Servers are billed hourly here; other cycles are ordered in the portal.',
+  );
+}
+
 /** `wait_for=status:running,stopped`: the statuses that end the wait; null where nothing is waited for. */
 function readWaitFor(query: Record<string, unknown>): string[] | null {
   const { tenant: _, ...rest } = query;
-  const converted = convertQuery(schemas.ReadServerQuery, rest);
-  checkReadQuery(converted);
-  const text = (converted as schemas.ReadServerQuery).wait_for;
-  if (text === undefined) return null;
-  const statuses = /^status:(.+)$/.exec(text)?.[1]?.split(',') ?? [];
+  const text = rest.wait_for;
+  const statuses = typeof text === 'string' ? statusesOf(text) : null;
+  checkReadQuery(convertQuery(schemas.ReadServerQuery, rest));
+  return statuses;
+}
+
+function statusesOf(text: string): string[] {
+  const statuses =
+    /^status:(.+)$/
+      .exec(text)?.[1]
+      ?.split(',')
+      .map((one) => one.trim()) ?? [];
   const allowed: readonly string[] = schemas.serverStatuses;
   if (statuses.length > 0 && statuses.every((one) => allowed.includes(one))) return statuses;
   throw invalidFields([

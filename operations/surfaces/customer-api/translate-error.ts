@@ -65,7 +65,7 @@ export function translateError(error: unknown): unknown {
     case 'servers.provisioning_failed':
       return conflict('provisioning_failed');
     case 'servers.not_ready':
-      return conflict('server_not_ready', { retryable: true });
+      return conflict('server_not_ready', { retryable: details.isOnItsWay === true });
     case 'servers.busy':
       return conflict(
         'server_busy',

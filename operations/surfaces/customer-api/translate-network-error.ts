@@ -48,7 +48,9 @@ export function translateNetworkError(error: CodedError): unknown {
     case 'networks.last_interface':
       return conflict('last_interface');
     case 'networks.not_ready':
-      return conflict('server_not_ready', { retryable: true }, { 'retry-after': '2' });
+      return details.isOnItsWay
+        ? conflict('server_not_ready', { retryable: true }, { 'retry-after': '2' })
+        : conflict('server_not_ready');
     default:
       return error;
   }

@@ -127,7 +127,10 @@ const typeWords: Readonly<Record<string, string>> = {
 
 /** Patterns in words; a pattern that is not among them shows itself. */
 const patternWords: Readonly<Record<string, string>> = {
-  [schemas.namePattern]: 'must not begin or end with a space, nor contain control characters',
+  [schemas.namePattern]:
+    'must not begin or end with a space, nor contain control characters or ones that turn the direction of writing',
+  [schemas.plainTextPattern]:
+    'must not contain control characters or characters that turn the direction of writing',
   [schemas.hostnamePattern]: 'must be a host name in lower case, such as web-1.example.net',
   [schemas.monthPattern]: 'must be a month such as 2025-11',
   [schemas.monthOrDayPattern]: 'must be a month such as 2025-11, or a day such as 2025-11-30',

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { parseTags } from './conditional.ts';
+import { createApiClient } from './testing/client.ts';
+
+let world: World;
+let call: ReturnType<typeof createApiClient>;
+before(async () => {
+  world = await createWorld();
+  call = createApiClient(world.url);
+});
+after(() => world[Symbol.asyncDispose]());
+
+const stale = '"stale"';
+
+async function customerWithServer(name: string) {
+  const customer = await world.createCustomer(name);
+  const key = await world.createKey(customer);
+  const { serverId } = await world.deploy(customer.tenant, 'web');
+  const path = `/api/v2/servers/${serverId}`;
+  const tag = async (of = path) => (await call('GET', of, { key })).headers.get('etag')!;
+  const send = (method: string, to: string, ifMatch: string, body?: object) =>
+    call(method, to, { key, headers: { 'if-match': ifMatch }, ...(body ? { body } : {}) });
+  return { ...customer, key, serverId, path, tag, send };
+}
+
+test('tags are read as RFC 9110 writes them', () => {
+  const strong = (opaque: string) => ({ isWeak: false, opaque });
+  assert.deepEqual(parseTags(' * '), { isAny: true, tags: [] });
+  assert.deepEqual(parseTags('"a"'), { isAny: false, tags: [strong('"a"')] });
+  assert.deepEqual(parseTags('"a,b" , W/"c",,""')?.tags, [
+    strong('"a,b"'),
+    { isWeak: true, opaque: '"c"' },
+    strong('""'),
+  ]);
+  for (const bad of ['', 'a', '"a', '"a" "b"', 'w/"a"', '*, "a"', '"a"b', ','])
+    assert.equal(parseTags(bad), null, bad);
+});
+
+test('every change of a server or network is refused under a tag that is not its own, and does nothing', async () => {
+  const { key, serverId, path, send } = await customerWithServer('Refused');
+  const network = await call('POST', '/api/v2/networks', { key, body: { name: 'back' } });
+  const other = await call('POST', '/api/v2/networks', { key, body: { name: 'front' } });
+  await call('POST', `${path}/networks`, { key, body: { network_id: network.body.id } });
+  await world.jobs.drain();
+  const seen = async () => {
+    const reads = [
+      path,
+      `/api/v2/networks/${network.body.id}`,
+      `/api/v2/networks/${other.body.id}`,
+      `${path}/actions`,
+    ];
+    return Promise.all(reads.map(async (read) => (await call('GET', read, { key })).text));
+  };
+  const before = await seen();
+  const changes: [string, string, object?][] = [
+    ['PATCH', path, { name: 'renamed' }],
+    ['DELETE', path],
+    ['POST', `${path}/actions`, { action: 'stop' }],
+    ['POST', `${path}/networks`, { network_id: other.body.id }],
+    ['DELETE', `${path}/networks/${network.body.id}`],
+    ['PATCH', `/api/v2/networks/${network.body.id}`, { name: 'renamed' }],
+    ['DELETE', `/api/v2/networks/${other.body.id}`],
+    ['POST', `/api/v2/networks/${network.body.id}/sync`, {}],
+  ];
+  const used = async () => Number((await call('GET', path, { key })).headers.get('x-api-quota-used'));
+  let count = await used();
+  for (const [method, to, body] of changes) {
+    const refused = await send(method, to, `${stale}, "older"`, body);
+    assert.deepEqual(
+      [refused.status, refused.body.error.code, refused.body.error.reason, refused.body.error.retryable],
+      [412, 'precondition_failed', 'etag_mismatch', false],
+      `${method} ${to}`,
+    );
+    count += 1;
+    assert.equal(
+      refused.headers.get('x-api-quota-used'),
+      String(count),
+      'a 412 is counted as any answer of an endpoint',
+    );
+    const malformed = await send(method, to, 'stale', body);
+    assert.deepEqual(
+      [malformed.status, malformed.body.error.reason],
+      [400, 'invalid_header'],
+      `${method} ${to}`,
+    );
+    count += 1;
+  }
+  assert.deepEqual(await seen(), before);
+  assert.equal((await call('GET', path, { key })).body.id, serverId);
+});
+
+test('the tag of a read, a list that has it, and * let a change through; a weak tag never does', async () => {
+  const { path, tag, send, key } = await customerWithServer('Let through');
+  const first = await tag();
+  const weak = await send('PATCH', path, `W/${first}`, { name: 'weak' });
+  assert.equal(weak.status, 412);
+  const changed = await send('PATCH', path, `"x", ${first}`, { name: 'renamed' });
+  assert.equal(changed.status, 200);
+  assert.equal(changed.headers.get('etag'), await tag(), 'the answer carries the tag of the new state');
+  assert.equal((await send('PATCH', path, first, { name: 'again' })).status, 412, 'the old tag is used up');
+  assert.equal((await send('PATCH', path, '*', { name: 'any' })).status, 200);
+  assert.equal((await send('POST', `${path}/actions`, await tag(), { action: 'stop' })).status, 202);
+  await world.jobs.drain();
+  const gone = '/api/v2/servers/999999';
+  assert.equal(
+    (await send('PATCH', gone, '*', { name: 'none' })).status,
+    404,
+    'what is not there is a 404 first',
+  );
+  const network = await call('POST', '/api/v2/networks', { key, body: { name: 'back' } });
+  const networkPath = `/api/v2/networks/${network.body.id}`;
+  assert.equal(network.headers.get('etag'), await tag(networkPath));
+  await world.jobs.drain();
+  assert.equal((await send('DELETE', networkPath, await tag(networkPath))).status, 204);
+  assert.equal((await send('DELETE', path, await tag())).status, 202);
+});
+
+test('of many changes under one tag one happens', async () => {
+  const { path, tag, send } = await customerWithServer('One of many');
+  const current = await tag();
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) => send('PATCH', path, current, { name: `name-${index}` })),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, ...Array(7).fill(412)]);
+});
+
+test('a create has nothing to match: with If-Match it is refused, dry or not, and nothing is ordered', async () => {
+  const { key } = await customerWithServer('Create');
+  const headers = { 'if-match': '*' };
+  for (const more of [{}, { dry_run: true }]) {
+    const body = { plan: 'small', image: 'debian-12', ...more };
+    const refused = await call('POST', '/api/v2/servers', { key, headers, body });
+    assert.deepEqual([refused.status, refused.body.error.reason], [400, 'invalid_header']);
+  }
+  assert.equal((await call('GET', '/api/v2/servers', { key })).body.servers.length, 1);
+  const made = await call('POST', '/api/v2/servers', { key, body: { plan: 'small', image: 'debian-12' } });
+  const read = await call('GET', `/api/v2/servers/${made.body.id}`, { key });
+  assert.equal(
+    made.headers.get('etag'),
+    read.headers.get('etag'),
+    'its tag is that of the server without the password',
+  );
+});
+
+test('a repetition under an Idempotency-Key answers as the first call did, whatever changed since', async () => {
+  const { key, path, tag } = await customerWithServer('Repeated');
+  const headers = { 'if-match': await tag(), 'idempotency-key': 'stop-once' };
+  const act = () => call('POST', `${path}/actions`, { key, headers, body: { action: 'stop' } });
+  const first = await act();
+  await world.jobs.drain();
+  const again = await act();
+  assert.deepEqual([first.status, again.status], [202, 200]);
+  assert.equal(again.body.id, first.body.id);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+});
+
+test('what counts its own calls carries no tag; every other read answers 304 to its own', async () => {
+  const { key, path } = await customerWithServer('Tags');
+  for (const read of ['/api/v2/key', '/api/v2/account', '/api/v2/usage']) {
+    const answer = await call('GET', read, { key });
+    assert.deepEqual([answer.status, answer.headers.get('etag')], [200, null], read);
+  }
+  for (const read of [
+    '/api/v2/servers',
+    path,
+    `${path}/actions`,
+    `${path}/networks`,
+    `${path}/firewall`,
+    '/api/v2/networks',
+    '/api/v2/tenants',
+  ]) {
+    const tag = (await call('GET', read, { key })).headers.get('etag')!;
+    const again = await call('GET', read, { key, headers: { 'if-none-match': tag } });
+    assert.equal(again.status, 304, read);
+  }
+});

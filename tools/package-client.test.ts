@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { packageClient } from './package-client.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+let project: string;
+let installed: string;
+before(() => {
+  project = mkdtempSync(join(tmpdir(), 'svc-client-test-'));
+  installed = join(project, 'node_modules/svc-client');
+  mkdirSync(installed, { recursive: true });
+  const file = packageClient(project);
+  execFileSync('tar', ['-xzf', file, '-C', installed, '--strip-components=1']);
+  writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
+});
+after(() => rmSync(project, { recursive: true, force: true }));
+
+const run = (file: string) =>
+  execFileSync(process.execPath, [join(project, file)], { cwd: project, encoding: 'utf8' });
+
+test('the package has a manifest that says what it needs, its README, and nothing of the tests', () => {
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  assert.deepEqual([manifest.name, manifest.type, manifest.engines.node], ['svc-client', 'module', '>=20.3']);
+  for (const field of ['version', 'license', 'description', 'types']) assert.ok(manifest[field], field);
+  assert.equal(manifest.private, undefined);
+  const files = globSync('**/*', { cwd: installed, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name);
+  assert.ok(files.includes('README.md') && files.includes('index.js') && files.includes('index.d.ts'));
+  assert.deepEqual(
+    files.filter((name) => /test|tsconfig/.test(name)),
+    [],
+  );
+});
+
+test('an installed package is imported by its name and makes a call', () => {
+  writeFileSync(
+    join(project, 'call.js'),
+    `import { answerOf, createClient } from 'svc-client';
+     const fetch = async () => Response.json({ id: 7 }, { headers: { etag: '"a"', 'x-request-id': 'req_1' } });
+     const server = await createClient({ url: 'https://api.test', key: 'svc_k_s', fetch }).readServer(7);
+     console.log(server.id, answerOf(server).etag, answerOf(server).requestId);`,
+  );
+  assert.equal(run('call.js').trim(), '7 "a" req_1');
+});
+
+test('without the global crypto, as on Node 18, it says which Node it needs, before any call', () => {
+  writeFileSync(
+    join(project, 'old.js'),
+    `delete globalThis.crypto;
+     const { createClient } = await import('svc-client');
+     try { createClient({ url: 'https://api.test', key: 'svc_k_s' }); } catch (error) { console.log(error.message); }`,
+  );
+  assert.match(run('old.js'), /Node 20 or newer/);
+});
+
+test('its types are found by the compiler of a project that uses it, and every example of the README compiles', () => {
+  const examples = [...readFileSync(join(installed, 'README.md'), 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)];
+  assert.ok(examples.length >= 3);
+  for (const [index, [, code]] of examples.entries()) {
+    assert.match(code!, /from 'svc-client'/);
+    writeFileSync(join(project, `example-${index}.ts`), code!);
+  }
+  writeFileSync(
+    join(project, 'use.ts'),
+    `import { createClient, type Server } from 'svc-client';
+     export const read = (id: number): Promise<Server> => createClient({ url: '', key: 'k' }).readServer(id);
+     // @ts-expect-error a server has no such member
+     export const wrong = async () => (await read(1)).no_such_member;`,
+  );
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2023,dom,dom.iterable',
+  ];
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types'), '--skipLibCheck'];
+  const files = globSync('*.ts', { cwd: project }).map((file) => join(project, file));
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const done = () =>
+    execFileSync(process.execPath, [compiler, ...options, ...types, ...files], {
+      cwd: project,
+      encoding: 'utf8',
+    });
+  assert.doesNotThrow(done);
+});

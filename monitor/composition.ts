@@ -10,6 +10,7 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
 import {
@@ -44,6 +45,7 @@ export interface Monitor {
   sessions: Sessions;
   /** Mails to people. */
   post: Post;
+  factors: SecondFactors;
   operators: Operators;
   auditTrail: AuditTrail;
   sites: Sites;
@@ -215,6 +217,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     database,
     sessions,
     post,
+    factors: createSecondFactors({ db, clock: systemClock, sealer: plainSealer, issuer: 'svc monitor' }),
     operators,
     auditTrail: createAuditTrail({ db }),
     sites,

@@ -31,6 +31,8 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
         ...monitor,
         db: () => monitor.database.db,
         clock: systemClock,
+        publicUrl: config.publicUrl,
+        requireSecondFactor: config.requireSecondFactor,
         processing: config,
         monitorUrl: () => config.publicUrl,
       });

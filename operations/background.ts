@@ -9,6 +9,7 @@ import { firewallJobs } from '#operations/firewall/index.ts';
 import { createIdempotencyRetention } from '#operations/idempotency/index.ts';
 import { createUsageThresholdLoop } from '#operations/metering/index.ts';
 import { networkJobs } from '#operations/networks/index.ts';
+import { createPasswordClearing } from '#operations/orders/index.ts';
 import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
@@ -61,6 +62,7 @@ export function createBackground(
       ? createReadingLoop({ ...loop, ...features })
       : createRollupLoop(loop),
     createIdempotencyRetention(loop),
+    createPasswordClearing(loop),
     createTrafficRetention(loop),
     createAuditRetention({ ...loop, name: 'operations-audit-retention' }),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),

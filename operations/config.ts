@@ -170,6 +170,11 @@ export const operationsSettings = {
     'SVC_MAIL_FOLDER',
     'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
   ),
+  requireSecondFactor: booleanSetting(
+    'SVC_REQUIRE_SECOND_FACTOR',
+    false,
+    'Staff must have a second factor: without one the console opens nothing but the page on which it is set up.',
+  ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,

@@ -30,6 +30,7 @@ import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
+import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import type { OperationsSettings } from './config.ts';
 
@@ -60,6 +61,7 @@ export interface Features {
   sessions: Sessions;
   /** Mails to people. */
   post: Post;
+  factors: SecondFactors;
   /** What the reconciliation of charges works with. */
   paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
@@ -170,6 +172,7 @@ export async function createFeatures(
     database,
     accounts: createAccounts({ db, post, revokeKeysOf }),
     post,
+    factors: createSecondFactors({ db, clock, sealer: plainSealer, issuer: 'svc' }),
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     auditTrail: createAuditTrail({ db }),

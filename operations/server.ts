@@ -38,6 +38,7 @@ export function createServer(
       await registerPublic(app, {
         ...surfaces,
         db: () => features.database.db,
+        publicUrl: settings.publicUrl,
         isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
       });
       await registerCustomerApi(app, {
@@ -51,7 +52,11 @@ export function createServer(
         isDocumentationGlobal: settings.allowDocumentationAddresses,
       });
       await registerPortal(app, { ...surfaces, publicUrl: settings.publicUrl });
-      await registerConsole(app, surfaces);
+      await registerConsole(app, {
+        ...surfaces,
+        publicUrl: settings.publicUrl,
+        requireSecondFactor: settings.requireSecondFactor,
+      });
     },
   });
 }

@@ -22,7 +22,7 @@ export function createSignInPeople(db: () => Queryable): SignInPeople {
       const operator = await findByLink(secret);
       return operator && setPasswordByLink(db(), secret, operator, password, origin);
     },
-    async noteSession(operatorId, operation, origin) {
+    async noteOwn(operatorId, operation, origin) {
       const operator = await store.findOperator(db(), operatorId);
       if (!operator) return;
       const { id, email: name } = operator;

@@ -5,7 +5,7 @@ import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person } from './account.ts';
 import { type Actor, forbidden } from './actor.ts';
-import { actorOfPerson } from './note-session.ts';
+import { actorOfPerson } from './note-own.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 

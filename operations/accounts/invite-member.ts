@@ -9,7 +9,7 @@ import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions
 import { invitationMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
-import { actorOfPerson } from './note-session.ts';
+import { actorOfPerson } from './note-own.ts';
 import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 

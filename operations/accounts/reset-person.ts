@@ -1,6 +1,7 @@
 import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
 import { endSessions, forgetDevices } from '#service-kit/sessions/index.ts';
 import type { Person } from './account.ts';
 import * as store from './store.ts';
@@ -9,8 +10,8 @@ import * as store from './store.ts';
 export type RevokeKeysOf = (tx: Queryable, actor: AuditActor, personId: number) => Promise<void>;
 
 /**
- * Takes an account away from the person who set it up without proving that the address is theirs: password, sessions,
- * known browsers, links and keys. The row stays for the person who does prove it.
+ * Takes an account away from the person who set it up without proving that the address is theirs: password, second
+ * factors, sessions, known browsers, links and keys. The row stays for the person who does prove it.
  */
 export async function resetPerson(
   tx: Queryable,
@@ -19,6 +20,7 @@ export async function resetPerson(
   revokeKeysOf: RevokeKeysOf,
 ): Promise<void> {
   await store.clearPassword(tx, person.id);
+  await removeSecondFactors(tx, person.id);
   await endSessions(tx, person.id);
   await forgetDevices(tx, person.email);
   await endAccessLinks(tx, person.id);

@@ -4,7 +4,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { setPasswordByLink } from './change-password.ts';
-import { noteSession } from './note-session.ts';
+import { noteOwn } from './note-own.ts';
 import type { RevokeKeysOf } from './reset-person.ts';
 import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
@@ -36,7 +36,7 @@ export function createSignInPeople(deps: {
       if (person === null) return null;
       return setPasswordByLink({ ...deps, db: deps.db() }, secret, person, password, origin);
     },
-    noteSession: (personId, operation, origin) => noteSession(deps.db(), personId, operation, origin),
+    noteOwn: (personId, operation, origin) => noteOwn(deps.db(), personId, operation, origin),
     async landingOf(personId) {
       const person = await store.findPerson(deps.db(), personId);
       return person?.staffRole == null ? '/client/' : '/console/';

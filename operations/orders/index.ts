@@ -6,8 +6,11 @@
  * Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing, also when it
  * succeeds later; a paid order is queued even if the process that was paid has died.
  */
+import type { Clock } from '#common/clock/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, forbidden, reachesTenant, requireStaff } from '#operations/accounts/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { forecastOrder, type OrderForecast } from './forecast-order.ts';
 import {
@@ -72,4 +75,21 @@ export function createOrders(given: Omit<OrdersDeps, 'takeTurn'>): Orders {
       return store.listPaidClosed(deps.db(), limit);
     },
   };
+}
+
+/** The loop that clears root passwords which are no longer needed (API-2.3.b: a password stands on its order alone). */
+export function createPasswordClearing(deps: {
+  db: () => Queryable;
+  clock: Clock;
+  reporter: Reporter;
+}): LeasedLoop {
+  return createLeasedLoop({
+    name: 'operations.root_passwords',
+    intervalMs: 600_000,
+    ttlSeconds: 60,
+    ...deps,
+    async run() {
+      await store.clearRootPasswords(deps.db());
+    },
+  });
 }

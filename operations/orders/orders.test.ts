@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
 import { systemActor, type Tenant } from '#operations/accounts/index.ts';
+import { createPasswordClearing } from '#operations/orders/index.ts';
 import type { PaymentGateway } from '#operations/payments/index.ts';
 import { createOrderLoop } from '#operations/servers/index.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
@@ -190,4 +192,49 @@ test('API-5.5: a removed or expired card arms nothing', async () => {
   const [card] = await world.payments.listCards(systemActor, tenant.id);
   await world.payments.removeCard(systemActor, tenant.id, card!.id);
   assert.equal((await create()).body.error.reason, 'credit_required');
+});
+
+test('API-2.3.b: a root password is gone a day after its server was ready, and is kept for one that waits or failed', async () => {
+  await using own = await createWorld();
+  const { tenant } = await own.createCustomer('Cleared');
+  const order = async (name: string) => {
+    const made = await own.servers.createServer(systemActor, {
+      tenantId: tenant.id,
+      plan: 'small',
+      image: 'debian-12',
+      name,
+    });
+    return made.serverId;
+  };
+  const { pool } = own.database;
+  const kept = async () => {
+    const { rows } = await pool.query<{ name: string }>(
+      `select s.name from server_orders o join servers s on s.order_id = o.id
+       where o.tenant_id = $1 and o.root_password is not null order by s.name`,
+      [tenant.id],
+    );
+    return rows.map((row) => row.name);
+  };
+  await order('ready');
+  const gone = await order('gone');
+  await own.jobs.drain();
+  const failed = await order('failed');
+  await order('waiting');
+  await pool.query(`update servers set provisioning_state = 'failed' where id = $1`, [failed]);
+  await pool.query(
+    `update servers set provisioning_state = 'deleted', deleted_at = svc_now() where id = $1`,
+    [gone],
+  );
+  const loop = createPasswordClearing({
+    db: () => own.database.db,
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  await moveDatabaseClock(own.database, '23 hours 59 minutes');
+  await loop.runOnce();
+  assert.deepEqual(await kept(), ['failed', 'gone', 'ready', 'waiting']);
+  await moveDatabaseClock(own.database, '24 hours 1 minute');
+  await loop.runOnce();
+  assert.deepEqual(await kept(), ['failed', 'waiting']);
+  await moveDatabaseClock(own.database, '0');
 });

@@ -136,9 +136,28 @@ export async function listAbandonedCreated(db: Queryable): Promise<number[]> {
 
 /** The password as it stands on the order; asked for by the creating answer and by provisioning alone. */
 export async function findRootPassword(db: Queryable, orderId: number): Promise<string> {
-  const { rows } = await sql<{ password: string }>`
+  const { rows } = await sql<{ password: string | null }>`
     select root_password as password from server_orders where id = ${orderId}`.execute(db);
-  return rows[0]!.password;
+  const password = rows[0]?.password ?? null;
+  if (password === null) throw new Error(`the root password of order ${orderId} was cleared`);
+  return password;
+}
+
+/**
+ * Clears the password of each order whose server has been ready for 24 hours or is gone, and of orders that were not
+ * carried out within 24 hours. A server that waits or failed keeps its own: an operator may have it provisioned again. An
+ * idempotency key of the order has expired by then.
+ */
+export async function clearRootPasswords(db: Queryable): Promise<number> {
+  const { rows } = await sql`
+    update server_orders o set root_password = null
+    where o.root_password is not null and o.created_at <= svc_now() - interval '24 hours'
+      and (exists (select 1 from servers s where s.order_id = o.id
+          and (s.provisioned_at <= svc_now() - interval '24 hours' or s.deleted_at is not null))
+        or (not exists (select 1 from servers s where s.order_id = o.id)
+          and (o.state = 'unpaid' or o.closed_reason is not null)))
+    returning 1`.execute(db);
+  return rows.length;
 }
 
 export interface OrderOutcome {

@@ -42,6 +42,7 @@ import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createPost, listCaughtMail } from '#service-kit/mail/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
+import { createSecondFactors, plainSealer } from '#service-kit/second-factors/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -69,6 +70,7 @@ export interface WorldOptions {
   countLockTimeoutMs?: number;
   /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
   smtpUrl?: string | null;
+  requireSecondFactor?: boolean;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
 }
@@ -169,6 +171,7 @@ export async function createWorld(options: WorldOptions = {}) {
     notifications,
     accounts,
     post,
+    factors: createSecondFactors({ db, clock, sealer: plainSealer, issuer: 'svc' }),
     adminProjects,
     addresses,
     apiKeys,
@@ -207,9 +210,13 @@ export async function createWorld(options: WorldOptions = {}) {
       answers = watchAnswers(app);
       secrets.watchApp(app);
       registerAssets(app);
-      await registerPublic(app, { ...surfaces, db, isDatabaseReady: async () => {} });
+      await registerPublic(app, { ...surfaces, db, publicUrl: null, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
-      await registerConsole(app, surfaces);
+      await registerConsole(app, {
+        ...surfaces,
+        publicUrl: null,
+        requireSecondFactor: options.requireSecondFactor ?? false,
+      });
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
       await registerCustomerApi(app, {
         ...surfaces,

@@ -91,7 +91,9 @@ export function createSecretWatch(): SecretWatch {
     },
     watchText: note,
     async findLeaks(pool) {
-      const { rows } = await pool.query<{ root_password: string }>('select root_password from server_orders');
+      const { rows } = await pool.query<{ root_password: string }>(
+        'select root_password from server_orders where root_password is not null',
+      );
       const passwords = new Set(
         rows.map((row) => row.root_password).filter((one) => one.length === passwordLength),
       );

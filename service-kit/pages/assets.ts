@@ -71,6 +71,8 @@ const sources = {
   'pages.js': () => ['text/javascript', script('pages.js')],
   'chart.js': () => ['text/javascript', script('chart.js')],
   'chart-values.js': () => ['text/javascript', script('chart-values.js')],
+  // For the pages that use passkeys alone.
+  'passkeys.js': () => ['text/javascript', script('passkeys.js')],
   'reference.js': () => ['text/javascript', script('reference.js')],
   'htmx.js': () => ['text/javascript', fromPackage('htmx.org/dist/htmx.esm.min.js')],
   // The minified build is a plain script; as a module it needs its one export.

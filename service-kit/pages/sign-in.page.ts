@@ -1,7 +1,7 @@
 /** The sign-in page of both servers, at `/sign-in`. */
 import { notice } from './feedback.ts';
 import { field, form, hiddenField } from './form.ts';
-import { type Html, html } from './html.ts';
+import { type Content, type Html, html } from './html.ts';
 import { link } from './link.ts';
 import { bareDocument, brand } from './shell.ts';
 
@@ -18,6 +18,8 @@ export interface SignInPageOptions {
   success?: string | undefined;
   /** The page for a forgotten password. */
   resetHref?: string;
+  /** Another way to sign in, below the form. */
+  alternative?: Content;
   /** Where to go afterwards, a path on this server; checked again when it comes back. */
   next?: string | undefined;
 }
@@ -56,7 +58,7 @@ export function signInPage(options: SignInPageOptions): Html {
         error: options.error,
       },
       fields,
-    )}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}</div></main>`,
+    )}${options.alternative}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}</div></main>`,
   );
 }
 

@@ -15,6 +15,7 @@ export {
   createSessions,
   endSessions,
   forgetDevices,
+  readCookie,
   type Session,
   type SessionOrigin,
   type SessionSummary,

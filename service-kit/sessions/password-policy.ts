@@ -1,3 +1,5 @@
+import { isEasilyGuessed } from './guessability.ts';
+
 /** What a password must be (OWASP ASVS 5, 6.2): long, and none that a guesser tries early. No rules of composition. */
 
 export const passwordLengthMin = 12;
@@ -14,8 +16,11 @@ export async function passwordFault(password: string, owner: PasswordOwner): Pro
   const length = [...password].length;
   if (length < passwordLengthMin || length > passwordLengthMax)
     return `A password has ${passwordLengthMin} to ${passwordLengthMax} characters.`;
-  if (isMadeOf(password, owner))
+  const words = wordsOf(owner);
+  if (isMadeOf(password, words))
     return 'Choose a password without your name, your email address and the name of this service.';
+  if (await isEasilyGuessed(password, words))
+    return 'This password is common or follows a pattern. Choose several words that do not belong together.';
   return null;
 }
 
@@ -23,14 +28,18 @@ const productNames = ['svc', 'operations', 'monitor', 'virtualservers'];
 /** What a guesser adds to a known word. */
 const remainderMin = 8;
 
-/** True when little is left of the password without the words that belong to this person and this service. */
-function isMadeOf(password: string, { email, name }: PasswordOwner): boolean {
-  const folded = fold(password);
+/** The words that belong to this person and this service, the longest first. */
+function wordsOf({ email, name }: PasswordOwner): string[] {
   const [local = '', domain = ''] = email.split('@');
   const own = [email, local, ...local.split(/[.+_-]/), domain, domain.split('.')[0]!, ...name.split(/\s+/)];
-  const words = [...own.map(fold), ...productNames]
+  return [...own.map(fold), ...productNames]
     .filter((word) => word.length >= 3)
     .sort((a, b) => b.length - a.length);
+}
+
+/** True when little is left of the password without these words. */
+function isMadeOf(password: string, words: readonly string[]): boolean {
+  const folded = fold(password);
   const rest = words.reduce((text, word) => text.replaceAll(word, ''), folded);
   return rest.length < folded.length && rest.length < remainderMin;
 }

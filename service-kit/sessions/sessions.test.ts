@@ -140,7 +140,7 @@ test('every spelling of an email that reaches one person has one count', () => {
   assert.notEqual(foldEmail('adm\u0130n@example.com'), 'admin@example.com');
 });
 
-test('a password is long, and not made of its person’s name, address or this service', async () => {
+test('a password is long, is no common one, and is not made of its person’s name, address or this service', async () => {
   const owner = { email: 'ada.lovelace@northwind.test', name: 'Ada Lovelace' };
   for (const good of ['purple tractor moon', 'ada and the twelve engines', '日本語のとても長い合言葉です'])
     assert.equal(await passwordFault(good, owner), null, good);
@@ -150,6 +150,12 @@ test('a password is long, and not made of its person’s name, address or this s
     'Lovelace-Ada-1815',
     'northwind1234',
     'svc-monitor-1',
+    'password1234',
+    'P@ssw0rd12345',
+    'qwertyuiop12',
+    '123456789012',
+    'iloveyou1234',
+    'aaaaaaaaaaaaaaa',
     'x'.repeat(201),
   ])
     assert.notEqual(await passwordFault(bad, owner), null, bad);

@@ -71,6 +71,8 @@ export interface Sessions {
    * together.
    */
   beginAttempt(email: string, source: string, cookieHeader?: string): Promise<SignInAttempt | null>;
+  /** The same for a code of a second factor: five failures in ten minutes, apart for browsers that are known. */
+  beginCode(email: string, cookieHeader: string | undefined): Promise<SignInAttempt | null>;
   /** Counts one of something that is limited, such as mails to an address; false when there were too many. */
   countUse(bucket: string, usesMax: number): Promise<boolean>;
   /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
@@ -79,6 +81,8 @@ export interface Sessions {
 
 /** One source alone can't use up the attempts of an email, so it locks nobody but itself out. */
 const sourcesPerEmail = 5;
+/** A code has a million values, three of which are right at a time. */
+const codeFailuresMax = 5;
 
 export function createSessions(options: SessionsOptions): Sessions {
   const cookieName = options.isHttps ? `__Host-${options.cookieName}` : options.cookieName;
@@ -142,6 +146,12 @@ export function createSessions(options: SessionsOptions): Sessions {
       const window = await store.takeAttempt(options.db(), asked);
       if (window === null) return null;
       return { giveBack: () => store.giveBack(options.db(), Object.keys(asked), window) };
+    },
+    async beginCode(email, cookieHeader) {
+      const device = await knownDevice(email, cookieHeader);
+      const bucket = device === null ? `code:${emailDigest(email)}` : `code-device:${device}`;
+      const window = await store.takeAttempt(options.db(), { [bucket]: codeFailuresMax });
+      return window === null ? null : { giveBack: () => store.giveBack(options.db(), [bucket], window) };
     },
     async countUse(bucket, usesMax) {
       return (await store.takeAttempt(options.db(), { [bucket]: usesMax })) !== null;

@@ -21,6 +21,8 @@ export interface AccountView {
   base: string;
   person: SignInPerson & { csrfToken: string };
   sessions: readonly SessionSummary[];
+  /** The section about second factors. */
+  factors: Html;
   nowMs: number;
   passwordFault?: { field: string; message: string } | undefined;
 }
@@ -45,6 +47,7 @@ export function accountSections(view: AccountView): Content {
       { term: 'Email', value: person.email },
     ]),
     passwordSection(view),
+    view.factors,
     sessionsSection(view),
   ];
 }

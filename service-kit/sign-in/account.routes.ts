@@ -9,9 +9,13 @@ import { CodedError } from '#common/errors/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Content } from '#service-kit/pages/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { accountSections } from './account.page.ts';
+import { factorSection } from './factor-pages.ts';
+import { registerFactors } from './factors.routes.ts';
 import { passwordChangedMail } from './mails.ts';
+import { siteOf } from './passkey-button.ts';
 import type { SignInPeople, SignInPerson } from './people.ts';
 
 declare module 'fastify' {
@@ -28,10 +32,15 @@ export interface AccountPagesOptions {
   base: string;
   sessions: Sessions;
   people: SignInPeople;
+  factors: SecondFactors;
   post: Post;
   clock: Clock;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
   /** The person that the guard let in. */
   personOf: (request: FastifyRequest) => SignInPerson & { csrfToken: string };
+  /** True where the person of this request must have a second factor. */
+  isFactorRequired: (request: FastifyRequest) => boolean;
   /** Changes the password of the person of this request. Throws a `CodedError` with `details.field`. */
   changePassword: (request: FastifyRequest, given: { current: string; next: string }) => Promise<void>;
   /** Sends a page in the frame of its surface. */
@@ -53,6 +62,10 @@ const outcomes: Readonly<Record<string, string>> = {
   password: 'Your password is changed; your other sessions are ended.',
   session: 'The session is ended.',
   sessions: 'Your other sessions are ended.',
+  app: 'The authenticator app is in use.',
+  passkey: 'The passkey is added.',
+  passkey_removed: 'The passkey is removed.',
+  app_removed: 'The authenticator app is removed.',
 };
 
 interface Shown {
@@ -76,16 +89,18 @@ export function registerAccountPages(app: App, options: AccountPagesOptions): vo
     const person = options.personOf(request);
     if (!(await sessions.endOne(person.id, request.body.session)))
       throw new HttpError(404, { code: 'not_found', message: 'This session has ended already.' });
-    await options.people.noteSession(person.id, 'session.end_one', originOf(request));
+    await options.people.noteOwn(person.id, 'session.end_one', originOf(request));
     return reply.redirect(`${base}/?done=session`, 303);
   });
 
   app.post(`${path}/sessions/end-others`, { config }, async (request, reply) => {
     const person = options.personOf(request);
     await sessions.endOthers(person.id, request.headers.cookie);
-    await options.people.noteSession(person.id, 'session.end_others', originOf(request));
+    await options.people.noteOwn(person.id, 'session.end_others', originOf(request));
     return reply.redirect(`${base}/?done=sessions`, 303);
   });
+
+  registerFactors(app, options);
 }
 
 /** Guesses count as failed sign-ins: a borrowed session must not find out the password. */
@@ -127,11 +142,24 @@ async function show(
   status = 200,
 ): Promise<FastifyReply> {
   const person = options.personOf(request);
-  const sessions = await options.sessions.list(person.id, request.headers.cookie);
+  const [sessions, state, passkeys] = await Promise.all([
+    options.sessions.list(person.id, request.headers.cookie),
+    options.factors.stateOf(person.id),
+    options.factors.listPasskeys(person.id),
+  ]);
   const content = accountSections({
     base: options.base,
     person,
     sessions,
+    factors: factorSection({
+      base: options.base,
+      csrfToken: person.csrfToken,
+      state,
+      passkeys,
+      canAddPasskey: siteOf(request, options.publicUrl) !== null,
+      nowMs: options.clock.nowMs(),
+      isRequired: options.isFactorRequired(request),
+    }),
     nowMs: options.clock.nowMs(),
     passwordFault: shown.passwordFault,
   });

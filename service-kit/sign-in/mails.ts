@@ -69,5 +69,23 @@ export function newBrowserMail(
   ]);
 }
 
+export function recoveryUsedMail(reader: Reader, left: number, resetUrl: string): Mail {
+  return mailOf(reader.email, 'A recovery code was used', [
+    `Hello ${reader.name},`,
+    `one of your recovery codes was used to sign in or to confirm an action. ${left === 1 ? 'One is' : `${left} are`} left.`,
+    'If this was not you, set a new password now:',
+    resetUrl,
+  ]);
+}
+
+export function factorsChangedMail(reader: Reader, what: string, resetUrl: string): Mail {
+  return mailOf(reader.email, 'Your second factor was changed', [
+    `Hello ${reader.name},`,
+    `${what}.`,
+    'If this was not you, set a new password now, which ends all sessions:',
+    resetUrl,
+  ]);
+}
+
 /** Names come from people; a line break in one would be a paragraph of its own, or a header. */
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim();

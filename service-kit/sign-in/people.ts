@@ -8,7 +8,16 @@ export interface SignInPerson {
 }
 
 /** As the audit trail names it. */
-export type SessionOperation = 'session.start' | 'session.end' | 'session.end_one' | 'session.end_others';
+export type OwnOperation =
+  | 'session.start'
+  | 'session.end'
+  | 'session.end_one'
+  | 'session.end_others'
+  | 'second_factor.add_app'
+  | 'second_factor.remove_app'
+  | 'second_factor.add_passkey'
+  | 'second_factor.remove_passkey'
+  | 'second_factor.renew_recovery_codes';
 
 /** The people of a program. Deactivated ones do not exist here. */
 export interface SignInPeople {
@@ -23,8 +32,8 @@ export interface SignInPeople {
    * a `CodedError` ending in `.invalid` for a password that is refused.
    */
   setPasswordByLink(secret: string, password: string, origin: RequestOrigin): Promise<SignInPerson | null>;
-  /** Writes the start or end of a person's sessions to the audit trail. */
-  noteSession(personId: number, operation: SessionOperation, origin: RequestOrigin): Promise<void>;
+  /** Writes what a person did with their own sessions and second factors to the audit trail. */
+  noteOwn(personId: number, operation: OwnOperation, origin: RequestOrigin): Promise<void>;
   /** Where a person goes after signing in, unless they wanted to go elsewhere. */
   landingOf(personId: number): Promise<string>;
 }

@@ -11,10 +11,13 @@ import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/i
 import type { Post } from '#service-kit/mail/index.ts';
 import { isLocalPath, sendPage, signInPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { browserName, csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
-import { newBrowserMail } from './mails.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
+import { csrfFault, otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { registerPasskeySignIn } from './passkey.routes.ts';
+import { passkeySignInForm, siteOf } from './passkey-button.ts';
 import type { SignInPeople, SignInPerson } from './people.ts';
 import { registerReset } from './reset.routes.ts';
+import { proceedSignIn, registerSecondStep } from './second-step.routes.ts';
 
 export interface SignInDeps {
   db: () => Queryable;
@@ -22,8 +25,11 @@ export interface SignInDeps {
   area: string;
   people: SignInPeople;
   sessions: Sessions;
+  factors: SecondFactors;
   post: Post;
   clock: Clock;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
 }
 
 const SignInForm = Type.Object({
@@ -47,7 +53,7 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
     const session = await deps.sessions.read(request.headers.cookie);
     const person = session && (await deps.people.find(session.personId));
     if (person) return reply.redirect(await targetOf(deps, person, next), 303);
-    return showForm(deps, reply, 200, { next, done });
+    return showSignIn(deps, request, reply, 200, { next, done });
   });
 
   app.post('/sign-in', { schema: { ...hidden, body: SignInForm } }, async (request, reply) => {
@@ -55,17 +61,17 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
     const source = sourceBucket(request.ip);
     if (otherSiteFault(request) !== null) {
       const error = 'The request came from another site. Sign in here.';
-      return showForm(deps, reply, 403, { email, next, error });
+      return showSignIn(deps, request, reply, 403, { email, next, error });
     }
     const attempt = await deps.sessions.beginAttempt(email, source, request.headers.cookie);
-    if (attempt === null) return showForm(deps, reply, 429, { email, next, error: tooMany(deps) });
+    if (attempt === null) return showSignIn(deps, request, reply, 429, { email, next, error: tooMany(deps) });
     const person = await deps.people.checkPassword(email, password);
     if (person === null) {
       const error = 'Email or password is incorrect.';
-      return showForm(deps, reply, 401, { email, next, error });
+      return showSignIn(deps, request, reply, 401, { email, next, error });
     }
     await attempt.giveBack();
-    return completeSignIn(deps, request, reply, person, next);
+    return proceedSignIn(deps, request, reply, person, next);
   });
 
   app.post('/sign-out', { schema: hidden }, async (request, reply) => {
@@ -76,33 +82,13 @@ export function registerSignIn(app: App, deps: SignInDeps): void {
       throw new HttpError(403, { code: 'forbidden', message });
     }
     reply.header('set-cookie', await deps.sessions.end(request.headers.cookie));
-    if (session) await deps.people.noteSession(session.personId, 'session.end', originOf(request));
+    if (session) await deps.people.noteOwn(session.personId, 'session.end', originOf(request));
     return reply.redirect('/sign-in', 303);
   });
 
+  registerSecondStep(app, deps);
+  registerPasskeySignIn(app, deps);
   registerReset(app, deps);
-}
-
-/** Starts a session for a person who has proved who they are, and mails them when the browser is new. */
-export async function completeSignIn(
-  deps: Omit<SignInDeps, 'area' | 'db'>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  person: SignInPerson,
-  next?: string,
-): Promise<FastifyReply> {
-  const { cookie, 'user-agent': userAgent = null } = request.headers;
-  // The session that this browser had ends here, so that one person never inherits another's.
-  await deps.sessions.end(cookie);
-  const device = await deps.sessions.knowDevice(person.email, cookie);
-  const session = await deps.sessions.start(person.id, { source: request.ip, userAgent });
-  await deps.people.noteSession(person.id, 'session.start', originOf(request));
-  reply.header('set-cookie', device === null ? session : [session, device]);
-  if (device !== null) {
-    const from = { browser: browserName(userAgent), source: request.ip, atMs: deps.clock.nowMs() };
-    deps.post.sendLater(async () => newBrowserMail(person, from, deps.post.linkTo('/reset-password')));
-  }
-  return reply.redirect(await targetOf(deps, person, next), 303);
 }
 
 /** A person who is locked out by failures of others has a way in that others can't shut: the mailed link. */
@@ -119,10 +105,25 @@ async function targetOf(
   return isLocalPath(next) ? next : people.landingOf(person.id);
 }
 
-function showForm(deps: SignInDeps, reply: FastifyReply, status: number, shown: Shown): FastifyReply {
+/** The sign-in page. */
+export function showSignIn(
+  deps: SignInDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  shown: Shown,
+): FastifyReply {
   const { email, error, done } = shown;
   const next = isLocalPath(shown.next) ? shown.next : undefined;
   const success = done === 'password' ? 'Your password is set. Sign in with it.' : undefined;
-  const page = signInPage({ area: deps.area, email, error, success, next, resetHref: '/reset-password' });
+  const page = signInPage({
+    area: deps.area,
+    email,
+    error,
+    success,
+    next,
+    alternative: siteOf(request, deps.publicUrl) && passkeySignInForm(next),
+    resetHref: '/reset-password',
+  });
   return sendPage(reply, page, status);
 }

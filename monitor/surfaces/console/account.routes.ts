@@ -16,6 +16,7 @@ export function registerAccount(app: App, deps: ConsoleDeps): void {
       const { operator, csrfToken } = viewerOf(request);
       return { ...operator, csrfToken };
     },
+    isFactorRequired: () => deps.requireSecondFactor,
     changePassword: (request, given) => {
       const { actor, operator } = viewerOf(request);
       return deps.operators.changeOwnPassword(actor, operator.id, given);

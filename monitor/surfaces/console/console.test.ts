@@ -188,6 +188,8 @@ async function listRoutes(
     processing: readConfig({}),
     db: () => server.database.db,
     clock: systemClock,
+    publicUrl: null,
+    requireSecondFactor: false,
     monitorUrl: () => null,
   });
   // What needs nobody signed in changes nothing of the monitor's.

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { csrfFault } from '#service-kit/sessions/index.ts';
+import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
 
 /** Who looks at a page of the console. */
 export interface Viewer {
@@ -19,12 +20,18 @@ const viewers = new WeakMap<FastifyRequest, Viewer>();
 const readOnlyText =
   'Your role may look at everything and change nothing. Ask an operator to do this. Nothing was changed.';
 
+export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
+  operators: Operators;
+  sites: Sites;
+  requireSecondFactor: boolean;
+}
+
 /**
  * A hook that lets signed-in people in and sends everybody else to sign in. It runs after the body is read, because
  * whatever changes something must carry the session's token, and before the body is judged, because who may not ask
  * is not told what was wrong with the question.
  */
-export function guardConsole(deps: { operators: Operators; sessions: Sessions; sites: Sites }) {
+export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await deps.sessions.read(request.headers.cookie);
     const operator = session ? await deps.operators.find(session.personId) : null;
@@ -48,7 +55,11 @@ export function guardConsole(deps: { operators: Operators; sessions: Sessions; s
       if (!canChange && !request.routeOptions.config.isOwn) {
         throw new HttpError(403, { code: 'read_only', message: readOnlyText });
       }
+      const confirming = { ...deps, people: deps.operators.people };
+      if (!(await confirmIdentity(confirming, 'Monitor', request, reply, operator, session))) return reply;
     }
+    if (deps.requireSecondFactor && !(await isAllowedWithoutFactor(deps, request, operator.id)))
+      return reply.redirect('/account/', 303);
     viewers.set(request, {
       operator,
       actor: {
@@ -64,6 +75,10 @@ export function guardConsole(deps: { operators: Operators; sessions: Sessions; s
     });
     return undefined;
   };
+}
+
+async function isAllowedWithoutFactor(deps: GuardDeps, request: FastifyRequest, operatorId: number) {
+  return request.url.startsWith('/account/') || (await deps.factors.stateOf(operatorId)).hasAny;
 }
 
 /** The person that the guard let in. */

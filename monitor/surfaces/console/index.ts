@@ -29,6 +29,7 @@ import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerAccount } from './account.routes.ts';
@@ -59,6 +60,11 @@ export interface ConsoleDeps {
   db: () => Queryable;
   clock: Clock;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** Nobody uses the console without a second factor. */
+  requireSecondFactor: boolean;
   sessions: Sessions;
   operators: Operators;
   sites: Sites;

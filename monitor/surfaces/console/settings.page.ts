@@ -84,7 +84,7 @@ export function registerSettingsPage(app: App, deps: ConsoleDeps): void {
 
   app.post(
     '/sites/:siteId/settings/enrolment-tokens',
-    { schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
+    { config: { isSensitive: true }, schema: { params: SiteParams, body: Type.Optional(NodeBody) } },
     async (request, reply) => {
       const site = await siteOf(deps.sites, request.params.siteId);
       const { actor } = viewerOf(request);

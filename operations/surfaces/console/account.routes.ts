@@ -3,6 +3,7 @@ import type { Accounts } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerAccountPages } from '#service-kit/sign-in/index.ts';
 import { consoleFrame } from './frame.ts';
@@ -11,6 +12,10 @@ export interface AccountDeps {
   accounts: Accounts;
   sessions: Sessions;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  requireSecondFactor: boolean;
   clock: Clock;
 }
 
@@ -22,6 +27,7 @@ export function registerAccount(app: App, deps: AccountDeps): void {
     path: '/account',
     base: '/console/account',
     personOf: (request) => ({ ...request.staff!.person, csrfToken: request.staff!.csrfToken }),
+    isFactorRequired: () => deps.requireSecondFactor,
     changePassword: (request, given) => deps.accounts.changePassword(request.staff!.actor, given),
     send: (request, reply, { title, content, toast: text, status }) => {
       const toast = text === undefined ? undefined : { tone: 'good' as const, text };

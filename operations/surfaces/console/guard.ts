@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, Person, StaffActor } from '#operations/accounts/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { csrfFault } from '#service-kit/sessions/index.ts';
+import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
 
 /** One of our people at the console. */
 export interface Staff {
@@ -19,11 +20,16 @@ declare module 'fastify' {
   }
 }
 
+export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
+  accounts: Accounts;
+  requireSecondFactor: boolean;
+}
+
 /**
  * A hook: strangers are sent to sign in, customers see nothing here, and support gets one refusal for every form, before
  * anybody looks at its fields. The operations refuse support as well: theirs is the lock, this is the answer.
  */
-export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
+export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await deps.sessions.read(request.headers.cookie);
     const person = session && (await deps.accounts.findPerson(session.personId));
@@ -49,6 +55,12 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
         code: 'forbidden',
         message: 'Support reads everything and changes nothing. Ask an operator to do this.',
       });
+    const isAccount = request.url.startsWith('/console/account/');
+    if (deps.requireSecondFactor && !isAccount && !(await deps.factors.stateOf(person.id)).hasAny)
+      return reply.redirect('/console/account/', 303);
+    const confirming = { ...deps, people: deps.accounts.people };
+    if (isUnsafe && !(await confirmIdentity(confirming, 'Operations', request, reply, person, session)))
+      return reply;
     request.staff = { actor, person, csrfToken: session.csrfToken, canChange: actor.role === 'operator' };
     return undefined;
   };

@@ -24,6 +24,7 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerAccount } from './account.routes.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
@@ -60,6 +61,11 @@ export interface ConsoleDeps {
   webhooks: Webhooks;
   sessions: Sessions;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
+  /** Nobody uses the console without a second factor. */
+  requireSecondFactor: boolean;
   clock: Clock;
 }
 

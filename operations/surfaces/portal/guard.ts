@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Accounts, CustomerActor, Person } from '#operations/accounts/index.ts';
 import { HttpError, originOf } from '#service-kit/http/index.ts';
-import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { csrfFault } from '#service-kit/sessions/index.ts';
+import { type ConfirmDeps, confirmIdentity } from '#service-kit/sign-in/index.ts';
 
 /** Who looks at a portal page. */
 export interface Visitor {
@@ -21,7 +22,7 @@ declare module 'fastify' {
  * A hook that lets signed-in people in and sends everybody else to sign in. It runs after the body is read, because
  * whatever changes something must carry the session's token.
  */
-export function guardPortal(deps: { accounts: Accounts; sessions: Sessions }) {
+export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Accounts }) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const session = await deps.sessions.read(request.headers.cookie);
     const [actor, person] = session
@@ -42,6 +43,9 @@ export function guardPortal(deps: { accounts: Accounts; sessions: Sessions }) {
           message: `Nothing was changed: ${fault}. Load the page again and repeat it.`,
         });
       }
+      const confirming = { ...deps, people: deps.accounts.people };
+      if (!(await confirmIdentity(confirming, 'Customer portal', request, reply, person, session)))
+        return reply;
     }
     request.visitor = {
       actor: { ...actor, origin: originOf(request) },

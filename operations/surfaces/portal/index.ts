@@ -22,6 +22,7 @@ import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerAccount } from './account.routes.ts';
 import { registerActivity } from './activity.routes.ts';
@@ -58,6 +59,7 @@ export interface PortalDeps {
   protectTraffic: ProtectTraffic;
   clock: Clock;
   post: Post;
+  factors: SecondFactors;
   /** Where customers reach us; null: as the request says. */
   publicUrl: string | null;
 }

@@ -55,11 +55,14 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     }),
   );
 
-  app.post('/settings/invitations', { schema: { body: InviteForm } }, (request, reply) =>
-    change(deps, request, reply, 'invited', async ({ actor }) => {
-      const { organization, email } = request.body;
-      await deps.accounts.inviteMember(actor, Number(organization), email);
-    }),
+  app.post(
+    '/settings/invitations',
+    { config: { isSensitive: true }, schema: { body: InviteForm } },
+    (request, reply) =>
+      change(deps, request, reply, 'invited', async ({ actor }) => {
+        const { organization, email } = request.body;
+        await deps.accounts.inviteMember(actor, Number(organization), email);
+      }),
   );
 
   app.post('/settings/invitations/revoke', { schema: { body: RevokeForm } }, (request, reply) =>
@@ -70,12 +73,15 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     }),
   );
 
-  app.post('/settings/members/remove', { schema: { body: RemoveForm } }, (request, reply) =>
-    change(deps, request, reply, 'removed', async ({ actor }) => {
-      const { organization, person } = request.body;
-      if (!(await deps.accounts.removeMember(actor, Number(organization), Number(person))))
-        throw noSuchPage();
-    }),
+  app.post(
+    '/settings/members/remove',
+    { config: { isSensitive: true }, schema: { body: RemoveForm } },
+    (request, reply) =>
+      change(deps, request, reply, 'removed', async ({ actor }) => {
+        const { organization, person } = request.body;
+        if (!(await deps.accounts.removeMember(actor, Number(organization), Number(person))))
+          throw noSuchPage();
+      }),
   );
 
   app.post('/settings/profile', { schema: { body: ProfileForm } }, (request, reply) =>

@@ -21,12 +21,14 @@ import {
   notice,
   sendPage,
 } from '#service-kit/pages/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
-import { completeSignIn } from '#service-kit/sign-in/index.ts';
+import { proceedSignIn } from '#service-kit/sign-in/index.ts';
 
 export interface JoinDeps {
   accounts: Accounts;
   sessions: Sessions;
+  factors: SecondFactors;
   post: Post;
   clock: Clock;
 }
@@ -67,7 +69,7 @@ export function registerJoin(app: App, deps: JoinDeps): void {
         const { name = '', password } = request.body;
         const person = await deps.accounts.acceptInvitation(secret, { name, password }, originOf(request));
         await attempt.giveBack();
-        return await completeSignIn(
+        return await proceedSignIn(
           { ...deps, people: deps.accounts.people },
           request,
           reply,

@@ -12,6 +12,7 @@ import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecondFactors } from '#service-kit/second-factors/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerFrontPage } from './front.page.ts';
@@ -20,6 +21,9 @@ export interface PublicPagesDeps {
   accounts: Accounts;
   sessions: Sessions;
   post: Post;
+  factors: SecondFactors;
+  /** Where people reach this program; null: as the request says. */
+  publicUrl: string | null;
   clock: Clock;
   db: () => Queryable;
 }

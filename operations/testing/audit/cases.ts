@@ -5,6 +5,7 @@
 import { endDebtSuspension, suspendForDebt, systemActor, systemJob } from '#operations/accounts/index.ts';
 import { password } from '#operations/testing/create-world.ts';
 import { consoleCases } from './console-cases.ts';
+import { addApp, factorCases } from './factor-cases.ts';
 import { portalCases } from './portal-cases.ts';
 import type { Stage } from './stage.ts';
 
@@ -17,6 +18,17 @@ export type Cases = Readonly<Record<string, Case>>;
 
 /** Routes that may leave nothing, and why. */
 export const exceptions: Readonly<Record<string, string>> = {
+  'POST /sign-in/passkey/options': 'makes a challenge of five minutes; signing it is session.start',
+  'POST /sign-in/passkey': 'session.start, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /client/account/app/new': 'makes a secret that is not in use before second_factor.add_app',
+  'POST /console/account/app/new': 'makes a secret that is not in use before second_factor.add_app',
+  'POST /client/account/passkeys/new': 'makes a challenge of five minutes',
+  'POST /console/account/passkeys/new': 'makes a challenge of five minutes',
+  'POST /client/account/passkeys':
+    'second_factor.add_passkey, by an authenticator: operations/surfaces/passkeys.test.ts',
+  'POST /console/account/passkeys': 'second_factor.add_passkey, by an authenticator',
+  'POST /client/account/passkeys/remove': 'second_factor.remove_passkey, of what an authenticator made',
+  'POST /console/account/passkeys/remove': 'second_factor.remove_passkey, of what an authenticator made',
   'POST /reset-password': 'mails a link after the answer; person.set_password_by_link says when it is used',
   'POST /client/servers/new/check': 'a rehearsal of an order; its transaction is rolled back',
   'POST /client/billing/cards/new': 'opens the payment page; the card that comes back is card.add',
@@ -138,6 +150,18 @@ const publicCases: Cases = {
       return postForm(`${world.url}/sign-out`, { csrf_token: csrf }, cookie);
     },
   ],
+  'POST /sign-in/code': [
+    'session.start',
+    async (stage) => {
+      const { world, member } = stage;
+      const { id, email } = await member();
+      await addApp(stage, id, email);
+      const [code = ''] = await world.factors.renewRecoveryCodes(id);
+      const begun = await postForm(`${world.url}/sign-in`, { email, password });
+      const cookie = begun.headers.getSetCookie()[0]!.split(';')[0]!;
+      return postForm(`${world.url}/sign-in/code`, { code }, cookie);
+    },
+  ],
   'POST /join/:secret': [
     'invitation.accept',
     async ({ world, tenant, next }) => {
@@ -168,6 +192,8 @@ function postForm(url: string, fields: Record<string, string>, cookie = ''): Pro
 }
 
 export const cases: Cases = {
+  ...factorCases('/client/account'),
+  ...factorCases('/console/account'),
   ...publicCases,
   ...portalCases,
   ...consoleCases,

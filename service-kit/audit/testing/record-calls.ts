@@ -21,7 +21,7 @@ export interface RecordCall {
 }
 
 /**
- * Calls of `record`, and of functions that do nothing but call it (`recordKey`, `noteSession`), in one program. A helper's
+ * Calls of `record`, and of functions that do nothing but call it (`recordKey`, `noteOwn`), in one program. A helper's
  * own call of `record` stands for all of its callers and is not taken out by itself.
  */
 export function findRecordCalls(program: string): RecordCall[] {

@@ -1,7 +1,7 @@
 import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import type { SessionOperation } from '#service-kit/sign-in/index.ts';
+import type { OwnOperation } from '#service-kit/sign-in/index.ts';
 import type { Person } from './account.ts';
 import * as store from './store.ts';
 
@@ -14,10 +14,10 @@ export function actorOfPerson(person: Person, origin: RequestOrigin): AuditActor
 }
 
 /** One entry of the audit trail about a person's sessions, which another feature starts and ends. */
-export async function noteSession(
+export async function noteOwn(
   db: Queryable,
   personId: number,
-  operation: SessionOperation,
+  operation: OwnOperation,
   origin: RequestOrigin,
 ): Promise<void> {
   const person = await store.findPerson(db, personId);

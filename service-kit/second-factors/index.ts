@@ -1,0 +1,18 @@
+/**
+ * Second factors: an authenticator app (TOTP, RFC 6238), passkeys (WebAuthn), and recovery codes.
+ *
+ * A code of an app is accepted once, and a recovery code is deleted by its use. Codes and passkeys are compared here;
+ * how often they may be tried is limited by the sign-in pages. Adding the first factor makes recovery codes, removing
+ * the last one deletes them.
+ */
+
+export type { PasskeySummary } from './passkey-store.ts';
+export { type PasskeySite, passkeySite } from './passkeys.ts';
+export { plainSealer, type Sealer } from './seal.ts';
+export {
+  createSecondFactors,
+  type FactorState,
+  removeSecondFactors,
+  type SecondFactors,
+  type SecondFactorsDeps,
+} from './second-factors.ts';

@@ -1,0 +1,100 @@
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+export interface FactorCounts {
+  hasTotp: boolean;
+  passkeys: number;
+  recoveryCodesLeft: number;
+}
+
+export async function countFactors(db: Queryable, personId: number): Promise<FactorCounts> {
+  const { rows } = await sql<FactorCounts>`
+    select exists (select 1 from totp_secrets where person_id = ${personId} and confirmed_at is not null) as "hasTotp",
+      (select count(*)::int from passkeys where person_id = ${personId}) as passkeys,
+      (select count(*)::int from recovery_codes where person_id = ${personId}) as "recoveryCodesLeft"`.execute(
+    db,
+  );
+  return rows[0]!;
+}
+
+/** Replaces a secret that was never confirmed; false when a confirmed one is there. */
+export async function insertTotp(db: Queryable, personId: number, sealed: string): Promise<boolean> {
+  const { rows } = await sql`
+    insert into totp_secrets (person_id, sealed) values (${personId}, ${sealed})
+    on conflict (person_id) do update set sealed = excluded.sealed, created_at = svc_now(), last_step = 0
+      where totp_secrets.confirmed_at is null
+    returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function findTotp(
+  db: Queryable,
+  personId: number,
+): Promise<{ sealed: string; isConfirmed: boolean } | null> {
+  const { rows } = await sql<{ sealed: string; isConfirmed: boolean }>`
+    select sealed, confirmed_at is not null as "isConfirmed" from totp_secrets where person_id = ${personId}`.execute(
+    db,
+  );
+  return rows[0] ?? null;
+}
+
+/** Uses a step up; false when it or a later one was used before. Of two at once, one gets it. */
+export async function takeTotpStep(
+  db: Queryable,
+  personId: number,
+  sealed: string,
+  step: number,
+): Promise<boolean> {
+  const { rows } = await sql`
+    update totp_secrets set last_step = ${step}, confirmed_at = coalesce(confirmed_at, svc_now())
+    where person_id = ${personId} and sealed = ${sealed} and last_step < ${step} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function deleteTotp(db: Queryable, personId: number): Promise<boolean> {
+  const { rows } = await sql`delete from totp_secrets where person_id = ${personId} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function replaceRecoveryCodes(
+  tx: Queryable,
+  personId: number,
+  digests: readonly Buffer[],
+): Promise<void> {
+  await sql`delete from recovery_codes where person_id = ${personId}`.execute(tx);
+  if (digests.length === 0) return;
+  await sql`insert into recovery_codes (digest, person_id)
+    select digest, ${personId} from unnest(${[...digests]}::bytea[]) as digest`.execute(tx);
+}
+
+/** False when the person has no such code. Of two at once, one gets it. */
+export async function takeRecoveryCode(db: Queryable, personId: number, digest: Buffer): Promise<boolean> {
+  const { rows } = await sql`
+    delete from recovery_codes where person_id = ${personId} and digest = ${digest} returning 1`.execute(db);
+  return rows.length === 1;
+}
+
+export async function deletePasskeys(tx: Queryable, personId: number): Promise<void> {
+  await sql`delete from passkeys where person_id = ${personId}`.execute(tx);
+}
+
+export async function insertStep(db: Queryable, digest: Buffer, personId: number): Promise<void> {
+  await sql`delete from sign_in_steps where expires_at < svc_now()`.execute(db);
+  await sql`insert into sign_in_steps (digest, person_id, expires_at)
+    values (${digest}, ${personId}, svc_now() + interval '10 minutes')`.execute(db);
+}
+
+export async function findStep(db: Queryable, digest: Buffer): Promise<number | null> {
+  const { rows } = await sql<{ personId: number }>`
+    select person_id as "personId" from sign_in_steps
+    where digest = ${digest} and expires_at > svc_now()`.execute(db);
+  return rows[0]?.personId ?? null;
+}
+
+export async function deleteStep(db: Queryable, digest: Buffer): Promise<void> {
+  await sql`delete from sign_in_steps where digest = ${digest}`.execute(db);
+}
+
+export async function deleteSteps(db: Queryable, personId: number): Promise<void> {
+  await sql`delete from sign_in_steps where person_id = ${personId}`.execute(db);
+}

@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { originOf } from '#service-kit/http/index.ts';
+import { isLocalPath } from '#service-kit/pages/index.ts';
+import { browserName } from '#service-kit/sessions/index.ts';
+import { newBrowserMail } from './mails.ts';
+import type { SignInPerson } from './people.ts';
+import type { SignInDeps } from './sign-in.routes.ts';
+
+/** Starts a session for a person who has proved who they are, and mails them when the browser is new. */
+export async function completeSignIn(
+  deps: Omit<SignInDeps, 'area' | 'db' | 'factors' | 'publicUrl'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  person: SignInPerson,
+  next?: string,
+): Promise<FastifyReply> {
+  const { cookie, 'user-agent': userAgent = null } = request.headers;
+  // The session that this browser had ends here, so that one person never inherits another's.
+  await deps.sessions.end(cookie);
+  const device = await deps.sessions.knowDevice(person.email, cookie);
+  const session = await deps.sessions.start(person.id, { source: request.ip, userAgent });
+  await deps.people.noteOwn(person.id, 'session.start', originOf(request));
+  reply.header('set-cookie', device === null ? session : [session, device]);
+  if (device !== null) {
+    const from = { browser: browserName(userAgent), source: request.ip, atMs: deps.clock.nowMs() };
+    deps.post.sendLater(async () => newBrowserMail(person, from, deps.post.linkTo('/reset-password')));
+  }
+  return reply.redirect(isLocalPath(next) ? next : await deps.people.landingOf(person.id), 303);
+}

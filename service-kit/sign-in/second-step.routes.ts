@@ -1,0 +1,125 @@
+/**
+ * `/sign-in/code`: the second step of signing in, for people who have a second factor.
+ *
+ * Between the steps a browser has a cookie of its own and no session. Codes are limited for each person, and apart for
+ * browsers that are known, so that a stranger with the password does not lock the owner out of theirs.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import { hiddenField, isLocalPath, sendPage } from '#service-kit/pages/index.ts';
+import { otherSiteFault, readCookie } from '#service-kit/sessions/index.ts';
+import { codeForm } from './code-form.ts';
+import { completeSignIn } from './complete-sign-in.ts';
+import { recoveryUsedMail } from './mails.ts';
+import { passkeySignInForm, siteOf } from './passkey-button.ts';
+import type { SignInPerson } from './people.ts';
+import { alone } from './reset.page.ts';
+import type { SignInDeps } from './sign-in.routes.ts';
+
+const CodeForm = Type.Object({
+  code: Type.String({ maxLength: 100 }),
+  next: Type.Optional(Type.String({ maxLength: 2_000 })),
+});
+const Query = Type.Object({ next: Type.Optional(Type.String()) });
+const hidden = { hide: true } as object;
+const stepMinutes = 10;
+
+const cookieNameOf = ({ sessions }: Pick<SignInDeps, 'sessions'>) => `${sessions.cookieName}_step`;
+
+/** Signs a person in who has shown the password: at once, or by way of the second step. */
+export async function proceedSignIn(
+  deps: Omit<SignInDeps, 'area' | 'db' | 'publicUrl'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  person: SignInPerson,
+  next?: string,
+): Promise<FastifyReply> {
+  const state = await deps.factors.stateOf(person.id);
+  if (!state.hasAny) return completeSignIn(deps, request, reply, person, next);
+  const secret = await deps.factors.beginStep(person.id);
+  reply.header('set-cookie', stepCookie(deps, secret, stepMinutes * 60));
+  const query = isLocalPath(next) ? `?next=${encodeURIComponent(next)}` : '';
+  return reply.redirect(`/sign-in/code${query}`, 303);
+}
+
+function stepCookie(deps: Pick<SignInDeps, 'sessions'>, secret: string, seconds: number): string {
+  const name = cookieNameOf(deps);
+  const secure = name.startsWith('__Host-') ? '; Secure' : '';
+  return `${name}=${secret}; Path=/; HttpOnly; SameSite=Lax${secure}; Max-Age=${seconds}`;
+}
+
+export function registerSecondStep(app: App, deps: SignInDeps): void {
+  const { factors, people, sessions } = deps;
+  const find = async (request: FastifyRequest) => {
+    const secret = readCookie(request.headers.cookie, cookieNameOf(deps));
+    const personId = secret === null ? null : await factors.findStep(secret);
+    const person = personId === null ? null : await people.find(personId);
+    return person === null ? null : { secret: secret!, person };
+  };
+
+  app.get('/sign-in/code', { schema: { ...hidden, querystring: Query } }, async (request, reply) => {
+    const step = await find(request);
+    if (step === null) return reply.redirect('/sign-in', 303);
+    return show(deps, request, reply, 200, request.query.next);
+  });
+
+  app.post('/sign-in/code', { schema: { ...hidden, body: CodeForm } }, async (request, reply) => {
+    const fault = otherSiteFault(request);
+    if (fault !== null)
+      throw new HttpError(403, { code: 'forbidden', message: `You are not signed in: ${fault}.` });
+    const step = await find(request);
+    if (step === null) return reply.redirect('/sign-in', 303);
+    const { code, next } = request.body;
+    const { person, secret } = step;
+    const attempt = await sessions.beginCode(person.email, request.headers.cookie);
+    if (attempt === null)
+      return show(deps, request, reply, 429, next, 'Too many wrong codes. Wait ten minutes, then try again.');
+    const kind = await factors.takeCode(person.id, code);
+    if (kind === null)
+      return show(
+        deps,
+        request,
+        reply,
+        401,
+        next,
+        'This code is wrong or was used before. Wait for the next one.',
+      );
+    await attempt.giveBack();
+    await factors.endStep(secret);
+    if (kind === 'recovery') await tellOfRecovery(deps, person);
+    reply.header('set-cookie', stepCookie(deps, '', 0));
+    return completeSignIn(deps, request, reply, person, next);
+  });
+}
+
+/** Mails a person that one of their recovery codes was used, with how many are left. */
+export async function tellOfRecovery(
+  { factors, post }: Pick<SignInDeps, 'factors' | 'post'>,
+  person: SignInPerson,
+): Promise<void> {
+  const { recoveryCodesLeft } = await factors.stateOf(person.id);
+  post.sendLater(async () => recoveryUsedMail(person, recoveryCodesLeft, post.linkTo('/reset-password')));
+}
+
+function show(
+  { area, publicUrl }: SignInDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  next: string | undefined,
+  error?: string,
+): FastifyReply {
+  const content = codeForm({
+    action: '/sign-in/code',
+    csrfToken: null,
+    submit: 'Sign in',
+    fields: isLocalPath(next) ? hiddenField('next', next) : '',
+    error,
+  });
+  return sendPage(
+    reply,
+    alone(area, 'Enter your code', [content, siteOf(request, publicUrl) && passkeySignInForm(next)]),
+    status,
+  );
+}

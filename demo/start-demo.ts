@@ -157,6 +157,8 @@ async function startOperations(steps: Steps, lab: LabFacts | null): Promise<Oper
       SVC_PAYMENT_GATEWAY: 'test',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
       SVC_WEBHOOK_PRIVATE_TARGETS: '1',
+      // The demo sends no mail: what it would send is shown at /dev/mail/.
+      SVC_MAIL_FOLDER: join(dataDir, 'operations', 'mail'),
       SVC_OPERATIONS_NOTICE_URL: steps.monitorUrl,
       SVC_OPERATIONS_NOTICE_SECRET: noticeSecret(dataDir),
       ...hypervisor,
@@ -182,6 +184,7 @@ async function startMonitor(
       SVC_MONITOR_PORT: String(monitorPort),
       SVC_DEMO_WORLD: '1',
       SVC_ALLOW_DOCUMENTATION_ADDRESSES: '1',
+      SVC_MAIL_FOLDER: join(dataDir, 'monitor', 'mail'),
       SVC_DEMO_OPERATIONS_URL: steps.operationsUrl,
       SVC_DEMO_OPERATIONS_TOKEN: operations.admin_token,
       SVC_DEMO_CLUSTER_ID: String(operations.cluster_id),
@@ -285,6 +288,7 @@ Ready in ${seconds.toFixed(1)} s.
   Operators' console     ${steps.operationsUrl}/console/
   API reference          ${steps.operationsUrl}/docs/api/
   Monitor's console      ${steps.monitorUrl}/
+  Caught mail            ${steps.operationsUrl}/dev/mail/ and ${steps.monitorUrl}/dev/mail/
 
   Demo logins
 ${login('customer (owner)', operations.customer)}${login('customer (member)', operations.customer_member)}${login('another customer', operations.other_customer)}${login('operator', operations.operator)}${login('support (read-only)', operations.support)}${login('monitor operator', monitor.monitor_operator)}${login('monitor viewer', monitor.monitor_viewer)}

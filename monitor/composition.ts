@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, createAlerts } from './alerts/index.ts';
@@ -41,7 +43,10 @@ export interface Monitor {
   reporter: Reporter;
   database: Database;
   sessions: Sessions;
+  /** Mails to people. */
+  post: Post;
   operators: Operators;
+  auditTrail: AuditTrail;
   sites: Sites;
   sensors: Sensors;
   facts: FactStore;
@@ -99,7 +104,13 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     });
   const db = () => database.db;
   const reader = () => database.reader;
-  const operators = createOperators({ db });
+  const post = createPost({
+    smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
+    folder: config.mailFolder,
+    baseUrl: () => ownUrl(config),
+    reporter,
+  });
+  const operators = createOperators({ db, post });
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
@@ -207,7 +218,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     reporter,
     database,
     sessions,
+    post,
     operators,
+    auditTrail: createAuditTrail({ db }),
     sites,
     sensors,
     facts,

@@ -10,24 +10,9 @@ import {
   prefixListSetting,
   readSettings,
   type Setting,
+  smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
-
-/** A mail server's URL; its password is in no message. */
-function smtpUrlSetting(name: string, sentence: string): Setting<string | null> {
-  return {
-    name,
-    sentence,
-    defaultText: 'unset',
-    parse(text) {
-      if (text === undefined || text === '') return null;
-      const url = URL.parse(text);
-      if (!url || (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') || url.hostname === '')
-        throw new Error('must be a URL such as smtp://user:password@mail.example.com:587');
-      return text;
-    },
-  };
-}
 
 /** The live store's URL; its password is in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -126,12 +111,16 @@ export const monitorSettings = {
   ),
   smtpUrl: smtpUrlSetting(
     'SVC_SMTP_URL',
-    'The mail server for notifications, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent.',
+    'The mail server for alerts and for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
   ),
   smtpFrom: textSetting(
     'SVC_SMTP_FROM',
     'svc monitor <monitor@localhost>',
-    'Who notifications by mail come from.',
+    'Sender of alerts and of mails to people.',
+  ),
+  mailFolder: optionalTextSetting(
+    'SVC_MAIL_FOLDER',
+    'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
   ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',

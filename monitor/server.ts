@@ -1,6 +1,7 @@
 /** The monitor's HTTP server: liveness and metrics, sensor API, destroy notices, console. */
 import { systemClock } from '#common/clock/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
@@ -24,7 +25,15 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
       registerAssets(app);
       // The gallery is for whoever builds pages; production does not have it.
       if (config.isDemoWorld) registerGallery(app);
-      await registerConsole(app, { ...monitor, processing: config, monitorUrl: () => config.publicUrl });
+      if (config.isDemoWorld && config.mailFolder !== null)
+        registerCaughtMail(app, { folder: config.mailFolder, area: 'Monitor' });
+      await registerConsole(app, {
+        ...monitor,
+        db: () => monitor.database.db,
+        clock: systemClock,
+        processing: config,
+        monitorUrl: () => config.publicUrl,
+      });
     },
   });
 }

@@ -13,6 +13,7 @@ import { createReconciliationLoop } from '#operations/payments/index.ts';
 import { createTrafficRetention } from '#operations/protect-traffic/index.ts';
 import { createOrderLoop, createPowerObserver, serverJobs } from '#operations/servers/index.ts';
 import { createWebhookSender, createWebhookUpkeep } from '#operations/webhooks/index.ts';
+import { createAuditRetention } from '#service-kit/audit/index.ts';
 import { createJobRunner } from '#service-kit/jobs/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -61,6 +62,7 @@ export function createBackground(
       : createRollupLoop(loop),
     createIdempotencyRetention(loop),
     createTrafficRetention(loop),
+    createAuditRetention({ ...loop, name: 'operations-audit-retention' }),
     createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),

@@ -11,6 +11,7 @@ import {
   prefixListSetting,
   readSettings,
   type SettingValues,
+  smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -159,6 +160,15 @@ export const operationsSettings = {
     '1.00',
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
     'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
+  ),
+  smtpUrl: smtpUrlSetting(
+    'SVC_SMTP_URL',
+    'The mail server for links and notices to people, such as smtp://user:password@mail.example.com:587 or smtps://…; unset: no mail is sent, and operators hand links over.',
+  ),
+  smtpFrom: textSetting('SVC_SMTP_FROM', 'svc <no-reply@localhost>', 'Sender of the mails to people.'),
+  mailFolder: optionalTextSetting(
+    'SVC_MAIL_FOLDER',
+    'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
   ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',

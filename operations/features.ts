@@ -6,7 +6,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { type Accounts, createAccounts } from '#operations/accounts/index.ts';
 import { type Addresses, createAddresses } from '#operations/addresses/index.ts';
 import { type AdminProjects, createAdminProjects } from '#operations/admin-projects/index.ts';
-import { type ApiKeys, createApiKeys } from '#operations/api-keys/index.ts';
+import { type ApiKeys, createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations/bandwidth/index.ts';
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
@@ -26,6 +26,8 @@ import {
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
 import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
+import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
+import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
@@ -37,6 +39,7 @@ export interface Features {
   addresses: Addresses;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
+  auditTrail: AuditTrail;
   billing: Billing;
   catalog: Catalog;
   clusters: Clusters;
@@ -55,6 +58,8 @@ export interface Features {
   webhooks: Webhooks;
   /** Of people in portal and console. */
   sessions: Sessions;
+  /** Mails to people. */
+  post: Post;
   /** What the reconciliation of charges works with. */
   paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
@@ -114,6 +119,12 @@ export async function createFeatures(
     db,
     clock,
   });
+  const post = createPost({
+    smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: settings.smtpFrom },
+    folder: settings.mailFolder,
+    baseUrl: () => ownUrl(settings),
+    reporter,
+  });
   const catalog = createCatalog({ db });
   const addresses = createAddresses({ db });
   const gateway = await createGateway(
@@ -155,9 +166,11 @@ export async function createFeatures(
   };
   return {
     database,
-    accounts: createAccounts({ db }),
+    accounts: createAccounts({ db, post, revokeKeysOf }),
+    post,
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
+    auditTrail: createAuditTrail({ db }),
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
     catalog,

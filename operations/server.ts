@@ -7,6 +7,7 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createHttpServer, type HttpServer } from '#service-kit/http/index.ts';
+import { registerCaughtMail } from '#service-kit/mail/index.ts';
 import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { OperationsSettings } from './config.ts';
 import type { Features } from './features.ts';
@@ -32,8 +33,11 @@ export function createServer(
       registerAssets(app);
       // The gallery is for whoever builds pages; production does not have it.
       if (settings.demoWorld) registerGallery(app);
+      if (settings.demoWorld && settings.mailFolder !== null)
+        registerCaughtMail(app, { folder: settings.mailFolder, area: 'Operations' });
       await registerPublic(app, {
         ...surfaces,
+        db: () => features.database.db,
         isDatabaseReady: async () => void (await features.database.pool.query('select 1')),
       });
       await registerCustomerApi(app, {

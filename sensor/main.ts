@@ -67,7 +67,7 @@ export function addCommands(program: Command): void {
     // As for any option that means nothing.
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .action(async (files: string[], options: ReadOptions) => {
-      process.exitCode = (await import('./commands/read.ts')).readFiles(files, options);
+      process.exitCode = await (await import('./commands/read.ts')).readFiles(files, options);
     });
   program
     .command('run')

@@ -206,3 +206,19 @@ export function httpUrlSetting(
     },
   };
 }
+
+/** A mail server's URL; its password is in no message. */
+export function smtpUrlSetting(name: string, sentence: string): Setting<string | null> {
+  return {
+    name,
+    sentence,
+    defaultText: 'unset',
+    parse(text) {
+      if (text === undefined) return null;
+      const url = URL.parse(text);
+      if (!url || (url.protocol !== 'smtp:' && url.protocol !== 'smtps:') || url.hostname === '')
+        throw new Error('must be a URL such as smtp://user:password@mail.example.com:587');
+      return text;
+    },
+  };
+}

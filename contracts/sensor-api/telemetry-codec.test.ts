@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { formatAddress } from '#common/ip/index.ts';
 import { uploadBytesMax } from './http.ts';
@@ -248,6 +248,29 @@ test('what no sensor of this contract sends is refused with a sentence', () => {
       about,
     );
   }
+});
+
+test('NET-2.4.4: what an older sensor calls sent is believed only where it can’t be a refusal', () => {
+  const rowOf = (part: Partial<TelemetryUsageRow>) => ({
+    ...row,
+    clientLastSentMs: minute * 1000 + 5,
+    serverLastSentMs: minute * 1000 + 9,
+    ...part,
+  });
+  const refused = rowOf({ direction: 'inbound', clientBytes: 60, serverBytes: 40, packets: 2 });
+  const unreachable = rowOf({ protocol: 1, serverPort: null, clientBytes: 56, serverBytes: 0, packets: 1 });
+  const used = rowOf({ direction: 'inbound', clientBytes: 700, serverBytes: 9000, packets: 20 });
+  const echo = rowOf({ protocol: 1, serverPort: null, clientBytes: 84, serverBytes: 84, packets: 2 });
+  const datagram = rowOf({ protocol: 17, clientBytes: 60, serverBytes: 60, packets: 2 });
+  const usage = [refused, unreachable, used, echo, datagram];
+  const bytes = encodeUpload({ ...upload, minutes: [{ ...wholeMinute, usage }] });
+  const sent = (read: TelemetryUpload) =>
+    read.minutes[0]!.usage.map((one) => one.clientLastSentMs > 0 && one.serverLastSentMs > 0);
+  assert.deepEqual(sent(decodeUpload(bytes)), [true, true, true, true, true]);
+  const older = fromBinary(TelemetryUploadSchema, bytes);
+  older.minutes[0]!.usage!.sentMeansService = false;
+  const read = decodeUpload(toBinary(TelemetryUploadSchema, older));
+  assert.deepEqual(sent(read), [false, false, true, true, true]);
 });
 
 test('columns of different length and texts that are not there are refused', () => {

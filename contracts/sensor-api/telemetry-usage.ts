@@ -31,12 +31,15 @@ const evidenceToWire: Record<TelemetryEvidence, NameEvidence> = {
   tls_sni: NameEvidence.TLS_SNI,
   ip_protocol: NameEvidence.IP_PROTOCOL,
 };
+/** Bytes of a segment without data: IP and TCP with the options of an opening, over IPv4. */
+const tcpHeadersMax = 64;
 const directionFromWire = invert(directionToWire);
 const evidenceFromWire = invert(evidenceToWire);
 
 /** The columns of these rows, of the minute that starts at `minuteMs` (unix milliseconds). */
 export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number): UsageColumns {
   const columns = create(UsageColumnsSchema);
+  columns.sentMeansService = true;
   const indexes = new Map<string, number>();
   const indexOf = (text: string): number => {
     const clean = cleanText(text);
@@ -125,7 +128,7 @@ export function* decodeUsage(
     if (portPlusOne > 65_536) throw malformed('a port of usage is over 65535');
     const protocol = columns.protocol[i]!;
     if (protocol > 255) throw malformed('a protocol of usage is over 255');
-    rows.push({
+    const row: TelemetryUsageRow = {
       client: addressAt(columns.client[i]!),
       server: addressAt(columns.server[i]!),
       protocol,
@@ -138,7 +141,9 @@ export function* decodeUsage(
       packets: countOf(columns.packets[i]!, 'usage.packets'),
       clientLastSentMs: sentMs(columns.clientLastSent[i]!, minuteMs),
       serverLastSentMs: sentMs(columns.serverLastSent[i]!, minuteMs),
-    });
+    };
+    if (!columns.sentMeansService && isRefusal(row)) row.clientLastSentMs = row.serverLastSentMs = 0;
+    rows.push(row);
   }
   return rows;
 }
@@ -146,6 +151,15 @@ export function* decodeUsage(
 function isRowPlausible(columns: UsageColumns, i: number, hasMergedFrames: boolean): boolean {
   const bytes = [looseCount(columns.clientBytes[i]!), looseCount(columns.serverBytes[i]!)] as const;
   return isPlausible(bytes, looseCount(columns.packets[i]!), hasMergedFrames);
+}
+
+/**
+ * What an older sensor calls sent may be a reset or an ICMP error. Nothing but headers in a row of TCP, and ICMP in one
+ * direction only, is taken for that (NET-2.4.4).
+ */
+function isRefusal({ protocol, clientBytes, serverBytes, packets }: TelemetryUsageRow): boolean {
+  if (protocol === 6) return clientBytes + serverBytes <= packets * tcpHeadersMax;
+  return (protocol === 1 || protocol === 58) && (clientBytes === 0 || serverBytes === 0);
 }
 
 function sentMs(offsetPlusOne: number, minuteMs: number): number {

@@ -304,6 +304,13 @@ export declare type UsageColumns = Message<"svc.sensor.v1.UsageColumns"> & {
    * @generated from field: repeated uint32 server_last_sent = 13;
    */
   serverLastSent: number[];
+
+  /**
+   * Last-sent columns leave out resets, openings and their bare answers, and ICMP errors. Older sensors do not.
+   *
+   * @generated from field: bool sent_means_service = 14;
+   */
+  sentMeansService: boolean;
 };
 
 /**

@@ -7,9 +7,9 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
+import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { type Alerts, type AlertsDeps, createAlerts } from './index.ts';
-import { type MailServer, startMailServer } from './testing/start-mail-server.ts';
 
 let world: MonitorWorld;
 let alerts: Alerts;

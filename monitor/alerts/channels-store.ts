@@ -1,6 +1,6 @@
 /** Where people are told. A secret leaves this file only towards the sender. */
 import { sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 
 export interface Channel {
   id: number;
@@ -29,19 +29,19 @@ export async function listChannels(db: Queryable): Promise<Channel[]> {
   return rows;
 }
 
-/** False when there are as many as there may be. */
+/** Null when there are as many as there may be. */
 export async function insertChannel(
   db: Queryable,
   channel: { kind: string; name: string; recipients: string[]; url: string | null; secret: Buffer | null },
   channelsMax: number,
-): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+): Promise<number | null> {
+  return inTransaction(db, async (trx) => {
     await sql`lock table alert_channels in share row exclusive mode`.execute(trx);
-    const { rows } = await sql`
+    const { rows } = await sql<{ id: number }>`
       insert into alert_channels (kind, name, recipients, url, secret)
       select ${channel.kind}, ${channel.name}, ${channel.recipients}::text[], ${channel.url}, ${channel.secret}::bytea
-      where (select count(*) from alert_channels) < ${channelsMax} returning 1`.execute(trx);
-    return rows.length === 1;
+      where (select count(*) from alert_channels) < ${channelsMax} returning id`.execute(trx);
+    return rows[0]?.id ?? null;
   });
 }
 

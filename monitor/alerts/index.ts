@@ -10,6 +10,7 @@ import type { Clock } from '#common/clock/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
@@ -110,25 +111,45 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     find: (episodeId) => store.findEpisode(db(), episodeId),
     async acknowledge(actor, episodeId, by, note) {
       requireOperator(actor);
-      return store.acknowledge(db(), episodeId, by, note.trim().slice(0, noteLengthMax));
+      const told = note.trim().slice(0, noteLengthMax);
+      return recorded(
+        db(),
+        actor,
+        { operation: 'alert.acknowledge', subject: { kind: 'alert', id: episodeId }, after: { note: told } },
+        (trx) => store.acknowledge(trx, episodeId, by, told),
+      );
     },
     async mute(actor, episodeId, by, hours) {
       requireOperator(actor);
-      return store.mute(db(), episodeId, by, hours);
+      return recorded(
+        db(),
+        actor,
+        { operation: 'alert.mute', subject: { kind: 'alert', id: episodeId }, after: { hours } },
+        (trx) => store.mute(trx, episodeId, by, hours),
+      );
     },
     listChannels: () => channels.listChannels(db()),
     addChannel: (actor, input) => addChannel(db(), deps.rules, actor, input),
     async setChannelEnabled(actor, channelId, isEnabled) {
       requireOperator(actor);
-      return channels.setChannelEnabled(db(), channelId, isEnabled);
+      const operation = isEnabled ? 'channel.enable' : 'channel.disable';
+      return recorded(db(), actor, { operation, subject: { kind: 'channel', id: channelId } }, (trx) =>
+        channels.setChannelEnabled(trx, channelId, isEnabled),
+      );
     },
     async deleteChannel(actor, channelId) {
       requireOperator(actor);
-      return channels.deleteChannel(db(), channelId);
+      const subject = { kind: 'channel', id: channelId };
+      return recorded(db(), actor, { operation: 'channel.delete', subject }, (trx) =>
+        channels.deleteChannel(trx, channelId),
+      );
     },
     async sendTest(actor, channelId) {
       requireOperator(actor);
-      return enqueueTest(db(), channelId);
+      const subject = { kind: 'channel', id: channelId };
+      return recorded(db(), actor, { operation: 'channel.test', subject }, (trx) =>
+        enqueueTest(trx, channelId),
+      );
     },
   };
 }

@@ -1,6 +1,7 @@
 /** What operators do with channels and episodes. */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
 import { insertChannel } from './channels-store.ts';
@@ -36,7 +37,18 @@ export async function addChannel(
     url: isMail ? null : parseEndpointUrl(input.url ?? '', rules),
     secret,
   };
-  if (!(await insertChannel(db, channel, channelsMax))) {
+  const { kind, recipients, url } = channel;
+  const channelId = await recorded(
+    db,
+    actor,
+    (id) => ({
+      operation: 'channel.add',
+      subject: { kind: 'channel', id, name },
+      after: { kind, recipients, url },
+    }),
+    (trx: Queryable) => insertChannel(trx, channel, channelsMax),
+  );
+  if (channelId === null) {
     throw new CodedError('alerts.limit', `There are ${channelsMax} channels already. Delete one first.`);
   }
   return { secret: secret && formatSecret(secret) };

@@ -15,6 +15,8 @@ export async function addOperator(
   const stop = await startParts([monitor.database], monitor.reporter);
   try {
     const operator = await monitor.operators.add({ ...person, password });
+    // A person whose password is renewed may have lost the old one to a stranger.
+    await monitor.sessions.endAll(operator.id);
     process.stdout.write(`${operator.email} may sign in as ${operator.role}.\n`);
     return 0;
   } finally {

@@ -4,6 +4,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { createOperationsClient, OperationsError } from './client.ts';
 import { parseBaseUrl } from './connection.ts';
+import { startOperationsStub } from './testing/operations-stub.ts';
 
 let world: World;
 before(async () => {
@@ -128,4 +129,28 @@ test('a viewer may not change the connection', async () => {
   const settings = { baseUrl: world.operations.url, token: null, isEnabled: false };
   await assert.rejects(world.connection.save(viewer, settings), /look at everything/);
   await assert.rejects(world.connection.createNoticeSecret(viewer), /look at everything/);
+});
+
+test('the stored token is sent to the address it was typed for, and to no other', async () => {
+  const { connection } = world;
+  await using thief = await startOperationsStub();
+  const heard: (string | undefined)[] = [];
+  thief.intercept = (request) => {
+    heard.push(request.headers.authorization);
+    return false;
+  };
+  const { url: baseUrl, token } = world.operations;
+  await connection.save(systemActor, { baseUrl, token, isEnabled: true });
+  const moved = { baseUrl: thief.url, token: null, isEnabled: true };
+  for (const change of [connection.save, connection.testAndSave])
+    await assert.rejects(change(systemActor, moved), /The stored token is for .*Enter the token again/);
+  for (const other of [baseUrl.replace('http:', 'https:'), baseUrl.replace('127.0.0.1', 'localhost')])
+    await assert.rejects(connection.save(systemActor, { ...moved, baseUrl: other }), /Enter the token again/);
+  assert.equal((await connection.view())?.baseUrl, baseUrl);
+  assert.deepEqual(heard, []);
+  // Another path of the same server, and another server with the token typed again.
+  await connection.save(systemActor, { baseUrl: `${baseUrl}/below`, token: null, isEnabled: true });
+  await connection.testAndSave(systemActor, { ...moved, token: thief.token });
+  assert.ok(heard.length > 0 && heard.every((one) => one === `Bearer ${thief.token}`));
+  await connection.save(systemActor, { baseUrl, token, isEnabled: true });
 });

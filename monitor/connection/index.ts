@@ -8,6 +8,7 @@
 import { randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkConnection } from './check-connection.ts';
 import { createOperationsClient, type OperationsClient } from './client.ts';
@@ -75,13 +76,13 @@ export function createConnection(deps: ConnectionDeps): Connection {
     },
     async save(actor, input) {
       requireOperator(actor);
-      await store.writeConnection(deps.db(), await parseInput(deps.db(), input));
+      await writeRecorded(deps.db(), actor, await parseInput(deps.db(), input));
     },
     async testAndSave(actor, input) {
       requireOperator(actor);
       const parsed = await parseInput(deps.db(), input);
       await createClient(parsed).discover();
-      await store.writeConnection(deps.db(), parsed);
+      await writeRecorded(deps.db(), actor, parsed);
       await checkConnection(deps.db(), createClient);
     },
     check: () => checkConnection(deps.db(), createClient),
@@ -98,7 +99,7 @@ export function createConnection(deps: ConnectionDeps): Connection {
     async createNoticeSecret(actor) {
       requireOperator(actor);
       const secret = randomBytes(32).toString('base64url');
-      await store.writeNoticeSecret(deps.db(), secret);
+      await recorded(deps.db(), actor, noticeEntry, (trx) => store.writeNoticeSecret(trx, secret));
       return secret;
     },
     async setNoticeSecret(actor, secret) {
@@ -109,7 +110,7 @@ export function createConnection(deps: ConnectionDeps): Connection {
           `A notice signing secret needs at least ${noticeSecretLengthMin} characters.`,
         );
       }
-      await store.writeNoticeSecret(deps.db(), secret);
+      await recorded(deps.db(), actor, noticeEntry, (trx) => store.writeNoticeSecret(trx, secret));
     },
     readNoticeSecret: () => store.readNoticeSecret(deps.db()),
     noticeStatus: () => store.readNoticeStatus(deps.db()),
@@ -117,11 +118,43 @@ export function createConnection(deps: ConnectionDeps): Connection {
   };
 }
 
+const subject = { kind: 'connection', id: 'operations' };
+const noticeEntry = { operation: 'connection.set_notice_secret', subject };
+
+async function writeRecorded(
+  db: Queryable,
+  actor: Actor,
+  input: Parameters<typeof store.writeConnection>[1],
+): Promise<void> {
+  const before = await store.readConnection(db);
+  const { baseUrl, isEnabled, isSyncAutomatic } = input;
+  const isNewToken = before?.token !== input.token;
+  const entry = {
+    operation: 'connection.save',
+    subject: { ...subject, name: baseUrl },
+    before: before && { baseUrl: before.baseUrl, isEnabled: before.isEnabled },
+    after: { baseUrl, isEnabled, isSyncAutomatic, isNewToken },
+  };
+  await recorded(db, actor, entry, (trx) => store.writeConnection(trx, input));
+}
+
+/**
+ * The stored token goes only where it was typed for: whoever may change the address must not be able to have the token,
+ * which nobody can read here, sent to a server of their own.
+ */
 async function parseInput(
   db: Queryable,
   { baseUrl, token: typed, isEnabled, isSyncAutomatic = true }: SaveConnectionInput,
 ) {
-  const token = typed ? parseToken(typed) : (await store.readConnection(db))?.token;
+  const parsedUrl = parseBaseUrl(baseUrl);
+  const stored = typed ? null : await store.readConnection(db);
+  if (stored && new URL(stored.baseUrl).origin !== new URL(parsedUrl).origin) {
+    throw new CodedError(
+      'connection.invalid',
+      `The stored token is for ${new URL(stored.baseUrl).origin}. Enter the token again to send it to another address.`,
+    );
+  }
+  const token = typed ? parseToken(typed) : stored?.token;
   if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
-  return { baseUrl: parseBaseUrl(baseUrl), token, isEnabled, isSyncAutomatic };
+  return { baseUrl: parsedUrl, token, isEnabled, isSyncAutomatic };
 }

@@ -17,7 +17,7 @@ function use(fields: Partial<AddressApplication>): AddressApplication {
     isAttributed: true,
     inboundBytes: 0,
     outboundBytes: 0,
-    lastSentMs: null,
+    lastSentMs: fields.outboundBytes ? 1_790_000_041_000 : null,
     ...fields,
   };
 }
@@ -106,4 +106,19 @@ test('NET-2.4.0: every point fits the contract and its bytes come back exactly',
       assert.equal(point!.timestamp, new Date(minute * 1000).toISOString());
     }),
   );
+});
+
+test('NET-2.4.4: bytes with which an address only refuses are no outbound bytes of an application', () => {
+  const refused = use({ name: 'SSH', serverPort: 22, inboundBytes: 60, outboundBytes: 40, lastSentMs: null });
+  const used = use({ name: 'HTTPS', inboundBytes: 900, outboundBytes: 700 });
+  const bytesOf = (rows: readonly { name: string; inbound_bytes: number; outbound_bytes: number }[]) =>
+    rows.map((row) => [row.name, row.inbound_bytes, row.outbound_bytes]);
+  const expected = [
+    ['HTTPS', 900, 700],
+    ['SSH', 60, 0],
+  ];
+  assert.deepEqual(bytesOf(listIdentities([refused, used])), expected);
+  assert.deepEqual(bytesOf(listNames([refused, used])), expected);
+  const both = listIdentities([refused, { ...refused, minute: refused.minute + 60, lastSentMs: 1 }]);
+  assert.deepEqual(bytesOf(both), [['SSH', 120, 40]]);
 });

@@ -72,7 +72,7 @@ export function listIdentities(rows: readonly AddressApplication[]): TelemetryAp
       identities.set(key, {
         name,
         inbound_bytes: row.inboundBytes,
-        outbound_bytes: row.outboundBytes,
+        outbound_bytes: sentBytes(row),
         transport,
         server_port: row.serverPort,
       });
@@ -89,7 +89,7 @@ export function listNames(rows: readonly AddressApplication[]): TelemetryApplica
     const name = row.name.slice(0, nameLengthMax);
     const entry = names.get(name);
     if (entry) addBytes(entry, row);
-    else names.set(name, { name, inbound_bytes: row.inboundBytes, outbound_bytes: row.outboundBytes });
+    else names.set(name, { name, inbound_bytes: row.inboundBytes, outbound_bytes: sentBytes(row) });
   }
   const sorted = [...names.values()].sort(compareUse);
   if (sorted.length <= identitiesMax) return sorted;
@@ -103,7 +103,15 @@ export function listNames(rows: readonly AddressApplication[]): TelemetryApplica
 
 function addBytes(entry: TelemetryApplication, row: AddressApplication): void {
   entry.inbound_bytes += row.inboundBytes;
-  entry.outbound_bytes += row.outboundBytes;
+  entry.outbound_bytes += sentBytes(row);
+}
+
+/**
+ * The receiver takes outbound bytes for an application's sign of life. Resets and other refusals of a scan are bytes of
+ * the address, which its totals have, but not of an application (NET-2.4.4).
+ */
+function sentBytes(row: AddressApplication): number {
+  return row.lastSentMs === null ? 0 : row.outboundBytes;
 }
 
 /** Outbound evidence first, then bytes; names and ports break ties, so that a replay sends the same rows. */

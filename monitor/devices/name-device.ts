@@ -1,6 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { record } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { findDevice } from './list-store.ts';
 import { deleteName, upsertName } from './store.ts';
 
@@ -25,7 +26,14 @@ export async function nameDevice(
       `A device's name has at most ${nameLengthMax} printable characters.`,
     );
   }
-  if (name === '') await deleteName(db, device.mac);
-  else await upsertName(db, device.mac, name, actor.kind === 'person' ? actor.id : null);
+  await inTransaction(db, async (trx) => {
+    if (name === '') await deleteName(trx, device.mac);
+    else await upsertName(trx, device.mac, name, actor.kind === 'person' ? actor.id : null);
+    await record(trx, actor, {
+      operation: 'device.name',
+      subject: { kind: 'device', id: input.deviceId, name: device.mac },
+      after: { name: name || null },
+    });
+  });
   return true;
 }

@@ -11,7 +11,9 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
 import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import { inTransaction } from '#service-kit/postgres/index.ts';
 import { applyNotice } from './apply-notice.ts';
 import { type ImportDeps, importInventory } from './import-inventory.ts';
 import * as store from './store.ts';
@@ -75,6 +77,12 @@ export function createInventory(deps: InventoryDeps): Inventory {
     async syncNow(actor) {
       requireOperator(actor);
       if (!(await deps.connection.open())) return { outcome: 'not_enabled' };
+      await inTransaction(deps.db(), (trx) =>
+        record(trx, actor, {
+          operation: 'inventory.import',
+          subject: { kind: 'connection', id: 'operations' },
+        }),
+      );
       isAsked = true;
       try {
         if (!(await loop.runOnce())) return { outcome: 'running' };

@@ -1,25 +1,39 @@
 import { CodedError } from '#common/errors/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { hashPassword } from '#service-kit/sessions/index.ts';
+import { foldEmail, hashPassword, type PasswordOwner, passwordFault } from '#service-kit/sessions/index.ts';
 import type { AddOperatorInput, Operator } from './operator.ts';
 import { upsertOperator } from './store.ts';
 
-export const passwordLengthMin = 12;
-
-/** A person without spaces around. Throws `operators.invalid` with what to mend. */
+/** A person with the stored spelling of their email. Throws `operators.invalid` with what to mend. */
 export function parsePerson<Person extends { email: string; name: string }>(input: Person): Person {
-  const email = input.email.trim();
-  if (!/^[^\s@]+@[^\s@]+$/.test(email)) {
-    throw new CodedError('operators.invalid', `"${email}" is not an e-mail address.`);
+  const email = foldEmail(input.email);
+  // Nothing that a mail program could read as a list of addresses or as another header.
+  if (email.length > 254 || !/^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u.test(email)) {
+    throw new CodedError('operators.invalid', `"${email}" is not an email address.`);
   }
   return { ...input, email, name: input.name.trim() || email };
 }
 
-/** Adds a person or renews the one with this e-mail. Throws `operators.invalid` with what to mend. */
+/** Throws `operators.invalid` for a password that is too short or easily guessed. */
+export async function checkNewPassword(password: string, owner: PasswordOwner): Promise<void> {
+  const fault = await passwordFault(password, owner);
+  if (fault !== null) throw new CodedError('operators.invalid', fault, { field: 'password' });
+}
+
+/** Adds a person or renews the one with this email. Throws `operators.invalid` with what to mend. */
 export async function addOperator(db: Queryable, input: AddOperatorInput): Promise<Operator> {
   const { email, name, role, password } = parsePerson(input);
-  if (password.length < passwordLengthMin) {
-    throw new CodedError('operators.invalid', `A password needs at least ${passwordLengthMin} characters.`);
-  }
-  return upsertOperator(db, { email, name, role }, await hashPassword(password));
+  await checkNewPassword(password, { email, name });
+  const passwordHash = await hashPassword(password);
+  return recorded(
+    db,
+    { kind: 'system', job: 'add-operator' },
+    (added) => ({
+      operation: 'operator.add',
+      subject: { kind: 'operator', id: added.id, name: email },
+      after: { email, name, role },
+    }),
+    (trx: Queryable) => upsertOperator(trx, { email, name, role }, passwordHash),
+  );
 }

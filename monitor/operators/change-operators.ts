@@ -1,72 +1,124 @@
-import { randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
+import { createAccessLink, endAccessLinks, takeAccessLink } from '#service-kit/access-links/index.ts';
+import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
+import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
-import { parsePerson, passwordLengthMin } from './add-operator.ts';
+import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
+import { accessLinkMail } from '#service-kit/sign-in/index.ts';
+import { checkNewPassword, parsePerson } from './add-operator.ts';
 import { type Actor, type Operator, type OperatorRole, requireOperator } from './operator.ts';
 import * as store from './store.ts';
 
-/** A password that is shown once to whoever made it and changed by whom it is for. */
-export interface FirstPassword {
+/** A person who sets a password by a link, and how the link reached them. */
+export interface Invited {
   operator: Operator;
-  password: string;
+  delivery: Delivery;
 }
 
-function newPassword(): string {
-  return randomBytes(15).toString('base64url');
-}
+const linkHours = 72;
 
 /** Lets a further person in. Throws `operators.email_taken`, `operators.invalid`. */
 export async function inviteOperator(
   db: Queryable,
+  post: Post,
   actor: Actor,
   input: { email: string; name: string; role: OperatorRole },
-): Promise<FirstPassword> {
+): Promise<Invited> {
   requireOperator(actor);
   const person = parsePerson(input);
-  const password = newPassword();
-  const operator = await store.insertOperator(db, person, await hashPassword(password));
+  const operator = await db.transaction().execute(async (tx) => {
+    const made = await store.insertOperator(tx, person);
+    if (made) await recordOperator(tx, actor, 'operator.create', made, { after: made });
+    return made;
+  });
   if (!operator) {
     throw new CodedError(
       'operators.email_taken',
-      `Somebody with ${person.email} is in the list already. Reset that password instead.`,
+      `A person with ${person.email} is in the list already. Send that one a password link instead.`,
     );
   }
-  return { operator, password };
+  return deliverLink(db, post, operator);
 }
 
-/** Gives somebody else a new password; the caller ends that person's sessions. Null: nobody has this id. */
-export async function resetPassword(
+/** Sends another person a link to set a password; the old one works until then. Null: no enabled person has this id. */
+export async function sendAccessLink(
   db: Queryable,
+  post: Post,
   actor: Actor,
   operatorId: number,
-): Promise<FirstPassword | null> {
+): Promise<Invited | null> {
   requireOperator(actor);
   if (actor.kind === 'person' && actor.id === operatorId) {
     throw new CodedError('operators.own', 'Change your own password with the one you have.');
   }
-  const password = newPassword();
-  const operator = await store.updatePassword(db, operatorId, await hashPassword(password));
-  return operator && { operator, password };
+  const operator = await db.transaction().execute(async (tx) => {
+    const found = await store.findOperator(tx, operatorId);
+    if (found) await recordOperator(tx, actor, 'operator.send_password_link', found);
+    return found;
+  });
+  return operator && deliverLink(db, post, operator);
 }
 
-/** Throws `operators.wrong_password` when the present one is not right, `operators.invalid` for a short new one. */
+async function deliverLink(db: Queryable, post: Post, operator: Operator): Promise<Invited> {
+  const secret = await createAccessLink(db, operator.id, linkHours);
+  const url = post.linkTo(`/set-password/${secret}`);
+  const to = operator.email;
+  if (!post.canSend) return { operator, delivery: { kind: 'shown', to, url } };
+  const reason = await post.send(accessLinkMail(operator, url, `${linkHours} hours`));
+  return { operator, delivery: reason === null ? { kind: 'mailed', to } : { kind: 'failed', to, reason } };
+}
+
+/**
+ * Sets the password of the person whose link this is and ends all their sessions; null when the link does not work.
+ * Throws `operators.invalid` for a weak password, after which the link still works.
+ */
+export async function setPasswordByLink(
+  db: Queryable,
+  secret: string,
+  owner: Operator,
+  password: string,
+  origin: RequestOrigin,
+): Promise<Operator | null> {
+  await checkNewPassword(password, owner);
+  const passwordHash = await hashPassword(password);
+  return db.transaction().execute(async (tx) => {
+    if ((await takeAccessLink(tx, secret)) !== owner.id) return null;
+    const operator = await store.updatePassword(tx, owner.id, passwordHash);
+    await endSessions(tx, owner.id);
+    await forgetDevices(tx, owner.email);
+    const actor = { kind: 'person', id: owner.id, name: owner.email, origin } as const;
+    await recordOperator(tx, actor, 'operator.set_password_by_link', owner);
+    return operator;
+  });
+}
+
+/** Throws `operators.wrong_password` when the present one is not right, `operators.invalid` for a weak new one. */
 export async function changeOwnPassword(
   db: Queryable,
+  actor: Actor,
   operatorId: number,
   input: { current: string; next: string },
 ): Promise<void> {
+  const operator = await store.findOperator(db, operatorId);
   const known = await store.findPasswordHash(db, operatorId);
-  if (!(await verifyPassword(known, input.current))) {
-    throw new CodedError('operators.wrong_password', 'This is not your present password.');
+  if (!(await verifyPassword(known, input.current)) || operator === null) {
+    throw new CodedError('operators.wrong_password', 'The current password is not right.', {
+      field: 'current',
+    });
   }
-  if (input.next.length < passwordLengthMin) {
-    throw new CodedError('operators.invalid', `A password needs at least ${passwordLengthMin} characters.`);
-  }
-  await store.updatePassword(db, operatorId, await hashPassword(input.next));
+  await checkNewPassword(input.next, operator);
+  const passwordHash = await hashPassword(input.next);
+  await db.transaction().execute(async (tx) => {
+    await store.updatePassword(tx, operatorId, passwordHash);
+    await recordOperator(tx, actor, 'operator.change_password', operator);
+  });
 }
 
-/** Changes what somebody may do, or whether at all. Nobody shuts themselves out, and one operator always stays. */
+/**
+ * Changes the role or the access of another person; one enabled operator always stays. A person whose access ends loses
+ * sessions and links for good: giving access again brings none back.
+ */
 export async function changeOperator(
   db: Queryable,
   actor: Actor,
@@ -77,9 +129,28 @@ export async function changeOperator(
   if (actor.kind === 'person' && actor.id === operatorId) {
     throw new CodedError('operators.own', 'Another operator has to change your own role or access.');
   }
-  const changed = await store.updateOperator(db, operatorId, change);
+  const changed = await db.transaction().execute(async (tx) => {
+    const result = await store.updateOperator(tx, operatorId, change);
+    if (result !== 'last' && result !== null)
+      await recordOperator(tx, actor, 'operator.change', result, { after: change });
+    if (result !== 'last' && change.isDisabled !== undefined) {
+      await endSessions(tx, operatorId);
+      await endAccessLinks(tx, operatorId);
+    }
+    return result;
+  });
   if (changed === 'last') {
     throw new CodedError('operators.last', 'The last operator stays one: nobody could change anything then.');
   }
   return changed;
+}
+
+function recordOperator(
+  tx: Queryable,
+  actor: AuditActor,
+  operation: `operator.${string}`,
+  { id, email }: Operator,
+  states: { after?: object } = {},
+): Promise<void> {
+  return record(tx, actor, { operation, subject: { kind: 'operator', id, name: email }, ...states });
 }

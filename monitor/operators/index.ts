@@ -4,24 +4,29 @@
  * Every operation takes an `Actor` and asks for the right itself, so that no surface can forget to. A viewer reads
  * everything and changes nothing; the system itself acts where a command or the demo world does.
  */
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { addOperator } from './add-operator.ts';
 import {
   changeOperator,
   changeOwnPassword,
-  type FirstPassword,
+  type Invited,
   inviteOperator,
-  resetPassword,
+  sendAccessLink,
 } from './change-operators.ts';
 import { checkPassword } from './check-password.ts';
 import type { Actor, AddOperatorInput, Operator, OperatorRole } from './operator.ts';
+import { createSignInPeople } from './sign-in-people.ts';
 import * as store from './store.ts';
 
-export type { FirstPassword } from './change-operators.ts';
+export type { Invited } from './change-operators.ts';
 export { type Actor, type Operator, type OperatorRole, requireOperator, systemActor } from './operator.ts';
 export type { ListedOperator } from './store.ts';
 
 export interface Operators {
+  /** What signing in and resetting a password work with. */
+  readonly people: SignInPeople;
   /** Adds a person, or sets the password, name and role of the one who has this e-mail. */
   add(input: AddOperatorInput): Promise<Operator>;
   /** The person with this e-mail and password, or null. Takes the same time when nobody has the e-mail. */
@@ -30,12 +35,16 @@ export interface Operators {
   find(id: number): Promise<Operator | null>;
   /** Everybody, also those who may not sign in any more. */
   list(): Promise<store.ListedOperator[]>;
-  /** Lets a further person in with a password that is shown once. Throws `operators.email_taken`, `operators.invalid`. */
-  invite(actor: Actor, input: { email: string; name: string; role: OperatorRole }): Promise<FirstPassword>;
-  /** Gives somebody else a password that is shown once; end that person's sessions. Throws `operators.own`. */
-  resetPassword(actor: Actor, operatorId: number): Promise<FirstPassword | null>;
+  /** Lets a further person in, who sets a password by a link. Throws `operators.email_taken`, `operators.invalid`. */
+  invite(actor: Actor, input: { email: string; name: string; role: OperatorRole }): Promise<Invited>;
+  /** Sends another person a link to set a password; null when there is none. Throws `operators.own`. */
+  sendAccessLink(actor: Actor, operatorId: number): Promise<Invited | null>;
   /** Throws `operators.wrong_password`, `operators.invalid`. */
-  changeOwnPassword(operatorId: number, input: { current: string; next: string }): Promise<void>;
+  changeOwnPassword(
+    actor: Actor,
+    operatorId: number,
+    input: { current: string; next: string },
+  ): Promise<void>;
   /** Changes somebody else's role or access. Throws `operators.own`, and `operators.last` rather than leave none. */
   change(
     actor: Actor,
@@ -44,15 +53,17 @@ export interface Operators {
   ): Promise<Operator | null>;
 }
 
-export function createOperators(deps: { db: () => Queryable }): Operators {
+export function createOperators(deps: { db: () => Queryable; post: Post }): Operators {
+  const { post } = deps;
   return {
+    people: createSignInPeople(deps.db),
     add: (input) => addOperator(deps.db(), input),
     checkPassword: (email, password) => checkPassword(deps.db(), email, password),
     find: (id) => store.findOperator(deps.db(), id),
     list: () => store.listOperators(deps.db()),
-    invite: (actor, input) => inviteOperator(deps.db(), actor, input),
-    resetPassword: (actor, operatorId) => resetPassword(deps.db(), actor, operatorId),
-    changeOwnPassword: (operatorId, input) => changeOwnPassword(deps.db(), operatorId, input),
+    invite: (actor, input) => inviteOperator(deps.db(), post, actor, input),
+    sendAccessLink: (actor, operatorId) => sendAccessLink(deps.db(), post, actor, operatorId),
+    changeOwnPassword: (actor, operatorId, input) => changeOwnPassword(deps.db(), actor, operatorId, input),
     change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };
 }

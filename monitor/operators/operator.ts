@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import type { Traceable } from '#service-kit/audit/index.ts';
 
 export type OperatorRole = 'operator' | 'viewer';
 
@@ -16,8 +17,9 @@ export interface AddOperatorInput {
   role: OperatorRole;
 }
 
-/** Who asks. */
-export type Actor = { kind: 'person'; id: number; role: OperatorRole } | { kind: 'system' };
+/** Who asks, with what the audit trail keeps of them. */
+export type Actor = Traceable &
+  ({ kind: 'person'; id: number; role: OperatorRole } | { kind: 'system'; job?: string });
 
 /** The program itself: commands and the demo world. */
 export const systemActor: Actor = { kind: 'system' };

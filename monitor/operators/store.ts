@@ -16,13 +16,16 @@ export async function upsertOperator(
   return rows[0]!;
 }
 
+/** `email` is folded by `foldEmail`; the database folds no second time, or one person had two counts of failures. */
 export async function findByEmail(
   db: Queryable,
   email: string,
-): Promise<{ operator: Operator; passwordHash: string } | null> {
-  const { rows } = await sql<Operator & { passwordHash: string }>`
+): Promise<{ operator: Operator; passwordHash: string | null } | null> {
+  // PostgreSQL refuses a text with a zero byte, and no stored address has one.
+  if (email.includes('\0')) return null;
+  const { rows } = await sql<Operator & { passwordHash: string | null }>`
     select id, email, name, role, password_hash as "passwordHash"
-    from operators where lower(email) = lower(${email}) and disabled_at is null`.execute(db);
+    from operators where lower(email) = ${email} and disabled_at is null`.execute(db);
   const row = rows[0];
   if (!row) return null;
   const { passwordHash, ...operator } = row;
@@ -35,21 +38,16 @@ export async function findOperator(db: Queryable, id: number): Promise<Operator 
   return rows[0] ?? null;
 }
 
-/** Null when somebody has this e-mail already. */
-export async function insertOperator(
-  db: Queryable,
-  person: Omit<Operator, 'id'>,
-  passwordHash: string,
-): Promise<Operator | null> {
+/** A person without a password; null when the email is taken. */
+export async function insertOperator(db: Queryable, person: Omit<Operator, 'id'>): Promise<Operator | null> {
   const { rows } = await sql<Operator>`
-    insert into operators (email, name, role, password_hash)
-    values (${person.email}, ${person.name}, ${person.role}, ${passwordHash})
+    insert into operators (email, name, role) values (${person.email}, ${person.name}, ${person.role})
     on conflict (lower(email)) do nothing returning id, email, name, role`.execute(db);
   return rows[0] ?? null;
 }
 
 export async function findPasswordHash(db: Queryable, id: number): Promise<string | null> {
-  const { rows } = await sql<{ passwordHash: string }>`
+  const { rows } = await sql<{ passwordHash: string | null }>`
     select password_hash as "passwordHash" from operators where id = ${id} and disabled_at is null`.execute(
     db,
   );
@@ -88,22 +86,20 @@ export async function listOperators(db: Queryable): Promise<ListedOperator[]> {
  * that two who shut each other out at once can't both succeed.
  */
 export async function updateOperator(
-  db: Queryable,
+  tx: Queryable,
   id: number,
   change: { role?: Operator['role']; isDisabled?: boolean },
 ): Promise<Operator | 'last' | null> {
   const { role = null, isDisabled = null } = change;
-  return db.transaction().execute(async (trx) => {
-    const able = await sql<{ id: number }>`
-      select id from operators where role = 'operator' and disabled_at is null order by id for update`.execute(
-      trx,
-    );
-    const staysAble = role !== 'viewer' && isDisabled !== true;
-    if (!staysAble && able.rows.every((row) => row.id === id)) return 'last';
-    const { rows } = await sql<Operator>`
-      update operators set role = coalesce(${role}, role),
-        disabled_at = case ${isDisabled}::boolean when true then coalesce(disabled_at, svc_now()) when false then null else disabled_at end
-      where id = ${id} returning id, email, name, role`.execute(trx);
-    return rows[0] ?? null;
-  });
+  const able = await sql<{ id: number }>`
+    select id from operators where role = 'operator' and disabled_at is null order by id for update`.execute(
+    tx,
+  );
+  const staysAble = role !== 'viewer' && isDisabled !== true;
+  if (!staysAble && able.rows.every((row) => row.id === id)) return 'last';
+  const { rows } = await sql<Operator>`
+    update operators set role = coalesce(${role}, role),
+      disabled_at = case ${isDisabled}::boolean when true then coalesce(disabled_at, svc_now()) when false then null else disabled_at end
+    where id = ${id} returning id, email, name, role`.execute(tx);
+  return rows[0] ?? null;
 }

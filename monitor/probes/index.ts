@@ -7,10 +7,10 @@
  */
 import type { PlanProbe } from '#contracts/sensor-api/http.ts';
 import type { ProbeResult } from '#contracts/sensor-api/telemetry.ts';
-import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import type { Actor } from '#monitor/operators/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as availability from './availability-store.ts';
-import { addProbe, changeProbe } from './manage-probe.ts';
+import { addProbe, changeProbe, endProbe } from './manage-probe.ts';
 import { listNewestMinutes, type ProbeMinutes } from './newest-store.ts';
 import type { Probe, ProbeChange, ProbeInput } from './probe.ts';
 import * as results from './results-store.ts';
@@ -69,10 +69,7 @@ export function createProbes(deps: { db: () => Queryable; reader: () => Queryabl
   return {
     add: (actor, siteId, input) => addProbe(db(), actor, siteId, input),
     change: (actor, siteId, probeId, change) => changeProbe(db(), actor, siteId, probeId, change),
-    async remove(actor, siteId, probeId) {
-      requireOperator(actor);
-      return store.removeProbe(db(), siteId, probeId);
-    },
+    remove: (actor, siteId, probeId) => endProbe(db(), actor, siteId, probeId),
     list: (siteId) => store.listProbes(db(), siteId),
     find: (siteId, probeId) => store.findProbe(db(), siteId, probeId),
     listPlanned: (siteId) => store.listPlanned(deps.reader(), siteId),

@@ -1,8 +1,9 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { type ProbeChange, type ProbeInput, parseCadence, parseProbe, probesMax } from './probe.ts';
-import { insertProbe, lockSite, updateProbe } from './store.ts';
+import { findProbe, insertProbe, lockSite, removeProbe, updateProbe } from './store.ts';
 
 /** Adds a probe to a site; the site's row lock keeps two who add at once within the bound. */
 export async function addProbe(
@@ -19,7 +20,10 @@ export async function addProbe(
     if (count >= probesMax) {
       throw new CodedError('probes.too_many', `A site has at most ${probesMax} probes. Remove one first.`);
     }
-    return insertProbe(trx, siteId, probe);
+    const id = await insertProbe(trx, siteId, probe);
+    const subject = { kind: 'probe', id, name: probe.name };
+    await record(trx, actor, { operation: 'probe.add', subject, after: { siteId, ...probe } });
+    return id;
   });
 }
 
@@ -31,5 +35,28 @@ export async function changeProbe(
   change: ProbeChange,
 ): Promise<boolean> {
   requireOperator(actor);
-  return updateProbe(db, siteId, probeId, { ...parseCadence(change), isEnabled: change.isEnabled });
+  const after = { ...parseCadence(change), isEnabled: change.isEnabled };
+  return inTransaction(db, async (trx) => {
+    const before = await findProbe(trx, siteId, probeId);
+    if (!before || !(await updateProbe(trx, siteId, probeId, after))) return false;
+    await record(trx, actor, {
+      operation: 'probe.change',
+      subject: { kind: 'probe', id: probeId, name: after.name },
+      ...changedMembers(before, { ...before, ...after }),
+    });
+    return true;
+  });
+}
+
+/** No sensor measures it any more; its history stays. False: the site has no such probe. */
+export async function endProbe(
+  db: Queryable,
+  actor: Actor,
+  siteId: number,
+  probeId: number,
+): Promise<boolean> {
+  requireOperator(actor);
+  return recorded(db, actor, { operation: 'probe.remove', subject: { kind: 'probe', id: probeId } }, (trx) =>
+    removeProbe(trx, siteId, probeId),
+  );
 }

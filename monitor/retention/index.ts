@@ -10,6 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import type { Delivery } from '#monitor/delivery/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Live } from '#monitor/live/index.ts';
+import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, holdsTerm, type Lease, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { keptTables } from './kept.ts';
@@ -47,6 +48,8 @@ export interface RetentionDeps {
 
 const intervalMs = 3_600_000;
 const leaseSeconds = 120;
+/** Entries of the audit trail that one run deletes; they are older than a year. */
+const auditRowsMax = 100_000;
 /** Cursors that nothing visited for this long (NET-2.9). */
 const cursorsKeptMs = 2 * 86_400_000;
 
@@ -100,6 +103,7 @@ export function createRetention(deps: RetentionDeps): Retention {
       }
       await fenced(async (trx) => count(kept.table, await deleteExpired(trx, kept)));
     }
+    await fenced(async (trx) => count('audit_entries', await deleteExpiredEntries(trx, auditRowsMax)));
     const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
     count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
     count('inbox_uploads', await deps.inbox.prune());

@@ -202,6 +202,7 @@ const keptElsewhere: Readonly<Record<string, string>> = {
   inbox_uploads: 'the inbox prunes its tombstones after two days',
   delivery_cursors: 'delivery forgets cursors that nothing visited for two days',
   live_windows: 'the live store bounds itself',
+  audit_entries: 'the same loop, after a year; the database refuses earlier: service-kit/audit',
   jobs: 'the runner removes finished ones',
   sessions: 'sign-in removes expired ones',
   sign_in_failures: 'sign-in removes old ones',

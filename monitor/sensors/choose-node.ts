@@ -1,6 +1,7 @@
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, lockNodes } from '#monitor/placements/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { type ChosenNode, updateNode } from './store.ts';
 
@@ -41,6 +42,12 @@ export async function chooseNode(
       const before = await updateNode(trx, sensor.siteId, sensor.sensorId, node);
       if (before === null) return false;
       await deps.onPlaced?.(trx, await listAddresses([before, node.name]));
+      await record(trx, actor, {
+        operation: 'sensor.choose_node',
+        subject: { kind: 'sensor', id: sensor.sensorId },
+        before: { node: before },
+        after: { node: node.name },
+      });
       return true;
     });
 }

@@ -2,7 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import type { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { record, recorded } from '#service-kit/audit/index.ts';
 import { mintCredential } from '#service-kit/credentials/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkNode } from './choose-node.ts';
 import { type ChosenNode, insertSensor, insertToken, useToken } from './store.ts';
@@ -24,13 +26,23 @@ export async function createEnrolmentToken(
 ): Promise<EnrolmentToken> {
   requireOperator(actor);
   const token = `svcenr_${randomBytes(32).toString('base64url')}`;
-  const expiresAtMs = await insertToken(db, siteId, digestToken(token), node && checkNode(node));
+  const checked = node && checkNode(node);
+  const expiresAtMs = await recorded(
+    db,
+    actor,
+    { operation: 'site.issue_enrolment', subject: { kind: 'site', id: siteId }, after: { node: checked } },
+    (trx) => insertToken(trx, siteId, digestToken(token), checked),
+  );
   if (expiresAtMs === null) throw new CodedError('sensors.no_site', 'There is no such site.');
   return { token, expiresAtMs };
 }
 
 /** Spends the token and makes the sensor in one transaction, so a token is never spent without its credential. Throws `sensors.invalid`. */
-export function enrolSensor(db: Queryable, request: EnrolRequest): Promise<EnrolResponse | null> {
+export function enrolSensor(
+  db: Queryable,
+  request: EnrolRequest,
+  origin?: RequestOrigin,
+): Promise<EnrolResponse | null> {
   const credential = mintCredential('svcsen');
   return db.transaction().execute(async (trx) => {
     const used = await useToken(trx, digestToken(request.token));
@@ -44,6 +56,12 @@ export function enrolSensor(db: Queryable, request: EnrolRequest): Promise<Enrol
       isNodeBound: used.node !== null,
       credentialId: credential.id,
       credentialDigest: credential.digest,
+    });
+    const actor = { kind: 'sensor', id: sensorId, name: request.host_name, origin } as const;
+    await record(trx, actor, {
+      operation: 'sensor.enrol',
+      subject: { kind: 'sensor', id: sensorId, name: request.host_name },
+      after: { siteId: used.siteId, node: used.node ?? request.node },
     });
     return {
       sensor_id: sensorId,

@@ -9,6 +9,8 @@ import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contra
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placements/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
+import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { createAuthentication } from './authenticate-sensor.ts';
 import { chooseNode } from './choose-node.ts';
@@ -59,7 +61,7 @@ export interface Sensors {
     node: store.ChosenNode,
   ): Promise<boolean>;
   /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
-  enrol(request: EnrolRequest): Promise<EnrolResponse | null>;
+  enrol(request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
   authenticate(token: string): Promise<store.EnrolledSensor | null>;
   /** What a sensor of this site should do; without one, what is to be done at the whole site. */
@@ -94,7 +96,7 @@ export function createSensors(deps: SensorsDeps): Sensors {
     createToken: (actor, siteId, node) => createEnrolmentToken(db(), actor, siteId, node),
     listNodes: (siteId) => listNodes(db(), siteId),
     chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
-    enrol: (request) => enrolSensor(db(), request),
+    enrol: (request, origin) => enrolSensor(db(), request, origin),
     authenticate: createAuthentication(deps.reader),
     readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
@@ -109,7 +111,10 @@ export function createSensors(deps: SensorsDeps): Sensors {
     listLags: (limit) => listLags(deps.reader(), limit),
     async revoke(actor, siteId, sensorId) {
       requireOperator(actor);
-      return store.revokeSensor(db(), siteId, sensorId);
+      const subject = { kind: 'sensor', id: sensorId };
+      return recorded(db(), actor, { operation: 'sensor.revoke', subject }, (trx) =>
+        store.revokeSensor(trx, siteId, sensorId),
+      );
     },
   };
 }

@@ -5,7 +5,8 @@
  * an explicit mapping (NET-2.3); nothing is guessed from names or addresses.
  */
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { changedMembers, record, recorded } from '#service-kit/audit/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { parseLocalCidrs, parseSiteName } from './site.ts';
 import * as store from './store.ts';
 
@@ -34,25 +35,52 @@ export interface SitesDeps {
 }
 
 export function createSites(deps: SitesDeps): Sites {
+  const changeSite = <Value>(
+    actor: Actor,
+    operation: string,
+    id: number,
+    value: Value,
+    update: (trx: Queryable, id: number, value: Value) => Promise<store.Site | null>,
+  ) =>
+    inTransaction(deps.db(), async (trx) => {
+      const before = await store.findSite(trx, id);
+      const after = await update(trx, id, value);
+      if (!before || !after) return null;
+      const subject = { kind: 'site', id, name: after.name };
+      await record(trx, actor, { operation, subject, ...changedMembers(before, after) });
+      return after;
+    });
   return {
     async create(actor, name) {
       requireOperator(actor);
-      return store.insertSite(deps.db(), parseSiteName(name));
+      const site = parseSiteName(name);
+      return recorded(
+        deps.db(),
+        actor,
+        (made) => ({ operation: 'site.create', subject: { kind: 'site', id: made.id, name: made.name } }),
+        (trx) => store.insertSite(trx, site),
+      );
     },
     async rename(actor, id, name) {
       requireOperator(actor);
-      return store.renameSite(deps.db(), id, parseSiteName(name));
+      return changeSite(actor, 'site.rename', id, parseSiteName(name), store.renameSite);
     },
     list: () => store.listSites(deps.db()),
     find: (id) => store.findSite(deps.db(), id),
     async setLocalCidrs(actor, id, cidrs) {
       requireOperator(actor);
-      return store.updateLocalCidrs(deps.db(), id, parseLocalCidrs(cidrs));
+      return changeSite(actor, 'site.set_local_cidrs', id, parseLocalCidrs(cidrs), store.updateLocalCidrs);
     },
     async mapCluster(actor, clusterId, siteId) {
       requireOperator(actor);
-      if (siteId === null) await store.deleteCluster(deps.db(), clusterId);
-      else await store.upsertCluster(deps.db(), clusterId, siteId);
+      const entry = {
+        operation: 'site.map_cluster',
+        subject: { kind: 'cluster', id: clusterId },
+        after: { siteId },
+      };
+      await recorded(deps.db(), actor, entry, (trx) =>
+        siteId === null ? store.deleteCluster(trx, clusterId) : store.upsertCluster(trx, clusterId, siteId),
+      );
     },
     listClusters: () => store.listClusters((deps.reader ?? deps.db)()),
   };

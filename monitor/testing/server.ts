@@ -11,6 +11,8 @@ export interface MonitorServer extends AsyncDisposable {
   database: TestDatabase;
   url: string;
   siteId: number;
+  /** Everything that the server answers. */
+  routes: readonly { method: string; url: string }[];
   /** Signs in as a person of this role; gives what a browser would send along. */
   signIn(role: 'operator' | 'viewer'): Promise<Visitor>;
 }
@@ -52,6 +54,7 @@ export async function startMonitorServer(
     database,
     url: server.url,
     siteId: site.id,
+    routes: server.routes,
     async signIn(role) {
       people[role] ??= monitor.operators.add({
         email: `${role}@monitor.example`,

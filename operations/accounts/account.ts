@@ -1,4 +1,5 @@
 import { CodedError } from '#common/errors/index.ts';
+import { foldEmail, type PasswordOwner, passwordFault } from '#service-kit/sessions/index.ts';
 import type { StaffRole } from './actor.ts';
 
 export type TenantStatus = 'ACTIVE' | 'SUSPENDED' | 'CLOSED';
@@ -10,6 +11,8 @@ export interface Person {
   name: string;
   staffRole: StaffRole | null;
   isActive: boolean;
+  /** The person has proved, or an operator vouches, that this address is theirs. */
+  isVerified: boolean;
 }
 
 export interface Organization {
@@ -51,23 +54,24 @@ export interface BillingProfile {
 }
 
 const emailLengthMax = 254;
-const passwordLengthMin = 10;
-const passwordLengthMax = 200;
 
 /** The stored spelling of an e-mail address; throws `accounts.invalid` for what can't be one. */
 export function parseEmail(text: string): string {
-  const email = text.trim().toLowerCase();
-  if (email.length > emailLengthMax || !/^[^\s@]+@[^\s@]+$/.test(email)) {
-    throw invalid('The e-mail address must look like name@example.com.');
+  const email = foldEmail(text);
+  // Nothing that a mail program could read as a list of addresses or as another header.
+  if (
+    email.length > emailLengthMax ||
+    !/^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u.test(email)
+  ) {
+    throw invalid('The email address must look like name@example.com.');
   }
   return email;
 }
 
-/** Throws `accounts.invalid` for a password that is too short to be worth hashing, or absurdly long. */
-export function checkPassword(password: string): void {
-  if (password.length < passwordLengthMin || password.length > passwordLengthMax) {
-    throw invalid(`A password has ${passwordLengthMin} to ${passwordLengthMax} characters.`);
-  }
+/** Throws `accounts.invalid` for a password that is too short or easily guessed. */
+export async function checkPassword(password: string, owner: PasswordOwner): Promise<void> {
+  const fault = await passwordFault(password, owner);
+  if (fault !== null) throw invalid(fault, 'password');
 }
 
 /** A name without surrounding space; throws `accounts.invalid` when nothing or too much is left. */
@@ -89,6 +93,7 @@ export function slugOf(name: string): string {
   return /^\d+$/.test(slug) ? `t-${slug}` : slug;
 }
 
-export function invalid(message: string): CodedError {
-  return new CodedError('accounts.invalid', message);
+/** The refusal of what a person typed; `field` names the field of the form. */
+export function invalid(message: string, field?: string): CodedError {
+  return new CodedError('accounts.invalid', message, field === undefined ? {} : { field });
 }

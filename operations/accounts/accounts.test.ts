@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createPost } from '#service-kit/mail/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 import { type Accounts, createAccounts, systemActor } from './index.ts';
 
@@ -9,7 +11,13 @@ let accounts: Accounts;
 
 before(async () => {
   database = await createTestDatabase('operations');
-  accounts = createAccounts({ db: () => database.db });
+  const post = createPost({
+    smtp: null,
+    folder: null,
+    baseUrl: () => 'http://svc.test',
+    reporter: silentReporter,
+  });
+  accounts = createAccounts({ db: () => database.db, post, revokeKeysOf: async () => {} });
 });
 after(() => database.drop());
 

@@ -71,6 +71,11 @@ export function requireStaff(actor: Actor): void {
   throw forbidden('Only staff may see this.');
 }
 
+/** Throws `accounts.forbidden` unless the program itself acts. */
+export function requireSystem(actor: Actor): void {
+  if (actor.kind !== 'system') throw forbidden('People set their own passwords.');
+}
+
 /** Throws `accounts.forbidden` unless the actor owns this organization, or is an operator or the program. */
 export function requireOwnerOrOperator(actor: Actor, organizationId: number): void {
   if (actor.kind === 'customer') {

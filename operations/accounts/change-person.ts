@@ -1,30 +1,35 @@
-/** What others change of a person: a new password, and whether they may sign in. */
+/** What others change of a person: a password link, and whether they may sign in. */
+import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
-import { hashPassword } from '#service-kit/sessions/index.ts';
+import { endSessions, hashPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid } from './account.ts';
-import { type Actor, requireOperator } from './actor.ts';
+import { type Actor, requireOperator, requireSystem } from './actor.ts';
 import * as store from './store.ts';
 
-/** The person themselves or an operator. Throws `accounts.invalid`. */
+/** The program itself, such as the demo world, which prints the passwords of its people. Throws `accounts.invalid`. */
 export async function setPassword(
   db: Queryable,
   actor: Actor,
   personId: number,
   password: string,
 ): Promise<void> {
-  if (!(actor.kind === 'customer' && actor.keyId === null && actor.personId === personId))
-    requireOperator(actor);
-  checkPassword(password);
+  requireSystem(actor);
+  const person = await store.findPerson(db, personId);
+  if (person === null) throw invalid('There is no such person.');
+  await checkPassword(password, person);
   const passwordHash = await hashPassword(password);
   await inTransaction(db, async (trx) => {
     await store.updatePassword(trx, personId, passwordHash);
-    const subject = await subjectOf(trx, personId);
+    const subject = { kind: 'person', id: personId, name: person.email };
     await record(trx, actor, { operation: 'person.reset_password', subject });
   });
 }
 
-/** Operators only. Throws `accounts.invalid`. */
+/**
+ * Operators only. The sessions and links of a deactivated person end for good: activating them again brings none back.
+ * Throws `accounts.invalid`.
+ */
 export async function setPersonActive(
   db: Queryable,
   actor: Actor,
@@ -34,12 +39,11 @@ export async function setPersonActive(
   requireOperator(actor);
   await inTransaction(db, async (trx) => {
     if (!(await store.setPersonActive(trx, personId, isActive))) throw invalid('There is no such person.');
+    await endSessions(trx, personId);
+    await endAccessLinks(trx, personId);
     const operation = isActive ? 'person.reactivate' : 'person.deactivate';
-    await record(trx, actor, { operation, subject: await subjectOf(trx, personId) });
+    const person = await store.findPerson(trx, personId);
+    const subject = { kind: 'person', id: personId, name: person?.email ?? null };
+    await record(trx, actor, { operation, subject });
   });
-}
-
-async function subjectOf(db: Queryable, personId: number) {
-  const person = await store.findPerson(db, personId);
-  return { kind: 'person', id: personId, name: person?.email ?? null };
 }

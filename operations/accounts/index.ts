@@ -6,7 +6,10 @@
  * told otherwise. People are deactivated, never deleted.
  */
 import type { RequestOrigin } from '#service-kit/http/index.ts';
+import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { foldEmail } from '#service-kit/sessions/index.ts';
+import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
   type Actor,
@@ -19,23 +22,19 @@ import { addMember, removeMember, renameOrganization, revokeInvitation } from '.
 import { changePassword } from './change-password.ts';
 import { setPassword, setPersonActive } from './change-person.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
-import { type CreateCustomerInput, createCustomer } from './create-customer.ts';
+import { type CreateCustomerInput, type CreateCustomerResult, createCustomer } from './create-customer.ts';
 import {
   type CreateOrganizationInput,
   type CreateOrganizationResult,
   createOrganization,
   createTenant,
 } from './create-organization.ts';
-import { type CreatePersonInput, createPerson } from './create-person.ts';
+import { type CreatePersonInput, createPerson, type InviteStaffInput, inviteStaff } from './create-person.ts';
 import { customerActorOf } from './customer-actor.ts';
-import {
-  acceptInvitation,
-  findInvitation,
-  type Invitation,
-  inviteMember,
-  type OpenInvitation,
-} from './invite-member.ts';
-import { noteSession, type SessionOperation } from './note-session.ts';
+import { acceptInvitation, findInvitation, type Invitation, inviteMember } from './invite-member.ts';
+import type { RevokeKeysOf } from './reset-person.ts';
+import { sendAccessLink } from './send-access-link.ts';
+import { createSignInPeople } from './sign-in-people.ts';
 import { signInPerson } from './sign-in-person.ts';
 import * as store from './store.ts';
 
@@ -63,53 +62,56 @@ export {
   systemJob,
 } from './actor.ts';
 export { endDebtSuspension, suspendForDebt } from './change-tenant.ts';
-export type { Invitation, OpenInvitation } from './invite-member.ts';
+export type { CreateCustomerResult } from './create-customer.ts';
+export type { Invitation } from './invite-member.ts';
 
 export interface AccountsDeps {
   db: () => Queryable;
+  /** Mails links and notices to people. */
+  post: Post;
+  /** Revokes the API keys of a person whose account is reset. */
+  revokeKeysOf: RevokeKeysOf;
 }
 
 /** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
 export interface Accounts {
-  /** Throws `accounts.email_taken` and `accounts.invalid`. Operators only. */
+  /** What signing in, resetting and changing a password work with. */
+  readonly people: SignInPeople;
+  /** A person with a password. Throws `accounts.email_taken` and `accounts.invalid`. The program itself only. */
   createPerson(actor: Actor, input: CreatePersonInput): Promise<Person>;
-  /** The person with this e-mail and password, or null; same time and answer for every reason. */
+  /** One of our own people, who sets a password by a link. Throws like `createPerson`. Operators only. */
+  inviteStaff(actor: Actor, input: InviteStaffInput): Promise<{ person: Person; delivery: Delivery }>;
+  /** The person with this email and password, or null; same time and answer for every reason. */
   signIn(email: string, password: string): Promise<Person | null>;
-  /** Writes the start or end of a person's sessions to the audit trail. */
-  noteSession(personId: number, operation: SessionOperation, origin: RequestOrigin): Promise<void>;
   findPerson(personId: number): Promise<Person | null>;
   findPersonByEmail(email: string): Promise<Person | null>;
+  /** The program itself only. */
   setPassword(actor: Actor, personId: number, password: string): Promise<void>;
-  /** A deactivated person can't sign in, and none of their sessions or keys acts any more. */
+  /** Mails a person a link to set a password. Operators only. */
+  sendAccessLink(actor: Actor, personId: number): Promise<Delivery>;
+  /** A deactivated person can't sign in, none of their keys acts, and their sessions have ended for good. */
   setPersonActive(actor: Actor, personId: number, isActive: boolean): Promise<void>;
 
-  /** A customer with an owner who may sign in. Throws `accounts.invalid` (details.field). Operators only. */
-  createCustomer(
-    actor: Actor,
-    input: CreateCustomerInput,
-  ): Promise<CreateOrganizationResult & { owner: Person }>;
+  /** A customer with an owner, who sets a password by a link. Throws `accounts.invalid` (details.field). Operators only. */
+  createCustomer(actor: Actor, input: CreateCustomerInput): Promise<CreateCustomerResult>;
   createOrganization(actor: Actor, input: CreateOrganizationInput): Promise<CreateOrganizationResult>;
   listOrganizations(actor: Actor): Promise<Organization[]>;
   addMember(actor: Actor, organizationId: number, personId: number): Promise<void>;
   /** False when there was no such member; the owner can't be removed. */
   removeMember(actor: Actor, organizationId: number, personId: number): Promise<boolean>;
-  /** The owner or an operator; `secret` belongs into the link and is never shown again. Throws `accounts.invalid`. */
-  inviteMember(
-    actor: Actor,
-    organizationId: number,
-    email: string,
-  ): Promise<{ invitation: Invitation; secret: string }>;
+  /** The owner or an operator. Mails the link to the address; no answer holds it. Throws `accounts.invalid`. */
+  inviteMember(actor: Actor, organizationId: number, email: string): Promise<Invitation>;
   /** Open ones. The owner or an operator. */
   listInvitations(actor: Actor, organizationId: number): Promise<Invitation[]>;
   /** False when there is no such open invitation. */
   revokeInvitation(actor: Actor, organizationId: number, invitationId: number): Promise<boolean>;
   /** Null for a link that doesn't work (any more). */
-  findInvitation(secret: string): Promise<OpenInvitation | null>;
+  findInvitation(secret: string): Promise<Invitation | null>;
   /** Throws `accounts.invalid`. */
   acceptInvitation(
     secret: string,
     given: { name: string; password: string },
-    origin?: RequestOrigin,
+    origin: RequestOrigin,
   ): Promise<Person>;
   /** A person's own password, who knows the old one. Throws `accounts.invalid`, `accounts.forbidden`. */
   changePassword(actor: Actor, given: { current: string; next: string }): Promise<void>;
@@ -142,20 +144,22 @@ export interface Accounts {
 }
 
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const db = deps.db;
+  const { db, post, revokeKeysOf } = deps;
   return {
+    people: createSignInPeople(deps),
     createPerson: (actor, input) => createPerson(db(), actor, input),
+    inviteStaff: (actor, input) => inviteStaff({ db: db(), post }, actor, input),
     signIn: (email, password) => signInPerson(db(), email, password),
-    noteSession: (personId, operation, origin) => noteSession(db(), personId, operation, origin),
     findPerson: (personId) => store.findPerson(db(), personId),
     async findPersonByEmail(email) {
-      const found = await store.findPersonByEmail(db(), email.trim().toLowerCase());
+      const found = await store.findPersonByEmail(db(), foldEmail(email));
       return found === null ? null : withoutHash(found);
     },
     setPassword: (actor, personId, password) => setPassword(db(), actor, personId, password),
+    sendAccessLink: (actor, personId) => sendAccessLink(db(), post, actor, personId),
     setPersonActive: (actor, personId, isActive) => setPersonActive(db(), actor, personId, isActive),
 
-    createCustomer: (actor, input) => createCustomer(db(), actor, input),
+    createCustomer: (actor, input) => createCustomer({ db: db(), post, revokeKeysOf }, actor, input),
     createOrganization: (actor, input) => createOrganization(db(), actor, input),
     async listOrganizations(actor) {
       requireStaff(actor);
@@ -163,7 +167,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     addMember: (actor, organizationId, personId) => addMember(db(), actor, organizationId, personId),
     removeMember: (actor, organizationId, personId) => removeMember(db(), actor, organizationId, personId),
-    inviteMember: (actor, organizationId, email) => inviteMember(db(), actor, organizationId, email),
+    inviteMember: (actor, organizationId, email) =>
+      inviteMember({ db: db(), post }, actor, organizationId, email),
     async listInvitations(actor, organizationId) {
       requireOwnerOrOperator(actor, organizationId);
       return store.listOpenInvitations(db(), organizationId);
@@ -171,7 +176,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     revokeInvitation: (actor, organizationId, invitationId) =>
       revokeInvitation(db(), actor, organizationId, invitationId),
     findInvitation: (secret) => findInvitation(db(), secret),
-    acceptInvitation: (secret, given, origin) => acceptInvitation(db(), secret, given, origin),
+    acceptInvitation: (secret, given, origin) =>
+      acceptInvitation({ db: db(), revokeKeysOf }, secret, given, origin),
     changePassword: (actor, given) => changePassword(db(), actor, given),
     renameOrganization: (actor, organizationId, name) =>
       renameOrganization(db(), actor, organizationId, name),
@@ -212,7 +218,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   };
 }
 
-function withoutHash(found: Person & { passwordHash: string }): Person {
+function withoutHash(found: Person & { passwordHash: string | null }): Person {
   const { passwordHash: _, ...person } = found;
   return person;
 }

@@ -1,11 +1,16 @@
-/** Invitations: a link, shown once, that lets its holder join an organization within seven days. */
+/** Invitations: a link, mailed to the invited address alone, that lets its reader join an organization in seven days. */
 import { createHash, randomBytes } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
-import { hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
+import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
+import { invitationMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOwnerOrOperator } from './actor.ts';
+import { actorOfPerson } from './note-session.ts';
+import { type RevokeKeysOf, resetPerson } from './reset-person.ts';
 import * as store from './store.ts';
 
 export interface Invitation {
@@ -16,25 +21,27 @@ export interface Invitation {
   expiresAt: Date;
 }
 
-export interface OpenInvitation extends Invitation {
-  /** The invited address belongs to somebody who has a password already. */
-  isKnownPerson: boolean;
-}
-
 const invitationDays = 7;
 
-/** The owner or an operator. The secret is in this answer alone; an older invitation of the address stops working. */
+/**
+ * The owner or an operator. The link goes to the address and to no page: a person who could read it could take the
+ * address over. An older invitation of the address stops working. Throws `accounts.invalid`, also when no mail can be
+ * sent.
+ */
 export async function inviteMember(
-  db: Queryable,
+  deps: { db: Queryable; post: Post },
   actor: Actor,
   organizationId: number,
   emailText: string,
-): Promise<{ invitation: Invitation; secret: string }> {
+): Promise<Invitation> {
+  const { db, post } = deps;
   requireOwnerOrOperator(actor, organizationId);
   const email = parseEmail(emailText);
+  if (!post.canSend)
+    throw invalid('No mail server is set up here, so nobody can be invited. Ask support.', 'email');
   const members = await store.listMemberships(db, { organizationId });
   if (members.some((member) => member.personEmail === email))
-    throw invalid('This person is a member already.');
+    throw invalid('This person is a member already.', 'email');
   const secret = randomBytes(32).toString('base64url');
   const invitedBy = actor.kind === 'customer' || actor.kind === 'staff' ? actor.personId : null;
   const invitation = await db.transaction().execute(async (tx) => {
@@ -50,52 +57,46 @@ export async function inviteMember(
     await record(tx, actor, { operation: 'invitation.create', subject, organizationId });
     return made;
   });
-  return { invitation, secret };
+  const url = post.linkTo(`/join/${secret}`);
+  const reason = await post.send(invitationMail(email, invitation.organizationName, url));
+  if (reason === null) return invitation;
+  await store.revokeInvitation(db, organizationId, invitation.id);
+  throw invalid(`The invitation was not sent: ${reason}. Try again, or ask support.`, 'email');
 }
 
 /** The open invitation of a link; null for every link that doesn't work (any more). */
-export function findInvitation(db: Queryable, secret: string): Promise<OpenInvitation | null> {
+export function findInvitation(db: Queryable, secret: string): Promise<Invitation | null> {
   return store.findOpenInvitation(db, digestOf(secret));
 }
 
 /**
- * Makes the holder of a link a member. Somebody new gives a name and a password of at least ten characters; somebody
- * known proves with their password that the invited address is theirs. A link works once. Throws `accounts.invalid`.
+ * Makes the reader of an invitation a member. A person with a verified address gives their password. Every other reader
+ * sets one: the mail proves that the address is theirs, so an account that another set up with it is reset. A link works
+ * once. Throws `accounts.invalid`; `details.isGuess` says that it was a wrong password.
  */
 export async function acceptInvitation(
-  db: Queryable,
+  deps: { db: Queryable; revokeKeysOf: RevokeKeysOf },
   secret: string,
   given: { name: string; password: string },
-  origin?: RequestOrigin,
+  origin: RequestOrigin,
 ): Promise<Person> {
+  const { db } = deps;
   const invitation = await findInvitation(db, secret);
-  if (invitation === null) throw invalid('This invitation does not work any more. Ask for a new one.');
+  if (invitation === null) throw goneInvitation();
   const known = await store.findPersonByEmail(db, invitation.email);
-  if (known !== null) {
-    if (!(await verifyPassword(known.passwordHash, given.password)) || !known.isActive)
-      throw invalid('This is not the password of this address.');
-  } else checkPassword(given.password);
-  const passwordHash = known === null ? await hashPassword(given.password) : '';
-  const name = known === null ? parseName(given.name, 'Your name') : '';
+  const password =
+    known?.isVerified && known.passwordHash !== null ? null : await newPassword(invitation, given);
+  if (password === null && !(await isPasswordOf(known!, given.password))) throw wrongPassword();
+  if (known !== null && !known.isActive) throw wrongPassword();
   try {
     return await db.transaction().execute(async (tx) => {
-      if (!(await store.takeInvitation(tx, invitation.id)))
-        throw invalid('This invitation does not work any more. Ask for a new one.');
-      const person =
-        known ??
-        (await store.insertPerson(tx, { email: invitation.email, name, passwordHash, staffRole: null }));
+      if (!(await store.takeInvitation(tx, invitation.id))) throw goneInvitation();
+      const person = password === null ? known! : await setUp(tx, deps, origin, invitation.email, password);
       const member = (await store.listMemberships(tx, { personId: person.id })).find(
         (each) => each.organizationId === invitation.organizationId,
       );
       if (!member) await store.upsertMembership(tx, invitation.organizationId, person.id, 'member');
-      const actor = {
-        kind: 'customer',
-        personId: person.id,
-        keyId: null,
-        name: person.email,
-        origin,
-      } as const;
-      await record(tx, actor, {
+      await record(tx, actorOfPerson(person, origin), {
         operation: 'invitation.accept',
         subject: { kind: 'invitation', id: invitation.id, name: invitation.email },
         organizationId: invitation.organizationId,
@@ -105,8 +106,52 @@ export async function acceptInvitation(
     });
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw invalid('Somebody has joined with this address just now. Sign in.');
+    throw invalid('A person has joined with this address just now. Sign in.');
   }
+}
+
+interface NewPassword {
+  name: string;
+  passwordHash: string;
+}
+
+async function newPassword(
+  invitation: Invitation,
+  given: { name: string; password: string },
+): Promise<NewPassword> {
+  const name = parseName(given.name, 'Your name');
+  await checkPassword(given.password, { email: invitation.email, name });
+  return { name, passwordHash: await hashPassword(given.password) };
+}
+
+function isPasswordOf(person: { passwordHash: string | null }, password: string): Promise<boolean> {
+  return verifyPassword(person.passwordHash, password);
+}
+
+/** A person of this address with this password, verified now. */
+async function setUp(
+  tx: Queryable,
+  { revokeKeysOf }: { revokeKeysOf: RevokeKeysOf },
+  origin: RequestOrigin,
+  email: string,
+  { name, passwordHash }: NewPassword,
+): Promise<Person> {
+  const known = await store.lockPersonByEmail(tx, email);
+  if (known === null)
+    return store.insertPerson(tx, { email, name, passwordHash, staffRole: null, isVerified: true });
+  if (known.isVerified) await endSessions(tx, known.id);
+  else await resetPerson(tx, actorOfPerson(known, origin), known, revokeKeysOf);
+  await store.updatePersonName(tx, known.id, name);
+  await store.updatePassword(tx, known.id, passwordHash);
+  await store.verifyEmail(tx, known.id);
+  return { ...known, name, isVerified: true };
+}
+
+const goneInvitation = () => invalid('This invitation does not work any more. Ask for a new one.');
+
+function wrongPassword() {
+  const message = 'This address has a password already, and this is not it. Give that one, or reset it.';
+  return new CodedError('accounts.invalid', message, { isGuess: true, field: 'password' });
 }
 
 function digestOf(secret: string): Buffer {

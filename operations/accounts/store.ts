@@ -11,17 +11,25 @@ import type {
   TenantStatus,
 } from './account.ts';
 import type { StaffRole } from './actor.ts';
-import type { Invitation, OpenInvitation } from './invite-member.ts';
+import type { Invitation } from './invite-member.ts';
 
-const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive"`;
+const personColumns = sql`id, email, name, staff_role as "staffRole", deactivated_at is null as "isActive",
+  email_verified_at is not null as "isVerified"`;
 
-export async function insertPerson(
-  db: Queryable,
-  person: { email: string; name: string; passwordHash: string; staffRole: StaffRole | null },
-): Promise<Person> {
+export interface NewPerson {
+  email: string;
+  name: string;
+  /** Null: they set a password by a link. */
+  passwordHash: string | null;
+  staffRole: StaffRole | null;
+  isVerified: boolean;
+}
+
+export async function insertPerson(db: Queryable, person: NewPerson): Promise<Person> {
   const { rows } = await sql<Person>`
-    insert into people (email, name, password_hash, staff_role)
-    values (${person.email}, ${person.name}, ${person.passwordHash}, ${person.staffRole})
+    insert into people (email, name, password_hash, staff_role, email_verified_at)
+    values (${person.email}, ${person.name}, ${person.passwordHash}, ${person.staffRole},
+      case when ${person.isVerified} then svc_now() end)
     returning ${personColumns}`.execute(db);
   return rows[0]!;
 }
@@ -31,17 +39,43 @@ export async function findPerson(db: Queryable, personId: number): Promise<Perso
   return rows[0] ?? null;
 }
 
+/** The address as it is stored (`foldEmail`). */
 export async function findPersonByEmail(
   db: Queryable,
   email: string,
-): Promise<(Person & { passwordHash: string }) | null> {
-  const { rows } = await sql<Person & { passwordHash: string }>`
+): Promise<(Person & { passwordHash: string | null }) | null> {
+  // PostgreSQL refuses a text with a zero byte, and no stored address has one.
+  if (email.includes('\0')) return null;
+  const { rows } = await sql<Person & { passwordHash: string | null }>`
     select ${personColumns}, password_hash as "passwordHash" from people where email = ${email}`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** The person, with the row locked until the transaction ends. */
+export async function lockPersonByEmail(tx: Queryable, email: string): Promise<Person | null> {
+  const { rows } = await sql<Person>`
+    select ${personColumns} from people where email = ${email} for update`.execute(tx);
   return rows[0] ?? null;
 }
 
 export async function updatePassword(db: Queryable, personId: number, passwordHash: string): Promise<void> {
   await sql`update people set password_hash = ${passwordHash} where id = ${personId}`.execute(db);
+}
+
+/** Leaves a person without a password and without the proof that the address is theirs. */
+export async function clearPassword(db: Queryable, personId: number): Promise<void> {
+  await sql`update people set password_hash = null, email_verified_at = null where id = ${personId}`.execute(
+    db,
+  );
+}
+
+export async function verifyEmail(db: Queryable, personId: number): Promise<void> {
+  await sql`update people set email_verified_at = coalesce(email_verified_at, svc_now())
+    where id = ${personId}`.execute(db);
+}
+
+export async function updatePersonName(db: Queryable, personId: number, name: string): Promise<void> {
+  await sql`update people set name = ${name} where id = ${personId}`.execute(db);
 }
 
 /** False when there is no such person. */
@@ -273,10 +307,9 @@ export async function revokeInvitation(
   return rows.length === 1;
 }
 
-export async function findOpenInvitation(db: Queryable, digest: Buffer): Promise<OpenInvitation | null> {
-  const { rows } = await sql<OpenInvitation>`
-    select ${invitationColumns}, exists (select 1 from people p where p.email = i.email) as "isKnownPerson"
-    from invitations i join organizations o on o.id = i.organization_id
+export async function findOpenInvitation(db: Queryable, digest: Buffer): Promise<Invitation | null> {
+  const { rows } = await sql<Invitation>`
+    select ${invitationColumns} from invitations i join organizations o on o.id = i.organization_id
     where i.digest = ${digest} and ${isOpen}`.execute(db);
   return rows[0] ?? null;
 }
@@ -298,7 +331,7 @@ export async function takeInvitation(tx: Queryable, invitationId: number): Promi
 }
 
 export async function findPasswordHash(db: Queryable, personId: number): Promise<string | null> {
-  const { rows } = await sql<{ hash: string }>`
+  const { rows } = await sql<{ hash: string | null }>`
     select password_hash as hash from people where id = ${personId} and deactivated_at is null`.execute(db);
   return rows[0]?.hash ?? null;
 }

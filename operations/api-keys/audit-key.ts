@@ -1,12 +1,11 @@
-import type { Actor } from '#operations/accounts/index.ts';
-import { record } from '#service-kit/audit/index.ts';
+import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
 /** One entry of the audit trail about a key, which is its organization's to read. */
 export async function recordKey(
   trx: Queryable,
-  actor: Actor,
+  actor: AuditActor,
   operation: `key.${string}`,
   keyId: string,
   states: { before?: object; after?: object } = {},

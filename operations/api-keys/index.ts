@@ -19,6 +19,7 @@ import { type Principal, verifyKey } from './verify-key.ts';
 
 export { createLookup } from './batch-lookup.ts';
 export type { IssueKeyInput, IssueKeyResult } from './issue-key.ts';
+export { revokeKeysOf } from './revoke-key.ts';
 export type { KeyFacts, KeySummary } from './store.ts';
 export { actorOf, type Principal, type ReachableTenant } from './verify-key.ts';
 

@@ -1,5 +1,6 @@
 import { type Actor, forbidden, requireOperator } from '#operations/accounts/index.ts';
 import { emit } from '#operations/events/index.ts';
+import type { AuditActor } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { recordKey } from './audit-key.ts';
 import * as store from './store.ts';
@@ -19,6 +20,14 @@ export async function revokeKey(db: Queryable, actor: Actor, keyId: string): Pro
     await recordKey(tx, actor, 'key.revoke', keyId);
     return true;
   });
+}
+
+/** Revokes all keys of a person whose account is reset; `tx` is the transaction of that. */
+export async function revokeKeysOf(tx: Queryable, actor: AuditActor, personId: number): Promise<void> {
+  for (const keyId of await store.revokeAllOf(tx, personId)) {
+    await emit(tx, { type: 'key.revoked', keyId });
+    await recordKey(tx, actor, 'key.revoke', keyId);
+  }
 }
 
 /** Revokes the active keys of one name, as when the demo world mints new ones. */

@@ -239,3 +239,11 @@ export async function revokeNamed(db: Queryable, personId: number, name: string)
     returning key_id as "keyId"`.execute(db);
   return rows.map((row) => row.keyId);
 }
+
+/** The ids of the keys that were revoked. */
+export async function revokeAllOf(tx: Queryable, personId: number): Promise<string[]> {
+  const { rows } = await sql<{ keyId: string }>`
+    update api_keys set revoked_at = svc_now()
+    where person_id = ${personId} and revoked_at is null returning key_id as "keyId"`.execute(tx);
+  return rows.map((row) => row.keyId);
+}

@@ -8,6 +8,14 @@ export function warnOfSettings(settings: OperationsSettings, reporter: Reporter)
     reporter.warn('cards are test cards: customers can give themselves credit, and no money moves', {
       setting: 'SVC_PAYMENT_GATEWAY',
     });
+  if (settings.smtpUrl === null && settings.mailFolder === null)
+    reporter.warn('no mail server: people can neither be invited by customers nor reset their passwords', {
+      setting: 'SVC_SMTP_URL',
+    });
+  else if (settings.publicUrl === null)
+    reporter.warn('links in mails lead to the address that operations listens on', {
+      setting: 'SVC_OPERATIONS_PUBLIC_URL',
+    });
   if (settings.publicUrl?.startsWith('https:') && settings.trustedProxies.length === 0)
     reporter.warn(
       'no proxy is trusted: whoever calls through one has its address, and is throttled with all others',

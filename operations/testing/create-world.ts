@@ -2,11 +2,14 @@
  * A small world for tests of the surfaces: a real database, every feature, the real HTTP server, a hypervisor that
  * takes no time. Customers and servers are made through the same doors that the product uses.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createTestClock, systemClock, type TestClock } from '#common/clock/index.ts';
 import { createAccounts, type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
-import { createApiKeys } from '#operations/api-keys/index.ts';
+import { createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { createBandwidth } from '#operations/bandwidth/index.ts';
 import { bookEntry, createBilling } from '#operations/billing/index.ts';
 import {
@@ -33,8 +36,10 @@ import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-an
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
 import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
+import { createPost, listCaughtMail } from '#service-kit/mail/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
@@ -60,6 +65,8 @@ export interface WorldOptions {
   /** Stands in for the test gateway. */
   gateway?: (usual: PaymentGateway) => PaymentGateway;
   includedPerMonth?: number;
+  /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
+  smtpUrl?: string | null;
   /** Budget of one customer key. */
   requestsPerMinute?: number;
 }
@@ -73,7 +80,15 @@ export async function createWorld(options: WorldOptions = {}) {
   const secrets = createSecretWatch();
   const { reporter } = secrets;
   const isDocumentationGlobal = options.isDocumentationGlobal ?? true;
-  const accounts = createAccounts({ db });
+  let ownUrl = '';
+  const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));
+  const post = createPost({
+    smtp: options.smtpUrl ? { url: options.smtpUrl, from: 'svc <no-reply@svc.test>' } : null,
+    folder: options.smtpUrl === undefined ? mailFolder : null,
+    baseUrl: () => ownUrl,
+    reporter,
+  });
+  const accounts = createAccounts({ db, post, revokeKeysOf });
   const addresses = createAddresses({ db });
   const catalog = createCatalog({ db });
   const usualGateway = createTestGateway({ db });
@@ -150,9 +165,11 @@ export async function createWorld(options: WorldOptions = {}) {
     idempotency: (options.idempotency ?? ((usual) => usual))(createIdempotency({ db })),
     notifications,
     accounts,
+    post,
     adminProjects,
     addresses,
     apiKeys,
+    auditTrail: createAuditTrail({ db }),
     metering,
     billing,
     orders,
@@ -177,7 +194,6 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   };
   let answers: ReturnType<typeof watchAnswers> | null = null;
-  const routes: { method: string; url: string }[] = [];
   const http = await createHttpServer({
     host: '127.0.0.1',
     port: 0,
@@ -187,11 +203,8 @@ export async function createWorld(options: WorldOptions = {}) {
     async routes(app) {
       answers = watchAnswers(app);
       secrets.watchApp(app);
-      app.addHook('onRoute', ({ method, url }) => {
-        for (const one of [method].flat()) routes.push({ method: one, url });
-      });
       registerAssets(app);
-      await registerPublic(app, { ...surfaces, isDatabaseReady: async () => {} });
+      await registerPublic(app, { ...surfaces, db, isDatabaseReady: async () => {} });
       await registerPortal(app, { ...surfaces, publicUrl: null });
       await registerConsole(app, surfaces);
       await registerAdminApi(app, { ...surfaces, isDocumentationGlobal });
@@ -203,6 +216,7 @@ export async function createWorld(options: WorldOptions = {}) {
     },
   });
   await http.start();
+  ownUrl = http.url;
   const clusterId = await seedCatalog(db());
 
   let made = 0;
@@ -218,8 +232,14 @@ export async function createWorld(options: WorldOptions = {}) {
     clusterId,
     url: http.url,
     /** Everything that the server answers. */
-    routes,
+    routes: http.routes,
     testClock: clock as TestClock,
+
+    /** The mails to this address, the newest first; waits for those that are on their way. */
+    async mailsTo(email: string) {
+      await post.idle();
+      return (await listCaughtMail(mailFolder)).filter((mail) => mail.to === email);
+    },
 
     /** One look of the power observer. */
     observePower: () => observePower({ db, clusters: surfaces.clusters, hypervisors, reporter }),
@@ -315,6 +335,8 @@ export async function createWorld(options: WorldOptions = {}) {
 
     async [Symbol.asyncDispose]() {
       await http.stop();
+      await post.idle();
+      await rm(mailFolder, { recursive: true });
       await notifications.stop();
       const { leaks } = await secrets.findLeaks(database.pool);
       await database.drop();

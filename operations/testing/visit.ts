@@ -1,9 +1,14 @@
 /** A person at a browser, without one: signed in, sending forms with their token, following nothing by itself. */
-import type { World } from './create-world.ts';
+import { password, type World } from './create-world.ts';
 
 /** Signs in; `home` is a page of the surface with a form on it. */
-export async function visit(world: Pick<World, 'url' | 'signIn'>, email: string, home: string) {
-  const cookie = await world.signIn(email);
+export async function visit(
+  world: Pick<World, 'url' | 'signIn'>,
+  email: string,
+  home: string,
+  given = password,
+) {
+  const cookie = await world.signIn(email, given);
   const headers = { accept: 'text/html', cookie };
   const get = (path: string) => fetch(`${world.url}${path}`, { headers, redirect: 'manual' });
   const page = async (path: string) => (await get(path)).text();

@@ -8,14 +8,10 @@
 import { evidenceOf, Field, Flag } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 import { type Ledger, share } from './ledger.ts';
-import type { BookedCounters, Listing } from './listing.ts';
-
-const nothing: BookedCounters = { up: 0, down: 0, upPackets: 0, downPackets: 0 };
 
 export interface BookingOptions {
   flows: FlowTable;
   ledger: Ledger;
-  listing: Listing | null;
   /** Note from which MACs addresses send (bridges). */
   keepsOwners: boolean;
   /** Rows of which noise takes no new one. */
@@ -31,30 +27,24 @@ export class Booking {
     this.#options = options;
   }
 
-  /**
-   * Books what the flow moved since the last time and sets its counters to zero. A listing needs the counters of the
-   * whole connection, so there they stay, and what was booked is remembered unless this `isLast`.
-   */
-  book(base: number, isLast: boolean): void {
-    const { flows, listing, ledger, keepsOwners, noiseRowsMax, onTruncated } = this.#options;
+  /** Books what the flow moved since the last time and sets its counters to zero. */
+  book(base: number): void {
+    const { flows, ledger, keepsOwners, noiseRowsMax, onTruncated } = this.#options;
     const { words, sums } = flows;
     const flags = words[base + Field.flags]!;
     const sum = (base + Field.bytes) >> 1;
-    const before = listing?.takeBooked(base) ?? nothing;
-    const up = sums[sum]! - before.up;
-    const down = sums[sum + 1]! - before.down;
-    const upPackets = words[base + Field.packets]! - before.upPackets;
-    const downPackets = words[base + Field.packets + 1]! - before.downPackets;
-    if (listing && !isLast) listing.noteBooked(base, words, sums);
+    const up = sums[sum]!;
+    const down = sums[sum + 1]!;
+    const upPackets = words[base + Field.packets]!;
+    const downPackets = words[base + Field.packets + 1]!;
     const packets = upPackets + downPackets;
     if (packets === 0) {
-      if ((flags & Flag.inner) !== 0 && !listing) this.#bookName(base, flags);
+      if ((flags & Flag.inner) !== 0) this.#bookName(base, flags);
       return;
     }
     const version = (words[base + Field.meta]! >> 8) & 0xff;
     // A packet or two that nobody answered and nothing names get a part of the rows, or a flood would take those of the rest.
     const isNoise = packets <= 2 && (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
-    listing?.addConversation(version, words, base, up, upPackets, down, downPackets, isNoise);
     const lowerIsLocal = (flags & Flag.lowerIsLocal) !== 0;
     const higherIsLocal = (flags & Flag.higherIsLocal) !== 0;
     const hasHosts = this.bookHosts(
@@ -74,9 +64,7 @@ export class Booking {
       this.#fillShare(base, up, down, packets);
       ledger.addUsage();
     }
-    // A file's noise is counted where it is left out of the list of flows.
-    if ((!mayHaveRow || !hasHosts) && !(listing && isNoise)) onTruncated(packets);
-    if (listing) return;
+    if (!mayHaveRow || !hasHosts) onTruncated(packets);
     sums[sum] = sums[sum + 1] = 0;
     words[base + Field.packets] = words[base + Field.packets + 1] = 0;
     words[base + Field.lastSent] = words[base + Field.lastSent + 1] = 0;

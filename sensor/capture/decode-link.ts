@@ -192,8 +192,35 @@ export function decodePppProtocol(packet: Packet, at: number): number {
   if (!isCompressed && at + 2 > end) return Verdict.dropped;
   const protocol = isCompressed ? bytes[at]! : view.getUint16(at);
   const next = isCompressed ? at + 1 : at + 2;
-  if (protocol === 0x21) return decodeIpv4(packet, next);
-  return protocol === 0x57 ? decodeIpv6(packet, next) : Verdict.nonIp;
+  switch (protocol) {
+    case 0x21:
+      return decodeIpv4(packet, next);
+    case 0x57:
+      return decodeIpv6(packet, next);
+    case 0x0281: // MPLS, unicast and multicast (RFC 3032)
+    case 0x0283:
+      return decodeMpls(packet, next);
+    case 0x31:
+      return decodeBridgedPpp(packet, next);
+    case 0x3d:
+      return decodeMultilink(packet, next);
+    default:
+      return Verdict.nonIp;
+  }
+}
+
+/** Bridging over PPP (RFC 3518): flags, the kind of LAN, its id where the flags say so, and then the whole frame. */
+function decodeBridgedPpp(packet: Packet, at: number): number {
+  if (at + 2 > packet.end) return Verdict.dropped;
+  const hasLanId = (packet.bytes[at]! & 0x40) !== 0;
+  return packet.bytes[at + 1] === 1 ? decodeEthernet(packet, at + (hasLanId ? 6 : 2)) : Verdict.nonIp;
+}
+
+/** Multilink PPP (RFC 1990) with long sequence numbers: a packet that was not cut is read, parts of one are not IP. */
+function decodeMultilink(packet: Packet, at: number): number {
+  if (at + 4 > packet.end) return Verdict.dropped;
+  const isWhole = packet.bytes[at]! >> 6 === 3;
+  return isWhole ? decodePppProtocol(packet, at + 4) : Verdict.nonIp;
 }
 
 /** A family in the byte order of the machine that captured; families of IPv6 differ between systems. */

@@ -13,7 +13,8 @@ const queryWays = 4;
 const querySeconds = 60;
 const answerWords = 11;
 const answerWays = 8;
-const setsPerClient = 32;
+/** Sets of one client's answers at least; a thirty-second of all where there are many (files). */
+const setsPerClientMin = 32;
 const ttlMaxSeconds = 86_400;
 /** Without a few seconds' grace a name with TTL 0 would never name the connection it was asked for. */
 const zeroTtlSeconds = 5;
@@ -33,6 +34,7 @@ export class DnsEvidence {
   readonly #querySets: number;
   readonly #answers: Int32Array;
   readonly #answerSets: number;
+  readonly #setsPerClient: number;
   #hasAnswers = false;
 
   constructor(queriesMax: number, answersMax: number, seed: number) {
@@ -40,6 +42,7 @@ export class DnsEvidence {
     this.#querySets = queriesMax / queryWays;
     this.#queries = new Int32Array(queriesMax * queryWords);
     this.#answerSets = answersMax / answerWays;
+    this.#setsPerClient = Math.max(setsPerClientMin, this.#answerSets >> 5);
     this.#answers = new Int32Array(answersMax * answerWords);
   }
 
@@ -163,7 +166,7 @@ export class DnsEvidence {
     for (let word = 0; word < 4; word += 1) own = mixHash(own, client[word]!);
     let other = this.#seed;
     for (let word = 0; word < 4; word += 1) other = mixHash(other, server[word]!);
-    const set = (own + (other & (setsPerClient - 1))) & (this.#answerSets - 1);
+    const set = (own + (other & (this.#setsPerClient - 1))) & (this.#answerSets - 1);
     return set * answerWays * answerWords;
   }
 

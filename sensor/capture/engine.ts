@@ -7,7 +7,7 @@
 
 import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
-import { beginAgain, Field, Flag, flowWords, noteMac, noteState } from './flow-record.ts';
+import { beginAgain, Field, Flag, flowWords, isSending, noteMac, noteState } from './flow-record.ts';
 import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
@@ -82,7 +82,6 @@ export class Engine {
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
-      listing,
       keepsOwners: this.#keepsOwners,
       noiseRowsMax: sizes.noiseRowsMax,
       onTruncated: (packets) => this.#onTruncated(packets),
@@ -98,9 +97,9 @@ export class Engine {
         answersMax: sizes.answersMax,
         outerNames: new Set(options.outerNames ?? defaultOuterNames),
         listing,
-        flush: (base) => this.#booking.book(base, false),
+        flush: (base) => this.#book(base, false),
         restart: (base) => this.#restart(base),
-        onTruncated: () => this.#onTruncated(1),
+        onTruncated: () => this.#onNameTruncated(),
       },
       this.#packet,
     );
@@ -171,7 +170,7 @@ export class Engine {
         const flags = words[base + Field.flags]!;
         if ((flags & Flag.alive) === 0) continue;
         const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#booking.book(base, true);
+        if (isFirst === (pass === 0)) this.#book(base, true);
       }
     }
   }
@@ -222,7 +221,7 @@ export class Engine {
     const isWhole = fragments.add(p, this.now);
     const releasedBytes = fragments.releasedBytes;
     const releasedPackets = fragments.releasedPackets;
-    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p, this.now)) return;
+    if (hasPorts(p.protocol) && p.fragmentOffset > 0 && !isWhole && fragments.hold(p)) return;
     const base = this.#count(p, p.ipLength + releasedBytes, 1 + releasedPackets);
     if (!isWhole) return;
     const { whole } = fragments;
@@ -247,7 +246,7 @@ export class Engine {
     const { words, sums, side } = flows;
     if (flows.isNew) {
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
+      this.#naming.onNewFlow(base, p, side, this.now);
     }
     this.#side = side;
     if (this.#keepsOwners && p.macAt >= 0) noteMac(words, base, side, p);
@@ -255,9 +254,9 @@ export class Engine {
     if (p.protocol === Protocol.tcp && this.#naming.maySay(p, base, side)) this.#inspect(p, base, side, 0, 0);
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
-    words[base + Field.lastSent + side] = this.offsetMs;
     words[base + Field.lastSeen] = this.now;
     if (noteState(words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, words[base + Field.flags]!)) words[base + Field.lastSent + side] = this.offsetMs;
     // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
     // fragments is looked at when it is whole.
     if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
@@ -291,13 +290,14 @@ export class Engine {
     const base = flows.locate(p, path, this.now);
     const { side } = flows;
     flows.words[base + Field.lastSeen] = this.now;
-    flows.words[base + Field.lastSent + side] = this.offsetMs;
     if (flows.isNew) {
       flows.words[base + Field.flags]! |= Flag.inner;
       this.#judgeSides(base);
-      this.#naming.onNewFlow(base, p, side, this.now, this.#listing === null);
+      this.#naming.onNewFlow(base, p, side, this.now);
     }
     if (noteState(flows.words, base, side, p)) flows.noteTurn(base, this.now);
+    if (isSending(p, flows.words[base + Field.flags]!))
+      flows.words[base + Field.lastSent + side] = this.offsetMs;
     this.#inspect(p, base, side, path, depth + 1);
   }
 
@@ -317,17 +317,27 @@ export class Engine {
   }
 
   #onRemove(base: number): void {
-    this.#booking.book(base, true);
+    this.#book(base, true);
     this.#naming.forget(base);
     this.#list(base);
+  }
+
+  /** A file's reader sums up in its own way: it has no minutes, and its tables may be larger than memory. */
+  #book(base: number, isLast: boolean): void {
+    if (this.#listing === null) this.#booking.book(base);
+    else this.#listing.book(this.flows, base, isLast);
   }
 
   /** Lists a flow that is over (files only). */
   #list(base: number): void {
     if (this.#listing === null) return;
     const { words, sums, serials } = this.flows;
-    const isListed = this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
-    if (!isListed) this.#onTruncated(words[base + Field.packets]! + words[base + Field.packets + 1]!);
+    this.#listing.addFlow(words, sums, base, serials[base / flowWords]!);
+  }
+
+  #onNameTruncated(): void {
+    if (this.#listing !== null) this.#listing.cut.names += 1;
+    this.#onTruncated(1);
   }
 
   #onTruncated(packets: number): void {

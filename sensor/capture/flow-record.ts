@@ -70,6 +70,8 @@ export const Flag = {
   confirmed: 65536,
   /** One request and one answer, not of TCP: nothing more is to come. */
   exchange: 131072,
+  /** A TCP segment with data came, from either side. */
+  data: 262144,
 } as const;
 
 /** True when a reset or both ends' FIN were seen. */
@@ -100,7 +102,7 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
     if (p.tcpFlags > 0) {
       if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
       if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-      if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed) & ~Flag.unanswered;
+      if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
       else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
     }
   } else if ((flags & ~before & Flag.answered) !== 0 && isOneEach(words, base, flags)) flags |= Flag.exchange;
@@ -113,6 +115,32 @@ export function noteState(words: Int32Array, base: number, side: number, p: Pack
 function isOneEach(words: Int32Array, base: number, flags: number): boolean {
   if ((flags & Flag.inner) !== 0) return false;
   return words[base + Field.packets]! <= 1 && words[base + Field.packets + 1]! <= 1;
+}
+
+/**
+ * True for a packet with which its sender takes part in the service, `flags` being those of the flow with it. A reset, an
+ * opening, its bare answer and an ICMP error are what any closed or scanned port sends; so is whatever follows a handshake
+ * on which nothing is said (NET-2.4.4).
+ */
+export function isSending(p: Packet, flags: number): boolean {
+  if (p.protocol === Protocol.tcp) {
+    if (p.tcpFlags < 0) return p.isFragment;
+    if ((p.tcpFlags & 0x04) !== 0) return false;
+    if (p.dataEnd > p.dataAt) return true;
+    if ((p.tcpFlags & 0x02) !== 0 || (flags & (Flag.answered | Flag.reset)) !== Flag.answered) return false;
+    return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
+  }
+  if (p.protocol === Protocol.udp) return p.dataEnd > p.dataAt || p.isFragment;
+  return !isIcmpError(p);
+}
+
+/** Unreachable, time exceeded and their like, which answer a packet of another protocol. */
+function isIcmpError(p: Packet): boolean {
+  if ((p.protocol !== Protocol.icmp && p.protocol !== Protocol.icmp6) || p.fragmentOffset > 0) return false;
+  if (p.transportAt >= p.payloadEnd) return false;
+  const type = p.bytes[p.transportAt]!;
+  if (p.protocol === Protocol.icmp6) return type < 128;
+  return type === 3 || type === 4 || type === 5 || type === 11 || type === 12;
 }
 
 function isClientSide(flags: number, side: number): boolean {

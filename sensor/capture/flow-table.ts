@@ -56,9 +56,6 @@ export class FlowTable {
   highWater = 0;
   count = 0;
 
-  /** Places of the index that were passed over: the work that collisions make. */
-  probes = 0;
-
   /** Number of the flow in the order in which they began, one for each record. */
   readonly serials: Int32Array;
 
@@ -118,7 +115,6 @@ export class FlowTable {
         }
       }
       at = (at + 1) & this.#mask;
-      this.probes += 1;
     }
     return this.#insert(p, isLower, ports, meta, hash, now);
   }

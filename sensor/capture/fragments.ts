@@ -3,15 +3,19 @@
  * enough to carry a name.
  *
  * Every fragment counts when it arrives. One that comes before the first (which alone has the ports) is held as a
- * count, until the ports are known or the entry makes room. Thirty-two datagrams at a time, 8 KiB each.
+ * count, until the ports are known or the entry makes room. Thirty-two datagrams at a time, 8 KiB each. Amplification
+ * floods are fragments, so only datagrams that can carry a name are put together, and none is copied byte by byte.
  */
 import { decodeTransport } from './decode-ip.ts';
 import { Packet, Protocol } from './packet.ts';
+import { mayCarryPackets } from './tunnels.ts';
 
 const entriesMax = 32;
 const entryBytes = 8192;
+/** One bit for each eight bytes of a datagram. */
 const mapBytes = entryBytes / 64;
-const keyWords = 10;
+const keyWords = 9;
+const dnsPort = 53;
 const lifeSeconds = 30;
 
 /** A packet without ports that stands for fragments nobody could place. */
@@ -24,12 +28,18 @@ export class Fragments {
   releasedBytes = 0;
   releasedPackets = 0;
 
+  /** Ids of the datagrams, which tell most of them apart, and the rest of what does. */
+  readonly #ids = new Int32Array(entriesMax);
   readonly #keys = new Int32Array(entriesMax * keyWords);
   readonly #ports = new Int32Array(entriesMax);
   /** 0 free, 1 ports unknown, 2 ports known. */
   readonly #states = new Uint8Array(entriesMax);
   readonly #lastSeen = new Float64Array(entriesMax);
   readonly #lengths = new Int32Array(entriesMax);
+  /** Bytes of the map from its start on that are full. */
+  readonly #full = new Int32Array(entriesMax);
+  /** 1 for a datagram that can't carry a name. */
+  readonly #isDull = new Uint8Array(entriesMax);
   readonly #pendingBytes = new Float64Array(entriesMax);
   readonly #pendingPackets = new Int32Array(entriesMax);
   /** One bit for each eight bytes: offsets are multiples of that. */
@@ -37,6 +47,9 @@ export class Fragments {
   readonly #data = new Uint8Array(entriesMax * entryBytes);
   readonly #placeholder = new Packet();
   readonly #onPending: PendingSink;
+  /** The entry of the fragment that was added last, and the one that makes room next. */
+  #entry = 0;
+  #hand = 0;
 
   constructor(onPending: PendingSink) {
     this.#onPending = onPending;
@@ -49,20 +62,21 @@ export class Fragments {
    */
   add(packet: Packet, now: number): boolean {
     const entry = this.#entryOf(packet, now);
+    this.#entry = entry;
     this.releasedBytes = this.releasedPackets = 0;
-    if (packet.fragmentOffset === 0) this.#takePorts(entry, packet);
+    if (packet.fragmentOffset === 0) this.#takeFirst(entry, packet);
     if (this.#states[entry] === 2) {
       packet.sourcePort = this.#ports[entry]! >>> 16;
       packet.targetPort = this.#ports[entry]! & 0xffff;
     }
-    const isWhole = this.#gather(entry, packet);
+    const isWhole = this.#isDull[entry] === 0 && this.#gather(entry, packet);
     if (isWhole) this.#decodeWhole(entry, packet);
     return isWhole;
   }
 
   /** True when the last added fragment's ports are not known yet; then `hold` takes its count. */
-  hold(packet: Packet, now: number): boolean {
-    const entry = this.#entryOf(packet, now);
+  hold(packet: Packet): boolean {
+    const entry = this.#entry;
     if (this.#states[entry] === 2) return false;
     this.#pendingBytes[entry]! += packet.ipLength;
     this.#pendingPackets[entry]! += 1;
@@ -74,9 +88,10 @@ export class Fragments {
     for (let entry = 0; entry < entriesMax; entry += 1) this.#handOver(entry);
   }
 
-  #takePorts(entry: number, packet: Packet): void {
+  #takeFirst(entry: number, packet: Packet): void {
     if (this.#states[entry] !== 1) return;
     this.#states[entry] = 2;
+    this.#isDull[entry] = mayName(packet) ? 0 : 1;
     this.#ports[entry] = (packet.sourcePort << 16) | packet.targetPort;
     this.releasedBytes = this.#pendingBytes[entry]!;
     this.releasedPackets = this.#pendingPackets[entry]!;
@@ -88,21 +103,50 @@ export class Fragments {
     const offset = packet.fragmentOffset;
     const length = packet.payloadEnd - packet.transportAt;
     if (length <= 0 || offset + length > entryBytes) return false;
-    const base = entry * entryBytes + offset;
-    for (let i = 0; i < length; i += 1) this.#data[base + i] = packet.bytes[packet.transportAt + i]!;
-    const first = offset >> 3;
+    const from = packet.transportAt;
+    this.#data.set(packet.bytes.subarray(from, from + length), entry * entryBytes + offset);
     const last = packet.hasMoreFragments ? (offset + length) >> 3 : (offset + length + 7) >> 3;
-    for (let unit = first; unit < last; unit += 1)
-      this.#maps[entry * mapBytes + (unit >> 3)]! |= 1 << (unit & 7);
+    this.#mark(entry, offset >> 3, last);
     if (!packet.hasMoreFragments) this.#lengths[entry] = offset + length;
     const total = this.#lengths[entry]!;
-    if (total === 0) return false;
-    for (let unit = 0; unit < (total + 7) >> 3; unit += 1) {
-      if ((this.#maps[entry * mapBytes + (unit >> 3)]! & (1 << (unit & 7))) === 0) return false;
-    }
+    if (total === 0 || !this.#hasUnits(entry, (total + 7) >> 3)) return false;
     // Whole once: a repeated fragment must not make the datagram appear again.
-    this.#maps.fill(0, entry * mapBytes, (entry + 1) * mapBytes);
+    this.#clearMap(entry);
     return true;
+  }
+
+  /** Notes that units from `first` to before `last` are there: whole bytes of the map at once. */
+  #mark(entry: number, first: number, last: number): void {
+    if (last <= first) return;
+    const maps = this.#maps;
+    const base = entry * mapBytes;
+    const start = base + (first >> 3);
+    const end = base + (last >> 3);
+    const startBits = (0xff << (first & 7)) & 0xff;
+    const endBits = (1 << (last & 7)) - 1;
+    if (start === end) {
+      maps[start]! |= startBits & endBits;
+      return;
+    }
+    maps[start]! |= startBits;
+    maps.fill(0xff, start + 1, end);
+    if (endBits !== 0) maps[end]! |= endBits;
+  }
+
+  /** True when the first `count` units are there. What was found full is not looked at again. */
+  #hasUnits(entry: number, count: number): boolean {
+    const base = entry * mapBytes;
+    const wholeBytes = count >> 3;
+    let full = this.#full[entry]!;
+    while (full < wholeBytes && this.#maps[base + full] === 0xff) full += 1;
+    this.#full[entry] = full;
+    const endBits = (1 << (count & 7)) - 1;
+    return full >= wholeBytes && (this.#maps[base + wholeBytes]! & endBits) === endBits;
+  }
+
+  #clearMap(entry: number): void {
+    this.#maps.fill(0, entry * mapBytes, (entry + 1) * mapBytes);
+    this.#full[entry] = 0;
   }
 
   #decodeWhole(entry: number, packet: Packet): void {
@@ -115,26 +159,28 @@ export class Fragments {
   }
 
   #entryOf(packet: Packet, now: number): number {
-    let oldest = 0;
+    const id = packet.fragmentId;
     for (let entry = 0; entry < entriesMax; entry += 1) {
-      if (
-        this.#states[entry] !== 0 &&
-        this.#isSame(entry, packet) &&
-        now - this.#lastSeen[entry]! <= lifeSeconds
-      ) {
-        this.#lastSeen[entry] = now;
-        return entry;
-      }
-      if (this.#states[entry] === 0) oldest = entry;
-      else if (this.#states[oldest] !== 0 && this.#lastSeen[entry]! < this.#lastSeen[oldest]!) oldest = entry;
+      if (this.#ids[entry] !== id || this.#states[entry] === 0 || !this.#isSame(entry, packet)) continue;
+      if (now - this.#lastSeen[entry]! > lifeSeconds) continue;
+      this.#lastSeen[entry] = now;
+      return entry;
     }
-    this.#handOver(oldest);
-    this.#states[oldest] = 1;
-    this.#lastSeen[oldest] = now;
-    this.#lengths[oldest] = 0;
-    this.#maps.fill(0, oldest * mapBytes, (oldest + 1) * mapBytes);
-    this.#setKey(oldest, packet);
-    return oldest;
+    return this.#begin(packet, now);
+  }
+
+  /** An entry for a new datagram; the one that began longest ago makes room. */
+  #begin(packet: Packet, now: number): number {
+    const entry = this.#hand;
+    this.#hand = entry + 1 === entriesMax ? 0 : entry + 1;
+    this.#handOver(entry);
+    this.#states[entry] = 1;
+    this.#lastSeen[entry] = now;
+    this.#lengths[entry] = 0;
+    this.#isDull[entry] = canName(packet.protocol) ? 0 : 1;
+    if (this.#isDull[entry] === 0) this.#clearMap(entry);
+    this.#setKey(entry, packet);
+    return entry;
   }
 
   #handOver(entry: number): void {
@@ -174,14 +220,13 @@ export class Fragments {
     keys[at + 6] = packet.target2;
     keys[at + 7] = packet.target3;
     keys[at + 8] = packet.protocol | (packet.version << 8);
-    keys[at + 9] = packet.fragmentId;
+    this.#ids[entry] = packet.fragmentId;
   }
 
   #isSame(entry: number, packet: Packet): boolean {
     const at = entry * keyWords;
     const keys = this.#keys;
     return (
-      keys[at + 9] === packet.fragmentId &&
       keys[at + 8] === (packet.protocol | (packet.version << 8)) &&
       keys[at + 3] === packet.source3 &&
       keys[at + 7] === packet.target3 &&
@@ -212,4 +257,21 @@ export function copyAddresses(from: Packet, to: Packet): void {
 /** True for protocols whose fragments carry ports in the first one only. */
 export function hasPorts(protocol: number): boolean {
   return protocol === Protocol.tcp || protocol === Protocol.udp || protocol === Protocol.sctp;
+}
+
+/** Protocols whose packets are looked into. */
+function canName(protocol: number): boolean {
+  return (
+    protocol === Protocol.tcp ||
+    protocol === Protocol.udp ||
+    protocol === Protocol.ipip ||
+    protocol === Protocol.ipv6 ||
+    protocol === Protocol.gre
+  );
+}
+
+/** True when a datagram with this first fragment may carry a name: a hello or a request, a lookup, or packets. */
+function mayName(first: Packet): boolean {
+  if (first.protocol === Protocol.tcp || mayCarryPackets(first)) return true;
+  return first.protocol === Protocol.udp && (first.sourcePort === dnsPort || first.targetPort === dnsPort);
 }

@@ -98,5 +98,23 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 export { isSupportedLinkType } from './decode-link.ts';
-export type { ListedAnswer, ListedConversation, ListedEnd, ListedFlow } from './listing.ts';
-export { createReading, type Reading, type ReadingOptions, type ReadingResult } from './reading.ts';
+export type {
+  FlowRows,
+  ListedAnswer,
+  ListedApplication,
+  ListedConversation,
+  ListedEnd,
+  ListedFlow,
+  ListedHost,
+  ListedRows,
+  RowWeight,
+} from './listed-rows.ts';
+export type { CutCounts } from './listing.ts';
+export {
+  type CountedUsage,
+  createReading,
+  type Reading,
+  type ReadingOptions,
+  type ReadingResult,
+} from './reading.ts';
+export { type PageFile, pageBytes } from './row-store.ts';

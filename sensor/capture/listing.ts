@@ -1,6 +1,10 @@
 /**
- * What a capture file's reader wants beyond the counters of a minute: every flow with every name on it, every DNS
- * answer, every conversation. It grows with the file and is used for files only.
+ * What a capture file's reader wants beyond the counters of a minute: every flow with every name on it, every
+ * conversation, address and application of the whole file, every DNS answer.
+ *
+ * Nothing here is text: flows are rows of words, sums are kept by key, and both leave memory for a file when they are
+ * many. Of single packets that nothing answered and nothing names a part is listed, or a flood would be the result;
+ * `cut` says how much was left out.
  */
 import { formatWords } from './address-words.ts';
 import {
@@ -11,61 +15,38 @@ import {
   dnsNameLengths,
   dnsNames,
 } from './dns-message.ts';
-import { evidenceOf, Field, Flag } from './flow-record.ts';
-import { KeyedTable } from './keyed-table.ts';
-import { evidenceText, protocolLabel } from './ledger.ts';
-import type { NameEvidence } from './minute-report.ts';
+import { evidenceOf, Field, Flag, flowWords } from './flow-record.ts';
+import type { FlowTable } from './flow-table.ts';
+import { protocolLabel } from './ledger.ts';
+import { FlowRow, flowRowWords, type ListedAnswer } from './listed-rows.ts';
 import type { NameTable } from './name-table.ts';
 import type { Packet } from './packet.ts';
-import type { TunnelPaths } from './tunnels.ts';
+import { type PageFile, RowStore } from './row-store.ts';
+import { SummingTable } from './summing-table.ts';
 
-/** An end of a flow; `port` is null where the protocol has none. */
-export interface ListedEnd {
-  ip: string;
-  port: number | null;
-}
+/** Flows, addresses, conversations and applications of single packets that are listed; more are only counted. */
+const noiseMax = 16_384;
+/** Flows in memory, bytes, and keys of each table. */
+const flowBytesMax = 24 * 1024 * 1024;
+const keysMax = 1 << 18;
 
-/** A connection and one name that was seen on it. A connection with three names is listed three times. */
-export interface ListedFlow {
-  protocol: number;
-  client: ListedEnd;
-  server: ListedEnd;
-  /** As on the wire: lower case, without port and final dot; null where none. */
-  host: string | null;
-  /** Registrable domain, protocol label or the server's address. */
-  name: string;
-  evidence: Exclude<NameEvidence, 'ip_protocol'>;
-  /** Tunnels around it, outermost first, joined by `/`; its bytes then count on the outer conversation. */
-  tunnel: string | null;
-  clientPackets: number;
-  clientBytes: number;
-  serverPackets: number;
-  serverBytes: number;
-}
-
-/** One DNS answer with at least one A, AAAA or CNAME record. */
-export interface ListedAnswer {
-  client: ListedEnd;
-  server: ListedEnd;
-  name: string;
-  cnameChain: string[];
-  addresses: { address: string; ttl: number }[];
-  /** The question was seen before, from the same client. */
-  querySeen: boolean;
-}
-
-/** Bytes and packets between two addresses; `a` is the numerically smaller one. */
-export interface ListedConversation {
-  a: string;
-  b: string;
-  packetsAToB: number;
-  bytesAToB: number;
-  packetsBToA: number;
-  bytesBToA: number;
+/** What was left out of the lists. */
+export interface CutCounts {
+  /** Flows of one packet. */
+  flows: number;
+  /** Packets and bytes that are in no application, and in no conversation. */
+  applicationPackets: number;
+  applicationBytes: number;
+  conversationPackets: number;
+  conversationBytes: number;
+  /** Addresses that got no row for a packet. */
+  hostPackets: number;
+  /** Names that found no room. */
+  names: number;
 }
 
 /** Counters of a connection up to where they were booked. */
-export interface BookedCounters {
+interface BookedCounters {
   up: number;
   down: number;
   upPackets: number;
@@ -77,134 +58,131 @@ interface SeenName {
   name: number;
 }
 
-/** Flows and conversations of one packet that are listed; more are a flood, and only counted. */
-const noiseMax = 16_384;
+const nothing: BookedCounters = { up: 0, down: 0, upPackets: 0, downPackets: 0 };
 
-const portProtocols = new Set([6, 17, 132]);
+export interface ListingOptions {
+  names: NameTable;
+  seed: number;
+  /** The most flows that the table holds. */
+  flowsMax: number;
+  /** Takes what memory should not hold; null keeps everything in memory. */
+  file: PageFile | null;
+  onAnswer(answer: ListedAnswer): void;
+  /** False for what no application is to be made of; everything is unless given. */
+  countsUsage?: ((words: Int32Array, base: number, client: number, name: number) => boolean) | undefined;
+}
 
 export class Listing {
-  readonly flows: ListedFlow[] = [];
-  readonly answers: ListedAnswer[] = [];
-  readonly #names: NameTable;
-  readonly #seen = new Map<number, SeenName[]>();
-  readonly #booked = new Map<number, BookedCounters>();
-  readonly #conversations: KeyedTable;
-  /** Serial numbers of the flows, so that they are listed in the order in which they began. */
-  readonly #order: number[] = [];
-  readonly #tunnels: TunnelPaths;
+  readonly flows: RowStore;
+  readonly conversations: SummingTable;
+  readonly hosts: SummingTable;
+  readonly applications: SummingTable;
+  readonly cut: CutCounts = {
+    flows: 0,
+    applicationPackets: 0,
+    applicationBytes: 0,
+    conversationPackets: 0,
+    conversationBytes: 0,
+    hostPackets: 0,
+    names: 0,
+  };
 
-  constructor(names: NameTable, seed: number, tunnels: TunnelPaths) {
-    this.#names = names;
-    this.#tunnels = tunnels;
-    this.#conversations = new KeyedTable(
-      { keyWords: 9, wordCount: 0, sumCount: 4, recordsMax: 1 << 22 },
-      seed,
-    );
+  readonly #options: ListingOptions;
+  /** First name of each flow, with its evidence in the upper bits, and the others of the few that have several. */
+  readonly #firstNames: Int32Array;
+  readonly #moreNames = new Map<number, SeenName[]>();
+  readonly #booked = new Map<number, BookedCounters>();
+  /** Rows that noise took of each list. */
+  readonly #noise = { flows: 0, conversations: 0, hosts: 0, applications: 0 };
+
+  constructor(options: ListingOptions) {
+    this.#options = options;
+    const { seed, file } = options;
+    this.#firstNames = new Int32Array(options.flowsMax);
+    this.flows = new RowStore(flowRowWords, flowBytesMax, file);
+    const table = { recordsMax: keysMax, seed, file };
+    this.conversations = new SummingTable({ ...table, keyWords: 9, sumCount: 4 });
+    this.hosts = new SummingTable({ ...table, keyWords: 5, sumCount: 3 });
+    this.applications = new SummingTable({ ...table, keyWords: 7, sumCount: 3 });
   }
 
   /** Notes a name that was seen on the flow at `base`. */
   addName(base: number, evidence: number, name: number): void {
-    const seen = this.#seen.get(base);
-    if (!seen) this.#seen.set(base, [{ evidence, name }]);
-    else if (!seen.some((entry) => entry.evidence === evidence && entry.name === name))
-      seen.push({ evidence, name });
+    const record = base / flowWords;
+    const first = this.#firstNames[record]!;
+    const packed = (evidence << evidenceShift) | (name + 1);
+    if (first === packed) return;
+    if (first === 0) {
+      this.#firstNames[record] = packed;
+      return;
+    }
+    const more = this.#moreNames.get(base);
+    if (!more) this.#moreNames.set(base, [{ evidence, name }]);
+    else if (!more.some((entry) => entry.evidence === evidence && entry.name === name))
+      more.push({ evidence, name });
   }
 
-  /** Remembers how far the flow's counters are booked. */
-  noteBooked(base: number, words: Int32Array, sums: Float64Array): void {
+  /**
+   * Adds what the flow moved since the last time to its addresses, its conversation and its application. The counters
+   * of the whole connection stay, so what was booked is remembered unless this `isLast`.
+   */
+  book({ words, sums }: FlowTable, base: number, isLast: boolean): void {
     const sum = (base + Field.bytes) >> 1;
-    this.#booked.set(base, {
-      up: sums[sum]!,
-      down: sums[sum + 1]!,
-      upPackets: words[base + Field.packets]!,
-      downPackets: words[base + Field.packets + 1]!,
-    });
-  }
-
-  /** How far they were booked, which is then forgotten. */
-  takeBooked(base: number): BookedCounters | null {
-    const booked = this.#booked.get(base);
-    if (!booked) return null;
-    this.#booked.delete(base);
-    return booked;
-  }
-
-  /** Lists a flow that is over, with its counters since its start. False when it is one of too many single packets. */
-  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): boolean {
-    const names = this.#seen.get(base) ?? [];
-    this.#seen.delete(base);
-    const isNoise =
-      words[base + Field.name] === 0 && words[base + Field.packets]! + words[base + Field.packets + 1]! === 1;
-    if (isNoise && this.flows.length >= noiseMax) return false;
-    if (names.length === 0) {
-      const name = words[base + Field.name]! - 1;
-      names.push({ evidence: name < 0 ? 0 : evidenceOf(words, base), name });
-    }
-    for (const entry of names) {
-      this.#order.push(serial);
-      this.flows.push(this.#listFlow(words, sums, base, entry));
-    }
-    return true;
-  }
-
-  /** Puts the flows into the order in which they began. */
-  sortFlows(): void {
-    const positions = this.flows.map((_, i) => i).sort((a, b) => this.#order[a]! - this.#order[b]! || a - b);
-    const sorted = positions.map((i) => this.flows[i]!);
-    for (const [i, flow] of sorted.entries()) this.flows[i] = flow;
-  }
-
-  /** Adds bytes between two addresses, the lower one at `lower` in `words`, the higher one four words on. */
-  addConversation(
-    version: number,
-    words: Int32Array,
-    lower: number,
-    bytesUp: number,
-    packetsUp: number,
-    bytesDown: number,
-    packetsDown: number,
-    isNoise: boolean,
-  ): void {
-    const key = this.#conversations.key;
-    const isOrdered = !isUnsignedAbove(words, lower, lower + 4);
-    for (let word = 0; word < 4; word += 1) {
-      key[word] = words[(isOrdered ? lower : lower + 4) + word]!;
-      key[4 + word] = words[(isOrdered ? lower + 4 : lower) + word]!;
-    }
-    key[8] = version;
-    const mayAdd = !isNoise || this.#conversations.count < noiseMax;
-    const record = mayAdd ? this.#conversations.locate() : this.#conversations.find();
-    if (record < 0) return;
-    const { sums } = this.#conversations;
-    const isSame = isOrdered && !isUnsignedAbove(words, lower + 4, lower);
-    const up = record * 4 + (isOrdered ? 0 : 2);
-    const down = record * 4 + (isOrdered && !isSame ? 2 : 0);
-    sums[up]! += packetsUp;
-    sums[up + 1]! += bytesUp;
-    sums[down]! += packetsDown;
-    sums[down + 1]! += bytesDown;
-  }
-
-  /** Every conversation. */
-  conversations(): ListedConversation[] {
-    const { keys, sums, count } = this.#conversations;
-    const listed: ListedConversation[] = [];
-    for (let record = 0; record < count; record += 1) {
-      const at = record * 9;
-      const version = keys[at + 8]!;
-      listed.push({
-        a: formatWords(version, keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!),
-        b: formatWords(version, keys[at + 4]!, keys[at + 5]!, keys[at + 6]!, keys[at + 7]!),
-        packetsAToB: sums[record * 4]!,
-        bytesAToB: sums[record * 4 + 1]!,
-        packetsBToA: sums[record * 4 + 2]!,
-        bytesBToA: sums[record * 4 + 3]!,
+    const before = this.#takeBooked(base);
+    const up = sums[sum]! - before.up;
+    const down = sums[sum + 1]! - before.down;
+    const upPackets = words[base + Field.packets]! - before.upPackets;
+    const downPackets = words[base + Field.packets + 1]! - before.downPackets;
+    if (!isLast) {
+      this.#booked.set(base, {
+        up: sums[sum]!,
+        down: sums[sum + 1]!,
+        upPackets: words[base + Field.packets]!,
+        downPackets: words[base + Field.packets + 1]!,
       });
     }
-    return listed;
+    const packets = upPackets + downPackets;
+    if (packets === 0) return;
+    const flags = words[base + Field.flags]!;
+    const isNoise = packets <= 2 && (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
+    this.#addConversation(words, base, up, upPackets, down, downPackets, isNoise);
+    const isLowerSure = !isNoise || (flags & Flag.lowerIsLocal) !== 0;
+    const isHigherSure = !isNoise || (flags & Flag.higherIsLocal) !== 0;
+    if (isSameAddress(words, base)) {
+      this.#addHost(words, base, base, up + down, up + down, packets, isLowerSure);
+    } else {
+      this.#addHost(words, base, base, down, up, packets, isLowerSure);
+      this.#addHost(words, base, base + 4, up, down, packets, isHigherSure);
+    }
+    this.#addApplication(words, base, up, down, packets, isNoise);
   }
 
-  /** Lists the answer in `dnsMessage`, which `packet`'s source sent. */
+  /** Lists a flow that is over, with its counters since its start, once for each of its names. */
+  addFlow(words: Int32Array, sums: Float64Array, base: number, serial: number): void {
+    const record = base / flowWords;
+    const first = this.#firstNames[record]!;
+    this.#firstNames[record] = 0;
+    const name = words[base + Field.name]! - 1;
+    const isNoise = name < 0 && words[base + Field.packets]! + words[base + Field.packets + 1]! === 1;
+    if (isNoise) {
+      if (this.#noise.flows >= noiseMax) {
+        this.cut.flows += 1;
+        return;
+      }
+      this.#noise.flows += 1;
+    }
+    if (first === 0) {
+      this.#addFlowRow(words, sums, base, serial, name < 0 ? 0 : evidenceOf(words, base), name);
+      return;
+    }
+    this.#addFlowRow(words, sums, base, serial, first >>> evidenceShift, (first & nameMask) - 1);
+    const more = this.#moreNames.get(base);
+    if (!more) return;
+    this.#moreNames.delete(base);
+    for (const entry of more) this.#addFlowRow(words, sums, base, serial, entry.evidence, entry.name);
+  }
+
+  /** Hands over the answer in `dnsMessage`, which `packet`'s source sent. */
   addAnswer(packet: Packet, querySeen: boolean): void {
     const p = packet;
     const chain: string[] = [];
@@ -212,10 +190,16 @@ export class Listing {
     const addresses = [];
     for (let i = 0; i < dnsMessage.addressCount; i += 1) {
       const at = i * 5;
-      const [version, w0, w1, w2, w3] = dnsAddresses.subarray(at, at + 5);
-      addresses.push({ address: formatWords(version!, w0!, w1!, w2!, w3!), ttl: dnsAddressTtls[i]! });
+      const address = formatWords(
+        dnsAddresses[at]!,
+        dnsAddresses[at + 1]!,
+        dnsAddresses[at + 2]!,
+        dnsAddresses[at + 3]!,
+        dnsAddresses[at + 4]!,
+      );
+      addresses.push({ address, ttl: dnsAddressTtls[i]! });
     }
-    this.answers.push({
+    this.#options.onAnswer({
       client: { ip: formatWords(p.version, p.target0, p.target1, p.target2, p.target3), port: p.targetPort },
       server: { ip: formatWords(p.version, p.source0, p.source1, p.source2, p.source3), port: p.sourcePort },
       name: dnsName(0),
@@ -225,52 +209,161 @@ export class Listing {
     });
   }
 
-  #listFlow(words: Int32Array, sums: Float64Array, base: number, entry: SeenName): ListedFlow {
+  #takeBooked(base: number): BookedCounters {
+    if (this.#booked.size === 0) return nothing;
+    const booked = this.#booked.get(base);
+    if (!booked) return nothing;
+    this.#booked.delete(base);
+    return booked;
+  }
+
+  #addFlowRow(
+    words: Int32Array,
+    sums: Float64Array,
+    base: number,
+    serial: number,
+    evidence: number,
+    name: number,
+  ): void {
+    const rows = this.flows;
+    rows.append();
+    const to = rows.words;
+    const at = rows.at;
+    const isTurned = (words[base + Field.flags]! & Flag.clientIsHigher) !== 0;
+    const client = base + (isTurned ? 4 : 0);
+    const server = base + (isTurned ? 0 : 4);
+    for (let word = 0; word < 4; word += 1) {
+      to[at + FlowRow.client + word] = words[client + word]!;
+      to[at + FlowRow.server + word] = words[server + word]!;
+    }
+    const ports = words[base + Field.ports]!;
+    to[at + FlowRow.ports] = isTurned ? (ports << 16) | (ports >>> 16) : ports;
+    to[at + FlowRow.meta] = words[base + Field.meta]!;
+    to[at + FlowRow.serial] = serial;
+    to[at + FlowRow.evidence] = evidence;
+    to[at + FlowRow.name] = name + 1;
+    to[at + FlowRow.flowName] = words[base + Field.name]!;
+    const packets = base + Field.packets;
+    to[at + FlowRow.packets] = words[packets + (isTurned ? 1 : 0)]!;
+    to[at + FlowRow.packets + 1] = words[packets + (isTurned ? 0 : 1)]!;
+    const sum = (base + Field.bytes) >> 1;
+    const target = (at + FlowRow.bytes) >> 1;
+    rows.sums[target] = sums[sum + (isTurned ? 1 : 0)]!;
+    rows.sums[target + 1] = sums[sum + (isTurned ? 0 : 1)]!;
+  }
+
+  /** Adds bytes between two addresses, the numerically smaller one first. */
+  #addConversation(
+    words: Int32Array,
+    base: number,
+    bytesUp: number,
+    packetsUp: number,
+    bytesDown: number,
+    packetsDown: number,
+    isNoise: boolean,
+  ): void {
+    const table = this.conversations;
+    const { key } = table;
+    const isOrdered = !isUnsignedAbove(words, base, base + 4);
+    const a = isOrdered ? base : base + 4;
+    const b = isOrdered ? base + 4 : base;
+    for (let word = 0; word < 4; word += 1) {
+      key[word] = words[a + word]!;
+      key[4 + word] = words[b + word]!;
+    }
+    key[8] = (words[base + Field.meta]! >> 8) & 0xff;
+    const at = table.locate(!isNoise || this.#noise.conversations < noiseMax);
+    if (isNoise && table.isNew) this.#noise.conversations += 1;
+    if (at < 0) {
+      this.cut.conversationPackets += packetsUp + packetsDown;
+      this.cut.conversationBytes += bytesUp + bytesDown;
+      return;
+    }
+    const { sums } = table;
+    const isSame = isOrdered && !isUnsignedAbove(words, base + 4, base);
+    const up = at + (isOrdered ? 0 : 2);
+    const down = at + (isOrdered && !isSame ? 2 : 0);
+    sums[up]! += packetsUp;
+    sums[up + 1]! += bytesUp;
+    sums[down]! += packetsDown;
+    sums[down + 1]! += bytesDown;
+  }
+
+  #addHost(
+    words: Int32Array,
+    base: number,
+    address: number,
+    rxBytes: number,
+    txBytes: number,
+    packets: number,
+    isSure: boolean,
+  ): void {
+    const table = this.hosts;
+    const { key } = table;
+    for (let word = 0; word < 4; word += 1) key[word] = words[address + word]!;
+    key[4] = (words[base + Field.meta]! >> 8) & 0xff;
+    const at = table.locate(isSure || this.#noise.hosts < noiseMax);
+    if (!isSure && table.isNew) this.#noise.hosts += 1;
+    if (at < 0) {
+      this.cut.hostPackets += packets;
+      return;
+    }
+    const { sums } = table;
+    sums[at]! += rxBytes;
+    sums[at + 1]! += txBytes;
+    sums[at + 2]! += packets;
+  }
+
+  /**
+   * Adds to the application: a name or a protocol's label, or else the remote address. Inbound is towards the local end,
+   * or towards the client where neither or both are.
+   */
+  #addApplication(
+    words: Int32Array,
+    base: number,
+    up: number,
+    down: number,
+    packets: number,
+    isNoise: boolean,
+  ): void {
+    const flags = words[base + Field.flags]!;
     const meta = words[base + Field.meta]!;
+    const ports = words[base + Field.ports]!;
+    const client = (flags & Flag.clientIsHigher) !== 0 ? 1 : 0;
+    const locals = flags & (Flag.lowerIsLocal | Flag.higherIsLocal);
+    const isServed = locals === (client === 0 ? Flag.higherIsLocal : Flag.lowerIsLocal);
+    const id = words[base + Field.name]! - 1;
+    const { names, countsUsage } = this.#options;
+    const name = id < 0 ? -1 : names.domain(id);
+    if (countsUsage && !countsUsage(words, base, client, name)) return;
+    const table = this.applications;
+    const { key } = table;
     const version = (meta >> 8) & 0xff;
-    const protocol = meta & 0xff;
-    const client = (words[base + Field.flags]! & Flag.clientIsHigher) !== 0 ? 1 : 0;
-    const server = 1 - client;
-    const serverEnd = listEnd(words, base, server, version, protocol);
-    const named = entry.name < 0 ? -1 : this.#nameFor(words, base, entry);
-    const domain = named < 0 ? -1 : this.#names.domain(named);
-    return {
-      protocol,
-      client: listEnd(words, base, client, version, protocol),
-      server: serverEnd,
-      host: entry.name < 0 ? null : this.#names.host(entry.name),
-      name: protocolLabel(protocol, version) ?? (domain < 0 ? serverEnd.ip : this.#names.host(domain)),
-      evidence: evidenceText[entry.evidence] as ListedFlow['evidence'],
-      tunnel: this.#tunnels.text(meta >>> 16) || null,
-      clientPackets: words[base + Field.packets + client]!,
-      clientBytes: sums[(base + Field.bytes) / 2 + client]!,
-      serverPackets: words[base + Field.packets + server]!,
-      serverBytes: sums[(base + Field.bytes) / 2 + server]!,
-    };
-  }
-
-  /** An outer name gives way to the name under which the client looked the server up. */
-  #nameFor(words: Int32Array, base: number, entry: SeenName): number {
-    return evidenceText[entry.evidence] === 'tls_outer' ? words[base + Field.name]! - 1 : entry.name;
+    const isLabelled = protocolLabel(meta & 0xff, version) !== null;
+    const isAddress = !isLabelled && name < 0;
+    const remote = base + (client === 0 ? (isServed ? 0 : 4) : isServed ? 4 : 0);
+    for (let word = 0; word < 4; word += 1) key[word] = isAddress ? words[remote + word]! : 0;
+    key[4] = (meta & 0xff) | ((isAddress ? version : 0) << 8);
+    key[5] = client === 0 ? ports & 0xffff : ports >>> 16;
+    key[6] = isLabelled ? -1 : name;
+    const at = table.locate(!isNoise || this.#noise.applications < noiseMax);
+    if (isNoise && table.isNew) this.#noise.applications += 1;
+    if (at < 0) {
+      this.cut.applicationPackets += packets;
+      this.cut.applicationBytes += up + down;
+      return;
+    }
+    const { sums } = table;
+    const isUpInbound = (client === 0) === isServed;
+    sums[at]! += isUpInbound ? up : down;
+    sums[at + 1]! += isUpInbound ? down : up;
+    sums[at + 2]! += packets;
   }
 }
 
-function listEnd(
-  words: Int32Array,
-  base: number,
-  side: number,
-  version: number,
-  protocol: number,
-): ListedEnd {
-  const at = base + side * 4;
-  const ports = words[base + Field.ports]!;
-  const port = side === 0 ? ports >>> 16 : ports & 0xffff;
-  return {
-    ip: formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!),
-    // Fragments whose first never came have no ports.
-    port: portProtocols.has(protocol) && ports !== 0 ? port : null,
-  };
-}
+/** Ids of names have 20 bits, evidence those above. */
+const evidenceShift = 20;
+const nameMask = (1 << evidenceShift) - 1;
 
 /** A name of the last DNS message; bytes that a terminal would act on are written as `\ddd`. */
 function dnsName(index: number): string {
@@ -281,6 +374,12 @@ function dnsName(index: number): string {
     text += isPlain ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, '0')}`;
   }
   return text;
+}
+
+/** The last words differ most often, so they are looked at first. */
+function isSameAddress(words: Int32Array, base: number): boolean {
+  for (let word = 3; word >= 0; word -= 1) if (words[base + word] !== words[base + 4 + word]) return false;
+  return true;
 }
 
 /** Numerical order of two addresses in words. */

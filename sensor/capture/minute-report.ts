@@ -110,7 +110,10 @@ export interface UsageRow {
   clientBytes: number;
   serverBytes: number;
   packets: number;
-  /** Unix milliseconds at which the client and the server last sent, 0 for never within the minute. */
+  /**
+   * Unix milliseconds at which the client and the server last sent, 0 for never within the minute. Resets, openings and
+   * their bare answers, and ICMP errors are no sending (NET-2.4.4).
+   */
   clientLastSentMs: number;
   serverLastSentMs: number;
 }

@@ -326,3 +326,51 @@ test('a DNS answer in fragments names what a whole one names, last fragment firs
   assert.equal(flows.length, 1);
   assert.equal(flows[0]!.serverPackets, 4);
 });
+
+test('NET-2.2.1: of a connection that began before, the server is told by its port, from files and live alike', () => {
+  const server = '203.0.113.9';
+  const client = '192.0.2.1';
+  const cases: [string, SegmentOptions, (ends: SegmentOptions) => Uint8Array][] = [
+    ['https', { from: server, fromPort: 443, to: client, toPort: 50_000 }, data],
+    ['a database', { from: server, fromPort: 5432, to: client, toPort: 40_000 }, data],
+    ['a reserved client port', { from: server, fromPort: 2049, to: client, toPort: 800 }, data],
+    ['ports without a service', { from: server, fromPort: 20_022, to: client, toPort: 51_000 }, data],
+    ['an answer to an opening', { from: server, fromPort: 60_000, to: client, toPort: 443 }, answer],
+    ['time', { from: server, fromPort: 123, to: client, toPort: 40_000 }, datagram],
+    ['a game', { from: server, fromPort: 27_015, to: client, toPort: 40_000 }, datagram],
+  ];
+  for (const [what, ends, build] of cases) {
+    const frames = [ethernet(build(ends)), ethernet(build(reverse(ends)))];
+    for (const shown of [frames.slice(0, 1), frames]) {
+      const [flow] = readAll(shown).flows;
+      assert.deepEqual([flow!.client.ip, flow!.server.port], [client, ends.fromPort], what);
+      const capture = testCapture();
+      for (const frame of shown) offer(capture, frame);
+      const [row] = capture.closeMinutes((testMinute + 60) * 1000)[0]!.usage;
+      assert.deepEqual([row!.client, row!.serverPort], [client, ends.fromPort], what);
+    }
+  }
+});
+
+test('where ports tell nothing, the client is who sends first, from files and live alike', () => {
+  const ends: SegmentOptions = { from: '203.0.113.9', fromPort: 123, to: '192.0.2.1', toPort: 123 };
+  for (const change of [{}, { fromPort: 20_000, toPort: 50_000 }]) {
+    const frame = ethernet(datagram({ ...ends, ...change }));
+    assert.equal(readAll([frame]).flows[0]!.client.ip, ends.from);
+    const capture = testCapture();
+    offer(capture, frame);
+    assert.equal(capture.closeMinutes((testMinute + 60) * 1000)[0]!.usage[0]!.client, ends.from);
+  }
+});
+
+function data(ends: SegmentOptions): Uint8Array {
+  return tcp(ends, Tcp.ack | Tcp.push, 900, ascii('in the middle'));
+}
+
+function answer(ends: SegmentOptions): Uint8Array {
+  return tcp(ends, ends.fromPort === 60_000 ? Tcp.syn | Tcp.ack : Tcp.ack, 900);
+}
+
+function datagram(ends: SegmentOptions): Uint8Array {
+  return udp(ends, ascii('some bytes'));
+}

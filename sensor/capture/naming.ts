@@ -13,6 +13,7 @@ import type { FlowTable } from './flow-table.ts';
 import type { Listing } from './listing.ts';
 import { type NameTable, normalizeHost } from './name-table.ts';
 import { type Packet, Protocol } from './packet.ts';
+import { isFromServer } from './server-ports.ts';
 import { StreamInspector } from './stream-inspector.ts';
 import { Evidence, Mode } from './stream-units.ts';
 
@@ -58,21 +59,19 @@ export class Naming {
     });
   }
 
-  /** Decides who the client of a new flow is and looks its server up among the DNS answers. */
-  onNewFlow(base: number, p: Packet, side: number, now: number, isLive: boolean): void {
-    const flags = p.protocol === Protocol.tcp ? p.tcpFlags : -1;
-    const isFromServer = hasServerPort(p.sourcePort, p.targetPort);
-    let client = side;
-    let asker = side;
-    if (flags >= 0 && (flags & 0x02) !== 0) asker = client = (flags & 0x10) !== 0 ? 1 - side : side;
-    else if (isDnsResponse(p)) asker = client = 1 - side;
-    else if (isFromServer) {
-      asker = 1 - side;
-      // A file's reader says that the first to send is the client.
-      if (isLive) client = asker;
-    }
+  /**
+   * Decides who the client of a new flow is and looks its server up among the DNS answers. An opening says it, a DNS answer
+   * does, and of what was begun before the ports do; else the client is who sends first.
+   */
+  onNewFlow(base: number, p: Packet, side: number, now: number): void {
+    const flags = p.protocol === Protocol.tcp ? p.tcpFlags : 0;
+    const isOpening = flags > 0 && (flags & 0x02) !== 0;
+    const isServer = isOpening
+      ? (flags & 0x10) !== 0
+      : isDnsResponse(p) || isFromServer(p.sourcePort, p.targetPort, p.protocol === Protocol.tcp);
+    const client = isServer ? 1 - side : side;
     if (client === 1) this.#words[base + Field.flags]! |= Flag.clientIsHigher;
-    this.#nameByDns(base, asker, p.version, now);
+    this.#nameByDns(base, client, p.version, now);
   }
 
   /** False for a TCP packet that can tell nothing: most are data of a side whose names are known, or bare acknowledgements. */
@@ -265,9 +264,4 @@ function setWords(target: Int32Array, w0: number, w1: number, w2: number, w3: nu
 function isDnsResponse(p: Packet): boolean {
   if (p.protocol !== Protocol.udp || (p.sourcePort !== dnsPort && p.targetPort !== dnsPort)) return false;
   return p.dataEnd - p.dataAt >= 12 && (p.bytes[p.dataAt + 2]! & 0x80) !== 0;
-}
-
-/** A connection whose start was not seen: the well-known port is the server's. */
-function hasServerPort(source: number, target: number): boolean {
-  return source > 0 && source < 1024 && target >= 1024;
 }

@@ -1,15 +1,30 @@
 /**
- * Reads a whole capture file through the same engine: no minutes, nothing evicted as long as the file is of a
- * sensible size, and a list of everything that was found.
+ * Reads a whole capture file through the same engine: no minutes, and a list of everything that was found.
+ *
+ * Memory is bounded however long the file is: flows that ended, and sums of many addresses, go to the caller's page file.
  */
+import { formatWords } from './address-words.ts';
 import { Engine } from './engine.ts';
+import { Field } from './flow-record.ts';
 import type { CaptureOptions } from './index.ts';
-import { type ListedAnswer, type ListedConversation, type ListedFlow, Listing } from './listing.ts';
+import { protocolLabel } from './ledger.ts';
+import { ApplicationRows, ConversationRows, FlowRows, HostRows, type ListedAnswer } from './listed-rows.ts';
+import { type CutCounts, Listing } from './listing.ts';
 import { randomKey } from './minute-capture.ts';
-import type { HostCounters, UsageRow } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
+import type { PageFile } from './row-store.ts';
 import type { Totals } from './totals.ts';
 import { TunnelPaths } from './tunnels.ts';
+
+/** Ends, service and name of what is about to be added to an application. */
+export interface CountedUsage {
+  client: string;
+  server: string;
+  protocol: number;
+  serverPort: number;
+  /** Registrable domain, protocol label or the server's address. */
+  name: string;
+}
 
 export interface ReadingOptions {
   registrableDomain(host: string): string | null;
@@ -17,15 +32,22 @@ export interface ReadingOptions {
   local: CaptureOptions['local'];
   /** An upper bound of packets in the file: no more flows than that can occur. */
   packetsMax: number;
+  /** Takes every DNS answer when it comes. */
+  onAnswer(answer: ListedAnswer): void;
+  /** Takes rows that memory should not hold; null or none keeps everything in memory. */
+  pageFile?: PageFile | null;
+  /** False for what no application is to be made of. */
+  countsUsage?: ((usage: CountedUsage) => boolean) | undefined;
 }
 
 export interface ReadingResult {
   totals: Totals;
-  flows: ListedFlow[];
-  answers: ListedAnswer[];
-  conversations: ListedConversation[];
-  hosts: HostCounters[];
-  usage: UsageRow[];
+  /** What was left out of the lists. */
+  cut: Readonly<CutCounts>;
+  flows: FlowRows;
+  conversations: ConversationRows;
+  hosts: HostRows;
+  applications: ApplicationRows;
 }
 
 export interface Reading {
@@ -47,6 +69,10 @@ export interface Reading {
 /** Flows that are open at once; beyond that the least worth keeping are listed early. */
 const flowsMax = 131_072;
 
+/** Rows of each table that stay in memory once they are summed, bytes. */
+const residentBytes = 16 * 1024 * 1024;
+const nowMax = 2 ** 30;
+
 /** Starts reading a file. */
 export function createReading(options: ReadingOptions): Reading {
   const key = randomKey();
@@ -54,7 +80,16 @@ export function createReading(options: ReadingOptions): Reading {
   const namesMax = Math.min(1 << 19, 1 << Math.ceil(Math.log2(Math.max(64, options.packetsMax))));
   const names = new NameTable(namesMax, key[0] ^ 0x5bd1e995, options.registrableDomain);
   const tunnels = new TunnelPaths();
-  const listing = new Listing(names, key[0], tunnels);
+  // Flows inside tunnels have records of their own.
+  const flowsInTable = Math.min(flowsMax, bound * 2);
+  const listing = new Listing({
+    names,
+    seed: key[0],
+    flowsMax: flowsInTable,
+    file: options.pageFile ?? null,
+    onAnswer: options.onAnswer,
+    countsUsage: options.countsUsage && usageTest(options.countsUsage, names),
+  });
   const captureOptions: CaptureOptions = {
     name: 'file',
     role: 'file',
@@ -63,36 +98,58 @@ export function createReading(options: ReadingOptions): Reading {
     local: options.local,
   };
   const sizes = {
-    // Flows inside tunnels have records of their own.
-    flowsMax: Math.min(flowsMax, bound * 2),
+    flowsMax: flowsInTable,
     buffersMax: Math.min(2048, bound),
     queriesMax: Math.min(bound * 4, 1 << 18),
     answersMax: Math.max(1024, Math.min(bound, 1 << 18)),
-    remoteHostsMax: 1 << 22,
-    usageRowsMax: 1 << 20,
-    noiseRowsMax: 1 << 14,
+    // The listing keeps addresses and rows of a file.
+    remoteHostsMax: 1,
+    usageRowsMax: 1,
+    noiseRowsMax: 1,
   };
+  let startSeconds = -1;
   const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
   return {
     totals: engine.totals,
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
-      engine.now = seconds;
+      if (startSeconds < 0) startSeconds = seconds;
+      // Times of a file are anything; the engine's are whole numbers of 32 bits, of which it takes differences.
+      engine.now = Math.max(-nowMax, Math.min(nowMax, Math.floor(seconds - startSeconds)));
       engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
     },
     finish() {
       engine.flushAll();
       engine.listOpenFlows();
-      listing.sortFlows();
       // A packet may have found no room in several tables: it is still one.
       engine.totals.detailTruncated = Math.min(engine.totals.detailTruncated, engine.totals.ipPackets);
       return {
         totals: engine.totals,
-        flows: listing.flows,
-        answers: listing.answers,
-        conversations: listing.conversations(),
-        hosts: engine.ledger.hostRows('file', false).rows,
-        usage: engine.ledger.usageRows(0, Number.POSITIVE_INFINITY).rows,
+        cut: listing.cut,
+        flows: new FlowRows(listing.flows, names, tunnels),
+        conversations: new ConversationRows(listing.conversations.finish(residentBytes)),
+        hosts: new HostRows(listing.hosts.finish(residentBytes)),
+        applications: new ApplicationRows(listing.applications.finish(residentBytes), names),
       };
     },
+  };
+}
+
+/** The caller's test, for rows of words. */
+function usageTest(counts: (usage: CountedUsage) => boolean, names: NameTable) {
+  return (words: Int32Array, base: number, client: number, name: number): boolean => {
+    const meta = words[base + Field.meta]!;
+    const version = (meta >> 8) & 0xff;
+    const protocol = meta & 0xff;
+    const ports = words[base + Field.ports]!;
+    const addressOf = (at: number) =>
+      formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+    const server = addressOf(base + (1 - client) * 4);
+    return counts({
+      client: addressOf(base + client * 4),
+      server,
+      protocol,
+      serverPort: client === 0 ? ports & 0xffff : ports >>> 16,
+      name: protocolLabel(protocol, version) ?? (name < 0 ? server : names.host(name)),
+    });
   };
 }

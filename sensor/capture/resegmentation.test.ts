@@ -141,10 +141,10 @@ test('each of several hosts on one connection gets the bytes that follow it, the
     tcp(ends, Tcp.ack, 1, requests[0]),
     tcp(ends, Tcp.ack, 1 + requests[0]!.length, requests[1]),
   ];
-  const { flows, usage } = readAll(packets.map((packet) => ethernet(packet)));
+  const { flows, applications } = readAll(packets.map((packet) => ethernet(packet)));
   const both = packets[0]!.length + packets[1]!.length;
   assert.deepEqual(
-    usage.map((row) => [row.name, row.clientBytes, row.packets]),
+    applications.map((row) => [row.name, row.outboundBytes, row.packets]),
     [
       ['example.com', packets[0]!.length, 1],
       ['example.org', packets[1]!.length, 1],

@@ -299,6 +299,7 @@ function newReading() {
     registrableDomain: testDomain,
     local: { prefixes: [], addresses: [] },
     packetsMax: packetsPerReading,
+    onAnswer: () => {},
   });
 }
 

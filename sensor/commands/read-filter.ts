@@ -1,5 +1,14 @@
 /** Leaves of a reading what the query asks for: flows by their ends, names, ports and protocols, and what belongs to them. */
-import type { ListedFlow, ReadingResult, UsageRow } from '#sensor/capture/index.ts';
+import type {
+  CountedUsage,
+  ListedAnswer,
+  ListedConversation,
+  ListedFlow,
+  ListedHost,
+  ListedRows,
+  ReadingResult,
+  RowWeight,
+} from '#sensor/capture/index.ts';
 import { isInPrefixes, matchesName, type ReadQuery } from './read-query.ts';
 
 /** True when the query asks for less than everything. */
@@ -7,40 +16,93 @@ export function isFiltered(query: ReadQuery): boolean {
   return query.hosts.length + query.names.length + query.ports.length + query.protocols.length > 0;
 }
 
+/** The rows that match. Totals stay those of the capture. */
+export interface Selection {
+  flows: ListedRows<ListedFlow>;
+  /** True when the row shows the connection of the row before under the same host. */
+  continuesRowBefore(row: number): boolean;
+  conversations: ListedRows<ListedConversation>;
+  hosts: ListedRows<ListedHost>;
+}
+
 /**
- * The rows that match. Totals stay those of the capture. With a name, port or protocol the hosts and conversations are
- * those of the flows that match, with their whole counters.
+ * With a name, port or protocol the hosts and conversations are those of the flows that match, with their whole
+ * counters.
  */
-export function filterReading(result: ReadingResult, query: ReadQuery): ReadingResult {
-  if (!isFiltered(query)) return result;
-  const flows = result.flows.filter((flow) => matchesFlow(flow, query));
-  const isHost = (address: string) => query.hosts.length === 0 || isInPrefixes(query.hosts, address);
+export function selectRows({ flows, conversations, hosts }: ReadingResult, query: ReadQuery): Selection {
+  if (!isFiltered(query)) {
+    return { flows, conversations, hosts, continuesRowBefore: (row) => flows.continuesRowBefore(row) };
+  }
   const byFlow = query.names.length + query.ports.length + query.protocols.length > 0;
-  const pairs = new Set(
-    flows.flatMap(({ client, server }) => [pairOf(client.ip, server.ip), pairOf(server.ip, client.ip)]),
-  );
-  const ends = new Set(flows.flatMap(({ client, server }) => [client.ip, server.ip]));
-  const dnsOnly = query.protocols.length === 0 && query.ports.length === 0;
+  const pairs = new Set<string>();
+  const ends = new Set<string>();
+  const chosen = new ChosenRows(flows, (flow) => {
+    if (!matchesFlow(flow, query)) return false;
+    const { client, server } = flow;
+    pairs.add(pairOf(client.ip, server.ip)).add(pairOf(server.ip, client.ip));
+    ends.add(client.ip).add(server.ip);
+    return true;
+  });
+  const isHost = (address: string) => query.hosts.length === 0 || isInPrefixes(query.hosts, address);
   return {
-    ...result,
-    flows,
-    answers: result.answers.filter(
-      (one) =>
-        (isHost(one.client.ip) ||
-          isHost(one.server.ip) ||
-          one.addresses.some(({ address }) => query.hosts.length > 0 && isHost(address))) &&
-        (query.names.length === 0 || one.cnameChain.some((name) => matchesName(query.names, name))) &&
-        (dnsOnly || query.ports.includes(53)),
-    ),
-    conversations: result.conversations.filter(
+    flows: chosen,
+    continuesRowBefore: (row) =>
+      row > 0 &&
+      chosen.rowOf(row - 1) === chosen.rowOf(row) - 1 &&
+      flows.continuesRowBefore(chosen.rowOf(row)),
+    conversations: new ChosenRows(
+      conversations,
       (one) => (isHost(one.a) || isHost(one.b)) && (!byFlow || pairs.has(pairOf(one.a, one.b))),
     ),
-    hosts: result.hosts.filter((one) => isHost(one.address) && (!byFlow || ends.has(one.address))),
-    usage: result.usage.filter((row) => matchesUsage(row, query)),
+    hosts: new ChosenRows(hosts, (one) => isHost(one.address) && (!byFlow || ends.has(one.address))),
   };
 }
 
+/** Some of the rows, by their numbers. */
+class ChosenRows<T> implements ListedRows<T> {
+  readonly #rows: ListedRows<T>;
+  readonly #numbers: number[] = [];
+
+  constructor(rows: ListedRows<T>, matches: (row: T) => boolean) {
+    this.#rows = rows;
+    for (let row = 0; row < rows.count; row += 1) if (matches(rows.at(row))) this.#numbers.push(row);
+  }
+
+  get count(): number {
+    return this.#numbers.length;
+  }
+
+  rowOf(row: number): number {
+    return this.#numbers[row]!;
+  }
+
+  at(row: number): T {
+    return this.#rows.at(this.rowOf(row));
+  }
+
+  weight(row: number, kind: RowWeight): number {
+    return this.#rows.weight(this.rowOf(row), kind);
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (const row of this.#numbers) yield this.#rows.at(row);
+  }
+}
+
 const pairOf = (a: string, b: string) => `${a} ${b}`;
+
+/** True for an answer that is shown. */
+export function matchesAnswer(answer: ListedAnswer, { hosts, names, ports, protocols }: ReadQuery): boolean {
+  const isHost = (address: string) => isInPrefixes(hosts, address);
+  return (
+    (hosts.length === 0 ||
+      isHost(answer.client.ip) ||
+      isHost(answer.server.ip) ||
+      answer.addresses.some(({ address }) => isHost(address))) &&
+    (names.length === 0 || answer.cnameChain.some((name) => matchesName(names, name))) &&
+    ((protocols.length === 0 && ports.length === 0) || ports.includes(53))
+  );
+}
 
 function matchesFlow(flow: ListedFlow, query: ReadQuery): boolean {
   const { hosts, names, ports, protocols } = query;
@@ -53,12 +115,12 @@ function matchesFlow(flow: ListedFlow, query: ReadQuery): boolean {
   );
 }
 
-function matchesUsage(row: UsageRow, query: ReadQuery): boolean {
-  const { hosts, names, ports, protocols } = query;
+/** True for traffic that counts for an application that is shown. */
+export function matchesUsage(usage: CountedUsage, { hosts, names, ports, protocols }: ReadQuery): boolean {
   return (
-    (hosts.length === 0 || isInPrefixes(hosts, row.client) || isInPrefixes(hosts, row.server)) &&
-    (names.length === 0 || matchesName(names, row.name)) &&
-    (ports.length === 0 || (row.serverPort !== null && ports.includes(row.serverPort))) &&
-    (protocols.length === 0 || protocols.includes(row.protocol))
+    (hosts.length === 0 || isInPrefixes(hosts, usage.client) || isInPrefixes(hosts, usage.server)) &&
+    (names.length === 0 || matchesName(names, usage.name)) &&
+    (ports.length === 0 || (usage.serverPort > 0 && ports.includes(usage.serverPort))) &&
+    (protocols.length === 0 || protocols.includes(usage.protocol))
   );
 }

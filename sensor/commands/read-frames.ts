@@ -1,18 +1,20 @@
 /** Runs the frames of capture files through the engine, as one capture, in the order of their beginnings. */
-import { getDomain } from 'tldts';
 import {
   createReading,
   isSupportedLinkType,
   type Reading,
+  type ReadingOptions,
   type ReadingResult,
 } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError } from '#sensor/packet-source/capture-file.ts';
-import type { FileFacts, MinuteTotals } from './read-json.ts';
+import type { InstantOfFrame } from './instants.ts';
+import type { MinuteSums } from './minute-sums.ts';
 import { type Moment, resolveMoment } from './read-query.ts';
+import { registrableDomain } from './registrable-domain.ts';
 
 /** Of a pipe, which does not tell its size. */
 const packetsOfPipeMax = 1 << 20;
-/** Frames between two looks at the progress. */
+/** Frames between two looks at the progress, a power of two. */
 const progressEvery = 1 << 16;
 
 export interface OpenCapture {
@@ -20,28 +22,41 @@ export interface OpenCapture {
   file: CaptureFile;
 }
 
-export interface FrameOptions {
-  local: { prefixes: string[]; addresses: string[] };
+/** What the file says of itself. Times are the earliest and the latest, null without packets. */
+export interface FileFacts {
+  linkType: number | null;
+  firstAt: InstantOfFrame | null;
+  lastAt: InstantOfFrame | null;
+  /** Packets that were stored cut, and the longest of those. */
+  cutFrames: number;
+  snapLength: number;
+}
+
+export interface FrameOptions
+  extends Pick<ReadingOptions, 'local' | 'onAnswer' | 'pageFile' | 'countsUsage'> {
   from?: Moment | null;
   to?: Moment | null;
-  /** Whether totals of each minute are wanted. */
-  wantsMinutes?: boolean;
-  onProgress?(file: CaptureFile, packets: number): void;
+  /** Takes what was counted in each minute. */
+  minutes?: MinuteSums | null;
+  onProgress?: ((file: CaptureFile, packets: number) => void) | undefined;
 }
 
 export interface FramesRead {
   facts: FileFacts;
   result: ReadingResult;
-  minutes: MinuteTotals[];
   problems: string[];
 }
 
 /** What the engine finds in the files, and their own facts. Closes them. Throws when no link type can be decoded. */
 export function readFrames(captures: readonly OpenCapture[], options: FrameOptions): FramesRead {
+  const { local, onAnswer, pageFile = null, countsUsage } = options;
   const reading = createReading({
-    registrableDomain: (host) => getDomain(host, { allowPrivateDomains: false }),
-    local: options.local,
+    registrableDomain,
+    local,
     packetsMax: captures.reduce((sum, { file }) => sum + packetsIn(file), 0),
+    onAnswer,
+    pageFile,
+    countsUsage,
   });
   const pass = new Pass(reading, options);
   for (const { path, file } of captures) {
@@ -55,13 +70,13 @@ export function readFrames(captures: readonly OpenCapture[], options: FrameOptio
     }
   }
   const result = reading.finish();
-  const problems = [...captures.flatMap(({ file }) => file.problems), ...pass.problems()];
-  if (result.totals.detailTruncated > 0)
-    problems.push(
-      `${result.totals.detailTruncated} packets brought more flows or names than there is room for: totals count them, some names may be missing.`,
-    );
-  const facts = { ...pass.facts, linkType: captures[0]?.file.linkTypes[0] ?? null };
-  return { facts, result, minutes: pass.minutes(), problems };
+  const problems = [
+    ...captures.flatMap(({ file }) => file.problems),
+    ...pass.problems(),
+    ...whatIsCut(result),
+  ];
+  const facts = { ...pass.facts(), linkType: captures[0]?.file.linkTypes[0] ?? null };
+  return { facts, result, problems };
 }
 
 /** The smallest record of a packet is 16 bytes of header and an IP header. */
@@ -71,18 +86,44 @@ function packetsIn(file: CaptureFile): number {
 
 function requireSupported(path: string, { linkTypes }: CaptureFile): void {
   if (linkTypes.length === 0 || linkTypes.some(isSupportedLinkType)) return;
-  const types = [...new Set(linkTypes)].join(', ');
+  const types = [...new Set(linkTypes)];
+  const shown = `${types.slice(0, 5).join(', ')}${types.length > 5 ? ', …' : ''}`;
   throw new NotACaptureError(
-    `${path} has link type ${types}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, Cisco HDLC, FDDI.`,
+    `${path} has link type ${shown}, which is not supported. Supported: Ethernet, raw IP, Linux cooked, loopback, NFLOG, 802.11, PPP, Cisco HDLC, FDDI.`,
   );
 }
 
+/** What the lists do without, in numbers; nothing where they are complete. */
+function whatIsCut({ cut }: ReadingResult): string[] {
+  const parts = [
+    cut.flows > 0 ? `${cut.flows} flows are not listed` : '',
+    cut.applicationPackets > 0
+      ? `${cut.applicationPackets} packets (${cut.applicationBytes} bytes) are in no row of applications`
+      : '',
+    cut.conversationPackets > 0
+      ? `${cut.conversationPackets} packets (${cut.conversationBytes} bytes) are in no conversation`
+      : '',
+    cut.hostPackets > 0 ? `${cut.hostPackets} times an address got no row in hosts` : '',
+  ].filter((part) => part !== '');
+  const problems = [];
+  if (parts.length > 0) {
+    problems.push(
+      `single packets that nobody answered are listed up to 16,384 rows a list, the rest is counted in the totals only: ${parts.join('; ')}.`,
+    );
+  }
+  if (cut.names > 0)
+    problems.push(`${cut.names} names found no room: connections that they would have named may have none.`);
+  return problems;
+}
+
 class Pass {
-  readonly facts: FileFacts = { linkType: null, firstAt: null, lastAt: null, cutFrames: 0, snapLength: 0 };
   readonly #reading: Reading;
   readonly #options: FrameOptions;
   readonly #unsupported = new Map<number, number>();
-  readonly #minutes = new Map<number, MinuteTotals>();
+  #first: InstantOfFrame | null = null;
+  #last: InstantOfFrame = { seconds: -1, nanoseconds: 0 };
+  #cutFrames = 0;
+  #snapLength = 0;
   #fromSeconds = Number.NEGATIVE_INFINITY;
   #toSeconds = Number.POSITIVE_INFINITY;
   #hasSpan = false;
@@ -94,13 +135,33 @@ class Pass {
     this.#options = options;
   }
 
+  facts(): Omit<FileFacts, 'linkType'> {
+    return {
+      firstAt: this.#first,
+      lastAt: this.#first && this.#last,
+      cutFrames: this.#cutFrames,
+      snapLength: this.#snapLength,
+    };
+  }
+
   read(file: CaptureFile): void {
-    const { onProgress, wantsMinutes } = this.#options;
+    const { onProgress, minutes, from, to } = this.#options;
+    const isWhole = !from && !to;
+    let linkType = -1;
+    let isSupported = true;
     while (file.next()) {
       this.#frames += 1;
-      if (onProgress && this.#frames % progressEvery === 0) onProgress(file, this.#frames);
-      if (!this.#isInSpan(file)) this.#outside += 1;
-      else if (wantsMinutes) this.#observeInMinute(file);
+      if (onProgress && (this.#frames & (progressEvery - 1)) === 0) onProgress(file, this.#frames);
+      if (!isWhole && !this.#isInSpan(file)) {
+        this.#outside += 1;
+        continue;
+      }
+      if (file.linkType !== linkType) {
+        linkType = file.linkType;
+        isSupported = isSupportedLinkType(linkType);
+      }
+      if (!isSupported) this.#unsupported.set(linkType, (this.#unsupported.get(linkType) ?? 0) + 1);
+      if (minutes) this.#observeInMinute(file, minutes);
       else this.#observe(file);
     }
   }
@@ -112,43 +173,43 @@ class Pass {
     );
     if (this.#outside > 0 && this.#outside === this.#frames)
       problems.push(`All ${this.#frames} packets lie outside the span of time that was asked for.`);
+    const left = this.#options.minutes?.leftOutPackets ?? 0;
+    if (left > 0) problems.push(`${left} packets are in no minute: there are too many different minutes.`);
     return problems;
   }
 
-  minutes(): MinuteTotals[] {
-    return [...this.#minutes.values()].sort((a, b) => a.minute - b.minute);
-  }
-
   #observe(file: CaptureFile): void {
-    const { seconds, nanoseconds, linkType, capturedLength, wireLength } = file;
-    this.#reading.observe(file.bytes, file.offset, capturedLength, wireLength, seconds, linkType);
-    noteTime(this.facts, seconds, nanoseconds);
+    const { seconds, nanoseconds, capturedLength, wireLength } = file;
+    this.#reading.observe(file.bytes, file.offset, capturedLength, wireLength, seconds, file.linkType);
     if (capturedLength < wireLength) {
-      this.facts.cutFrames += 1;
-      this.facts.snapLength = Math.max(this.facts.snapLength, capturedLength);
+      this.#cutFrames += 1;
+      if (capturedLength > this.#snapLength) this.#snapLength = capturedLength;
     }
-    if (!isSupportedLinkType(linkType))
-      this.#unsupported.set(linkType, (this.#unsupported.get(linkType) ?? 0) + 1);
+    const last = this.#last;
+    if (seconds === last.seconds && nanoseconds >= last.nanoseconds) last.nanoseconds = nanoseconds;
+    else this.#noteTime(seconds, nanoseconds);
   }
 
-  #observeInMinute(file: CaptureFile): void {
+  #noteTime(seconds: number, nanoseconds: number): void {
+    const first = this.#first;
+    const last = this.#last;
+    if (!first || seconds < first.seconds || (seconds === first.seconds && nanoseconds < first.nanoseconds))
+      this.#first = { seconds, nanoseconds };
+    if (!first || seconds > last.seconds || (seconds === last.seconds && nanoseconds > last.nanoseconds)) {
+      last.seconds = seconds;
+      last.nanoseconds = nanoseconds;
+    }
+  }
+
+  #observeInMinute(file: CaptureFile, minutes: MinuteSums): void {
     const { totals } = this.#reading;
     const { ipBytes, parserDropped } = totals;
     this.#observe(file);
-    const minute = Math.floor(file.seconds / 60) * 60;
-    let sum = this.#minutes.get(minute);
-    if (!sum) {
-      sum = { minute, packets: 0, bytes: 0, parserDropped: 0 };
-      this.#minutes.set(minute, sum);
-    }
-    sum.packets += 1;
-    sum.bytes += totals.ipBytes - ipBytes;
-    sum.parserDropped += totals.parserDropped - parserDropped;
+    minutes.add(file.seconds, totals.ipBytes - ipBytes, totals.parserDropped - parserDropped);
   }
 
   #isInSpan(file: CaptureFile): boolean {
     const { from, to } = this.#options;
-    if (!from && !to) return true;
     const at = file.seconds + file.nanoseconds / 1e9;
     if (!this.#hasSpan) {
       this.#hasSpan = true;
@@ -156,18 +217,5 @@ class Pass {
       if (to) this.#toSeconds = resolveMoment(to, at);
     }
     return at >= this.#fromSeconds && at < this.#toSeconds;
-  }
-}
-
-function noteTime(facts: FileFacts, seconds: number, nanoseconds: number): void {
-  const first = facts.firstAt;
-  if (!first || seconds < first.seconds || (seconds === first.seconds && nanoseconds < first.nanoseconds)) {
-    facts.firstAt = { seconds, nanoseconds };
-  }
-  const last = facts.lastAt;
-  if (!last) facts.lastAt = { seconds, nanoseconds };
-  else if (seconds > last.seconds || (seconds === last.seconds && nanoseconds > last.nanoseconds)) {
-    last.seconds = seconds;
-    last.nanoseconds = nanoseconds;
   }
 }

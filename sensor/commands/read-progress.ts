@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty';
 import type { CaptureFile } from '#sensor/packet-source/capture-file.ts';
 
 const everyMs = 200;
-/** Whoever waits less than this needs no line. */
+/** Shorter readings need no line. */
 const silentMs = 700;
 
 export interface Progress {
@@ -11,15 +11,16 @@ export interface Progress {
   clear(): void;
 }
 
-/** Makes the line of this terminal. */
-export function createProgress(terminal: Pick<WriteStream, 'isTTY' | 'write'>): Progress {
+/** Makes the line of this terminal; null without one. */
+export function createProgress(terminal: Pick<WriteStream, 'write'> | null): Progress | null {
+  if (!terminal) return null;
   const startedAt = performance.now();
   let shownAt = startedAt + silentMs - everyMs;
   let isShown = false;
   return {
     show(file, packets) {
       const now = performance.now();
-      if (!terminal.isTTY || now - shownAt < everyMs) return;
+      if (now - shownAt < everyMs) return;
       shownAt = now;
       isShown = true;
       const rate = Math.round(packets / (now - startedAt));

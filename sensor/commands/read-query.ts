@@ -8,7 +8,7 @@ import {
   prefixContains,
 } from '#common/ip/index.ts';
 import { NotACaptureError } from '#sensor/packet-source/capture-file.ts';
-import { protocolNumber } from './read-json.ts';
+import { protocolNumber } from './transport-names.ts';
 
 /** The options as they were typed. */
 export interface ReadOptions {
@@ -49,6 +49,14 @@ const rowsByDefault = 15;
 
 /** The query in these options. Throws `NotACaptureError` with what to type instead. */
 export function parseQuery(options: ReadOptions): ReadQuery {
+  const query = readOptions(options);
+  const { from, to } = query;
+  if (from && to && from.kind === to.kind && from.seconds >= to.seconds)
+    throw new NotACaptureError(`--from ${options.from} is not before --to ${options.to}.`);
+  return query;
+}
+
+function readOptions(options: ReadOptions): ReadQuery {
   return {
     local: { prefixes: (options.local ?? []).map((text) => localText(text)), addresses: [] },
     hosts: (options.host ?? []).map((text) => prefixOf('--host', text)),
@@ -101,18 +109,34 @@ function sortOf(text: string): SortOrder {
 const unitSeconds: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600 };
 
 function momentOf(option: string, text: string): Moment {
-  const [, amount, unit] = /^\+(\d+(?:\.\d+)?)([smh]?)$/.exec(text) ?? [];
-  if (amount !== undefined) return { kind: 'after', seconds: Number(amount) * unitSeconds[unit!]! };
-  const [, hours, minutes, seconds] = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text) ?? [];
-  if (hours !== undefined)
-    return { kind: 'daytime', seconds: Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds ?? 0) };
-  const isZoned = /^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(text);
-  const at = isZoned ? Date.parse(text) / 1000 : Number.NaN;
-  if (!Number.isNaN(at)) return { kind: 'at', seconds: at };
+  const moment = afterStart(text) ?? daytime(text) ?? instant(text);
+  if (moment) return moment;
   throw new NotACaptureError(
     `${option} takes a time such as 2026-01-31T12:00:00Z, 12:00:30 (UTC, on the day of the first packet) or +90s after ` +
       `the first packet, not ${JSON.stringify(text)}.`,
   );
+}
+
+function afterStart(text: string): Moment | null {
+  const [, amount, unit] = /^\+(\d+(?:\.\d+)?)([smh]?)$/.exec(text) ?? [];
+  return amount === undefined ? null : { kind: 'after', seconds: Number(amount) * unitSeconds[unit!]! };
+}
+
+/** A time of the day; 24:00 is its end. */
+function daytime(text: string): Moment | null {
+  const [, hours, minutes, seconds = '0'] = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text) ?? [];
+  if (hours === undefined || Number(minutes) > 59 || Number(seconds) >= 60) return null;
+  const sum = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+  return sum <= 86_400 ? { kind: 'daytime', seconds: sum } : null;
+}
+
+/** RFC 3339. `Date.parse` takes the 30th of February for the 2nd of March, so the day is looked at before. */
+function instant(text: string): Moment | null {
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})T.*(?:Z|[+-]\d{2}:\d{2})$/.exec(text) ?? [];
+  if (year === undefined) return null;
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  const at = Date.parse(text) / 1000;
+  return Number(day) > daysOfMonth || Number.isNaN(at) ? null : { kind: 'at', seconds: at };
 }
 
 /** Unix seconds of a moment in a capture that begins at `firstAt`. */
@@ -131,9 +155,23 @@ export function isInPrefixes(prefixes: readonly Prefix[], address: string): bool
 
 /** True when one of the patterns is the text, or a part of it where the pattern has no `*`. */
 export function matchesName(patterns: readonly string[], text: string): boolean {
-  return patterns.some((pattern) => {
-    if (!pattern.includes('*')) return text.includes(pattern);
-    const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-    return new RegExp(`^${parts.join('.*')}$`).test(text);
-  });
+  return patterns.some((pattern) =>
+    pattern.includes('*') ? matchesParts(pattern.split('*'), text) : text.includes(pattern),
+  );
+}
+
+/** One pass, whatever the pattern: a regular expression with many `.*` would try every division of the text. */
+function matchesParts(parts: readonly string[], text: string): boolean {
+  const first = parts[0]!;
+  const last = parts.at(-1)!;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
+    return false;
+  const end = text.length - last.length;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > end) return false;
+    at = found + part.length;
+  }
+  return true;
 }

@@ -1,99 +1,136 @@
 /**
  * `sensor read` for people: what the capture is in a few sentences, then short tables, the largest first.
+ *
+ * Only rows that are shown become text.
  */
-import type { ListedFlow, ReadingResult } from '#sensor/capture/index.ts';
-import {
-  type FileFacts,
-  formatInstant,
-  type MinuteTotals,
-  sumApplications,
-  transportName,
-} from './read-json.ts';
+import type { ListedAnswer, ListedFlow, ListedRows } from '#sensor/capture/index.ts';
+import type { AnswerLog } from './answer-log.ts';
+import { applicationsByService } from './applications-by-service.ts';
+import { chooseRows } from './chosen-rows.ts';
+import { formatInstant, formatMinute } from './instants.ts';
+import type { MinuteSums } from './minute-sums.ts';
+import type { Findings } from './read.ts';
+import { isFiltered } from './read-filter.ts';
 import type { ReadQuery } from './read-query.ts';
+import type { TextOutput } from './text-output.ts';
 import { type Column, formatAmount, formatCount, paint, renderTable, type TextLook } from './text-table.ts';
-
-export interface TablesInput {
-  facts: FileFacts;
-  /** With the rows that are to be shown. */
-  result: ReadingResult;
-  /** Null where they were not asked for. */
-  minutes: readonly MinuteTotals[] | null;
-  /** Flows before a filter, null without one. */
-  allFlows: number | null;
-}
-
-/** What rows are ordered by. */
-interface Weights {
-  bytes: number;
-  packets: number;
-  sent: number;
-  received: number;
-  name: string;
-}
+import { transportName } from './transport-names.ts';
 
 const barMax = 24;
 
-/** The whole text, with a final line feed. */
-export function renderTables(input: TablesInput, query: ReadQuery, look: TextLook): string {
-  const { result } = input;
-  const show = (title: string, columns: Column[], rows: { cells: string[]; weights: Weights }[]) =>
-    section(title, columns, rows, query, look);
-  const lines = [
-    ...summary(input, look),
-    ...(input.minutes ? minuteLines(input.minutes, look) : []),
-    ...show('Applications', applicationColumns, applicationRows(result)),
-    ...show('Flows', flowColumns, flowRows(result.flows)),
-    ...show('DNS answers', dnsColumns, dnsRows(result)),
-    ...show('Hosts', hostColumns, hostRows(result)),
-    ...show('Conversations', conversationColumns, conversationRows(result)),
-  ];
-  return `${lines.join('\n')}\n`;
+/** Writes findings as this query asks for them. */
+export function tablesWriter(query: ReadQuery, look: TextLook) {
+  return (out: TextOutput, findings: Findings): void => {
+    for (const line of tableLines(findings, query, look)) out.write(`${line}\n`);
+  };
 }
 
-function summary({ facts, result, allFlows }: TablesInput, look: TextLook): string[] {
-  const { totals } = result;
-  const lines = [
-    paint(
-      `${formatCount(totals.packets)} packets, ${formatAmount(totals.ipBytes, 'B')} of IP`,
-      'strong',
+function* tableLines(findings: Findings, query: ReadQuery, look: TextLook): Generator<string> {
+  const { result, selection, answers, minutes } = findings;
+  yield* summary(findings, isFiltered(query), look);
+  if (minutes) yield* minuteLines(minutes, look);
+  function* show<T>(
+    title: string,
+    columns: Column[],
+    rows: ListedRows<T>,
+    nameOf: (row: T) => string,
+    cells: (row: T) => string[],
+  ) {
+    const chosen = chooseRows(rows, query.sort, query.top, nameOf);
+    yield* section(
+      title,
+      columns,
+      rows.count,
+      {
+        *[Symbol.iterator]() {
+          for (const row of chosen) yield cells(rows.at(row));
+        },
+      },
+      chosen.length,
       look,
-    ),
-  ];
+    );
+  }
+  const applications = applicationsByService(result.applications);
+  yield* show(
+    'Applications',
+    applicationColumns,
+    applications,
+    (one) => one.name,
+    (one) => [
+      one.name,
+      transportName(one.protocol),
+      one.serverPort === null ? '' : String(one.serverPort),
+      formatAmount(one.inboundBytes, 'B'),
+      formatAmount(one.outboundBytes, 'B'),
+    ],
+  );
+  const flows = new Connections(selection);
+  yield* show('Flows', flowColumns, flows, (flow) => flow.host ?? flow.name, flowCells);
+  yield* answerLines(answers, query, look);
+  yield* show(
+    'Hosts',
+    hostColumns,
+    selection.hosts,
+    (host) => host.address,
+    (host) => [
+      host.address,
+      formatAmount(host.rxBytes, 'B'),
+      formatAmount(host.txBytes, 'B'),
+      formatCount(host.packets),
+    ],
+  );
+  yield* show(
+    'Conversations',
+    conversationColumns,
+    selection.conversations,
+    (pair) => pair.a,
+    (pair) => [
+      pair.a,
+      pair.b,
+      formatAmount(pair.bytesAToB, 'B'),
+      formatAmount(pair.bytesBToA, 'B'),
+      formatCount(pair.packetsAToB + pair.packetsBToA),
+    ],
+  );
+}
+
+function* summary({ facts, result, selection }: Findings, hasFilter: boolean, look: TextLook) {
+  const { totals } = result;
+  yield paint(
+    `${formatCount(totals.packets)} packets, ${formatAmount(totals.ipBytes, 'B')} of IP`,
+    'strong',
+    look,
+  );
   if (facts.firstAt && facts.lastAt) {
     const seconds =
       facts.lastAt.seconds -
       facts.firstAt.seconds +
       (facts.lastAt.nanoseconds - facts.firstAt.nanoseconds) / 1e9;
     const rate = seconds > 0 ? `, ${formatAmount((totals.ipBytes * 8) / seconds, 'bit/s')} on average` : '';
-    lines.push(
-      `${formatInstant(facts.firstAt)} to ${formatInstant(facts.lastAt)}: ${formatDuration(seconds)}${rate}`,
-    );
+    yield `${formatInstant(facts.firstAt)} to ${formatInstant(facts.lastAt)}: ${formatDuration(seconds)}${rate}`;
   }
   const { ipPackets, nonIpPackets, parserDropped } = totals;
-  lines.push(
-    `${formatCount(ipPackets)} IP, ${formatCount(nonIpPackets)} not IP, ${formatCount(parserDropped)} malformed or cut`,
-  );
-  const warn = (text: string) => lines.push(paint(text, 'warn', look));
+  yield `${formatCount(ipPackets)} IP, ${formatCount(nonIpPackets)} not IP, ${formatCount(parserDropped)} malformed or cut`;
+  const warn = (text: string) => paint(text, 'warn', look);
   if (parserDropped > 0) {
     const share = ((parserDropped / totals.packets) * 100).toPrecision(2);
-    warn(`${share} % of the packets could not be taken apart: their bytes are in no table.`);
+    yield warn(`${share} % of the packets could not be taken apart: their bytes are in no table.`);
   }
   if (facts.cutFrames > 0) {
-    warn(
+    yield warn(
       `${formatCount(facts.cutFrames)} ${facts.cutFrames === 1 ? 'packet was' : 'packets were'} stored cut to at most ${facts.snapLength} bytes: bytes are true, names may be missing.`,
     );
   }
-  if (allFlows !== null) {
-    const bytes = result.flows.reduce((sum, flow) => sum + bytesOf(flow), 0);
-    lines.push(
-      `${formatCount(result.flows.length)} of ${formatCount(allFlows)} flows match, ${formatAmount(bytes, 'B')}; the lines above count everything`,
-    );
-  }
-  return lines;
+  if (!hasFilter) return;
+  const { flows } = selection;
+  let bytes = 0;
+  for (let row = 0; row < flows.count; row += 1) bytes += flows.weight(row, 'bytes');
+  yield `${formatCount(flows.count)} of ${formatCount(result.flows.count)} flows match, ${formatAmount(bytes, 'B')}; the lines above count everything`;
 }
 
-function minuteLines(minutes: readonly MinuteTotals[], look: TextLook): string[] {
-  const most = Math.max(1, ...minutes.map((one) => one.bytes));
+function* minuteLines(minutes: MinuteSums, look: TextLook): Generator<string> {
+  const rows = minutes.rows();
+  const most = rows.reduce((largest, one) => Math.max(largest, one.bytes), 1);
   const columns: Column[] = [
     { title: 'minute (UTC)' },
     { title: 'packets', isNumber: true },
@@ -102,15 +139,21 @@ function minuteLines(minutes: readonly MinuteTotals[], look: TextLook): string[]
     { title: 'malformed', isNumber: true },
     { title: '', style: 'name', shrinksTo: 4 },
   ];
-  const rows = minutes.map((one) => [
-    new Date(one.minute * 1000).toISOString().slice(0, 16).replace('T', ' '),
-    formatCount(one.packets),
-    formatAmount(one.bytes, 'B'),
-    formatAmount((one.bytes * 8) / 60, 'bit/s'),
-    one.parserDropped === 0 ? '' : formatCount(one.parserDropped),
-    '▆'.repeat(Math.ceil((one.bytes / most) * barMax)),
-  ]);
-  return ['', paint('Minutes', 'strong', look), ...renderTable(columns, rows, look)];
+  yield '';
+  yield paint('Minutes', 'strong', look);
+  const cells = function* () {
+    for (const one of rows) {
+      yield [
+        formatMinute(one.minute).slice(0, 16).replace('T', ' '),
+        formatCount(one.packets),
+        formatAmount(one.bytes, 'B'),
+        formatAmount((one.bytes * 8) / 60, 'bit/s'),
+        one.parserDropped === 0 ? '' : formatCount(one.parserDropped),
+        '▆'.repeat(Math.ceil((one.bytes / most) * barMax)),
+      ];
+    }
+  };
+  yield* renderTable(columns, { [Symbol.iterator]: cells }, look);
 }
 
 const applicationColumns: Column[] = [
@@ -120,25 +163,6 @@ const applicationColumns: Column[] = [
   { title: 'in', isNumber: true },
   { title: 'out', isNumber: true },
 ];
-
-function applicationRows(result: ReadingResult) {
-  return sumApplications(result.usage).map((one) => ({
-    cells: [
-      one.name,
-      one.transport,
-      one.server_port === null ? '' : String(one.server_port),
-      formatAmount(one.inbound_bytes, 'B'),
-      formatAmount(one.outbound_bytes, 'B'),
-    ],
-    weights: {
-      bytes: one.inbound_bytes + one.outbound_bytes,
-      packets: 0,
-      sent: one.outbound_bytes,
-      received: one.inbound_bytes,
-      name: one.name,
-    },
-  }));
-}
 
 const flowColumns: Column[] = [
   { title: 'client', shrinksTo: 12, keepsEnd: true },
@@ -160,57 +184,66 @@ const evidenceWords: Readonly<Record<string, string>> = {
   none: '',
 };
 
-const bytesOf = (flow: ListedFlow) => flow.clientBytes + flow.serverBytes;
+/** A flow, with every way in which its host is known. */
+interface Connection extends ListedFlow {
+  knownBy: string;
+}
 
 /** A name that one connection said in two ways, such as CONNECT and the hello behind it, is one row. */
-function flowRows(flows: readonly ListedFlow[]) {
-  const rows: ReturnType<typeof flowRow>[] = [];
-  let last: ListedFlow | null = null;
-  for (const flow of flows) {
-    const row = flowRow(flow);
-    const before = rows.at(-1);
-    if (last && before && isSameConnection(last, flow) && last.host === flow.host)
-      before.cells[evidenceCell] += `, ${row.cells[evidenceCell]}`;
-    else rows.push(row);
-    last = flow;
+class Connections implements ListedRows<Connection> {
+  readonly #flows: ListedRows<ListedFlow>;
+  readonly #continues: (row: number) => boolean;
+  /** First row of each connection and host; null where each row is one. */
+  readonly #first: Uint32Array | null;
+
+  constructor({ flows, continuesRowBefore }: Findings['selection']) {
+    this.#flows = flows;
+    this.#continues = continuesRowBefore;
+    let continued = 0;
+    for (let row = 0; row < flows.count; row += 1) if (continuesRowBefore(row)) continued += 1;
+    this.#first = continued === 0 ? null : new Uint32Array(flows.count - continued);
+    let at = 0;
+    for (let row = 0; this.#first && row < flows.count; row += 1) {
+      if (continuesRowBefore(row)) continue;
+      this.#first[at] = row;
+      at += 1;
+    }
   }
-  return rows;
+
+  get count(): number {
+    return this.#first?.length ?? this.#flows.count;
+  }
+
+  at(row: number): Connection {
+    const first = this.#first ? this.#first[row]! : row;
+    const flow = this.#flows.at(first);
+    const ways = [evidenceWords[flow.evidence]!];
+    for (let next = first + 1; next < this.#flows.count && this.#continues(next); next += 1)
+      ways.push(evidenceWords[this.#flows.at(next).evidence]!);
+    return { ...flow, knownBy: ways.join(', ') };
+  }
+
+  weight(row: number, kind: Parameters<ListedRows<ListedFlow>['weight']>[1]): number {
+    return this.#flows.weight(this.#first ? this.#first[row]! : row, kind);
+  }
+
+  *[Symbol.iterator](): Iterator<Connection> {
+    for (let row = 0; row < this.count; row += 1) yield this.at(row);
+  }
 }
 
-const evidenceCell = 4;
-
-function isSameConnection(a: ListedFlow, b: ListedFlow): boolean {
-  return (
-    a.client.port === b.client.port &&
-    a.server.port === b.server.port &&
-    a.client.ip === b.client.ip &&
-    a.server.ip === b.server.ip &&
-    a.protocol === b.protocol &&
-    a.tunnel === b.tunnel &&
-    a.clientPackets === b.clientPackets &&
-    a.clientBytes === b.clientBytes &&
-    a.serverBytes === b.serverBytes &&
-    a.evidence !== b.evidence
-  );
-}
-
-function flowRow(flow: ListedFlow) {
+function flowCells(flow: Connection): string[] {
   const transport = transportName(flow.protocol);
-  const packets = flow.clientPackets + flow.serverPackets;
-  const name = flow.host ?? flow.name;
-  return {
-    cells: [
-      endText(flow.client),
-      endText(flow.server),
-      flow.tunnel ? `${transport} in ${flow.tunnel}` : transport,
-      name,
-      evidenceWords[flow.evidence] ?? flow.evidence,
-      formatAmount(flow.clientBytes, 'B'),
-      formatAmount(flow.serverBytes, 'B'),
-      formatCount(packets),
-    ],
-    weights: { bytes: bytesOf(flow), packets, sent: flow.clientBytes, received: flow.serverBytes, name },
-  };
+  return [
+    endText(flow.client),
+    endText(flow.server),
+    flow.tunnel ? `${transport} in ${flow.tunnel}` : transport,
+    flow.host ?? flow.name,
+    flow.knownBy,
+    formatAmount(flow.clientBytes, 'B'),
+    formatAmount(flow.serverBytes, 'B'),
+    formatCount(flow.clientPackets + flow.serverPackets),
+  ];
 }
 
 const dnsColumns: Column[] = [
@@ -220,17 +253,27 @@ const dnsColumns: Column[] = [
   { title: 'asked', style: 'quiet' },
 ];
 
-function dnsRows(result: ReadingResult) {
-  return result.answers.map((answer) => ({
-    cells: [
-      answer.client.ip,
-      answer.name,
-      answer.addresses.map((one) => one.address).join(' '),
-      answer.querySeen ? 'yes' : 'no question was seen',
-    ],
-    // Answers have no size that matters; they stay in the order in which they came.
-    weights: { bytes: 0, packets: 0, sent: 0, received: 0, name: answer.name },
-  }));
+/** Answers have no size that matters: they stay in the order in which they came unless names order them. */
+function* answerLines(answers: AnswerLog, query: ReadQuery, look: TextLook): Generator<string> {
+  const wanted = query.top === 0 ? answers.count : Math.min(query.top, answers.count);
+  let shown: ListedAnswer[] = [];
+  for (const answer of answers.answers()) {
+    if (query.sort !== 'name' && shown.length >= wanted) break;
+    shown.push(answer);
+    if (query.sort === 'name' && shown.length > wanted * 2 + 1000) shown = firstByName(shown, wanted);
+  }
+  if (query.sort === 'name') shown = firstByName(shown, wanted);
+  const rows = shown.map((answer) => [
+    answer.client.ip,
+    answer.name,
+    answer.addresses.map((one) => one.address).join(' '),
+    answer.querySeen ? 'yes' : 'no question was seen',
+  ]);
+  yield* section('DNS answers', dnsColumns, answers.count, rows, rows.length, look);
+}
+
+function firstByName(answers: ListedAnswer[], wanted: number): ListedAnswer[] {
+  return answers.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)).slice(0, wanted);
 }
 
 const hostColumns: Column[] = [
@@ -240,24 +283,6 @@ const hostColumns: Column[] = [
   { title: 'packets', isNumber: true },
 ];
 
-function hostRows(result: ReadingResult) {
-  return result.hosts.map((host) => ({
-    cells: [
-      host.address,
-      formatAmount(host.rxBytes, 'B'),
-      formatAmount(host.txBytes, 'B'),
-      formatCount(host.packets),
-    ],
-    weights: {
-      bytes: host.rxBytes + host.txBytes,
-      packets: host.packets,
-      sent: host.txBytes,
-      received: host.rxBytes,
-      name: host.address,
-    },
-  }));
-}
-
 const conversationColumns: Column[] = [
   { title: 'a', shrinksTo: 15 },
   { title: 'b', shrinksTo: 15 },
@@ -266,54 +291,21 @@ const conversationColumns: Column[] = [
   { title: 'packets', isNumber: true },
 ];
 
-function conversationRows(result: ReadingResult) {
-  return result.conversations.map((pair) => ({
-    cells: [
-      pair.a,
-      pair.b,
-      formatAmount(pair.bytesAToB, 'B'),
-      formatAmount(pair.bytesBToA, 'B'),
-      formatCount(pair.packetsAToB + pair.packetsBToA),
-    ],
-    weights: {
-      bytes: pair.bytesAToB + pair.bytesBToA,
-      packets: pair.packetsAToB + pair.packetsBToA,
-      sent: pair.bytesAToB,
-      received: pair.bytesBToA,
-      name: pair.a,
-    },
-  }));
-}
-
-function section(
+function* section(
   title: string,
   columns: Column[],
-  rows: { cells: string[]; weights: Weights }[],
-  { sort, top }: ReadQuery,
+  count: number,
+  rows: Iterable<string[]>,
+  shown: number,
   look: TextLook,
-): string[] {
-  if (rows.length === 0) return [];
-  const ordered =
-    sort === 'time'
-      ? rows
-      : sort === 'name'
-        ? rows.toSorted((a, b) =>
-            a.weights.name < b.weights.name ? -1 : a.weights.name > b.weights.name ? 1 : 0,
-          )
-        : rows.toSorted((a, b) => b.weights[sort] - a.weights[sort]);
-  const shown = top === 0 ? ordered : ordered.slice(0, top);
-  const left = rows.length - shown.length;
-  return [
-    '',
-    paint(title, 'strong', look) +
-      (left > 0 ? paint(`  ${formatCount(shown.length)} of ${formatCount(rows.length)}`, 'quiet', look) : ''),
-    ...renderTable(
-      columns,
-      shown.map((row) => row.cells),
-      look,
-    ),
-    ...(left > 0 ? [paint(`… ${formatCount(left)} more (--top 0 or --json lists all)`, 'quiet', look)] : []),
-  ];
+): Generator<string> {
+  if (count === 0) return;
+  const left = count - shown;
+  yield '';
+  yield paint(title, 'strong', look) +
+    (left > 0 ? paint(`  ${formatCount(shown)} of ${formatCount(count)}`, 'quiet', look) : '');
+  yield* renderTable(columns, rows, look);
+  if (left > 0) yield paint(`… ${formatCount(left)} more (--top 0 or --json lists all)`, 'quiet', look);
 }
 
 function endText(end: { ip: string; port: number | null }): string {

@@ -4,57 +4,83 @@
  * Whatever could be read goes to standard output with exit code 0, and the rest is said on standard error; exit code
  * 2 is for what is no capture, for link types that nothing here can decode, and for options that mean nothing.
  */
+import { isatty } from 'node:tty';
+import type { ReadingResult } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/packet-source/capture-file.ts';
-import { filterReading, isFiltered } from './read-filter.ts';
-import { type OpenCapture, readFrames } from './read-frames.ts';
-import { renderJson } from './read-json.ts';
+import { AnswerLog } from './answer-log.ts';
+import { MinuteSums } from './minute-sums.ts';
+import { createPageFile } from './page-file.ts';
+import { isFiltered, matchesAnswer, matchesUsage, type Selection, selectRows } from './read-filter.ts';
+import { type FileFacts, type OpenCapture, readFrames } from './read-frames.ts';
 import { createProgress } from './read-progress.ts';
 import { parseQuery, type ReadOptions } from './read-query.ts';
-import { renderTables } from './read-tables.ts';
+import { createTextOutput, OutputClosedError, type TextOutput } from './text-output.ts';
+import type { TextLook } from './text-table.ts';
 
 export type { ReadOptions } from './read-query.ts';
 
+/** Everything that is written. */
+export interface Findings {
+  facts: FileFacts;
+  result: ReadingResult;
+  /** What the query leaves of the result. */
+  selection: Selection;
+  answers: AnswerLog;
+  /** Null where they were not asked for. */
+  minutes: MinuteSums | null;
+}
+
+/** Where a reading is written, and what it is said on. */
+export interface ReadScreen {
+  out: TextOutput;
+  look: TextLook;
+  complain(sentence: string): void;
+}
+
 /** Reads the files as one capture, prints what was found, and answers the exit code. */
-export function readFiles(paths: readonly string[], options: ReadOptions): number {
+export async function readFiles(
+  paths: readonly string[],
+  options: ReadOptions,
+  screen: ReadScreen = openScreen(),
+): Promise<number> {
+  const pages = createPageFile();
   try {
     const query = parseQuery(options);
-    const captures = openInOrder(paths);
-    const progress = createProgress(process.stderr);
-    const { facts, result, minutes, problems } = readFrames(captures, {
+    // The writer is loaded while nothing is read yet: only the one that is needed.
+    const write = options.json
+      ? (await import('./read-json.ts')).writeJson
+      : (await import('./read-tables.ts')).tablesWriter(query, screen.look);
+    const captures = openInOrder(paths, screen.complain);
+    const progress = createProgress(isatty(2) ? process.stderr : null);
+    const answers = new AnswerLog(pages);
+    const minutes = options.minutes ? new MinuteSums() : null;
+    const hasFilter = isFiltered(query);
+    const { facts, result, problems } = readFrames(captures, {
       local: query.local,
       from: query.from,
       to: query.to,
-      wantsMinutes: options.minutes ?? false,
-      onProgress: progress.show,
+      minutes,
+      pageFile: pages,
+      onProgress: progress?.show,
+      onAnswer: (answer) => {
+        if (!hasFilter || matchesAnswer(answer, query)) answers.add(answer);
+      },
+      countsUsage: hasFilter ? (usage) => matchesUsage(usage, query) : undefined,
     });
-    progress.clear();
-    // Whoever reads only the beginning (`| head`) is no failure.
-    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      process.exit(error.code === 'EPIPE' ? 0 : 1);
-    });
-    const shown = filterReading(result, query);
-    const minutesShown = options.minutes ? minutes : null;
-    const pieces = options.json
-      ? renderJson(facts, shown, minutesShown)
-      : [
-          renderTables(
-            {
-              facts,
-              result: shown,
-              minutes: minutesShown,
-              allFlows: isFiltered(query) ? result.flows.length : null,
-            },
-            query,
-            { width: process.stdout.columns ?? null, isColored: wantsColor() },
-          ),
-        ];
-    for (const piece of pieces) process.stdout.write(piece);
-    for (const problem of problems) complain(problem);
+    progress?.clear();
+    write(screen.out, { facts, result, selection: selectRows(result, query), answers, minutes });
+    screen.out.end();
+    if (pages.problem !== null) problems.push(pages.problem);
+    for (const problem of problems) screen.complain(problem);
     return 0;
   } catch (error) {
+    // A reader like `head` that has seen enough is no failure.
+    if (error instanceof OutputClosedError) return 0;
     if (!(error instanceof NotACaptureError)) throw error;
-    complain(error.message);
+    screen.complain(error.message);
     return 2;
+  } finally {
+    pages.close();
   }
 }
 
@@ -62,7 +88,7 @@ export function readFiles(paths: readonly string[], options: ReadOptions): numbe
  * Opens the files, the one with the earliest first packet first: parts of a capture that was cut by size have names that
  * no shell sorts rightly. Of several, one that can't be read is said and left out.
  */
-function openInOrder(paths: readonly string[]): OpenCapture[] {
+function openInOrder(paths: readonly string[], complain: ReadScreen['complain']): OpenCapture[] {
   if (paths.length === 1) return [{ path: paths[0]!, file: openCaptureFile(paths[0]!) }];
   const dated: { path: string; at: number }[] = [];
   let failure: NotACaptureError | null = null;
@@ -89,10 +115,17 @@ function firstTime(file: CaptureFile): number {
   }
 }
 
-function wantsColor(): boolean {
-  return process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
-}
-
-function complain(sentence: string): void {
-  process.stderr.write(`svc sensor read: ${sentence}\n`);
+/** The process's own output. Its streams are looked at only where a terminal is: loading them takes time. */
+function openScreen(): ReadScreen {
+  const isTerminal = isatty(1);
+  const isColored = isTerminal && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
+  const errors = createTextOutput(2);
+  return {
+    out: createTextOutput(1),
+    look: { width: isTerminal ? (process.stdout.columns ?? null) : null, isColored },
+    complain(sentence) {
+      errors.write(`svc sensor read: ${sentence}\n`);
+      errors.end();
+    },
+  };
 }

@@ -27,8 +27,12 @@ export function paint(text: string, style: Style, look: TextLook): string {
   return look.isColored && text !== '' ? `\x1b[${codes[style]}m${text}\x1b[0m` : text;
 }
 
-/** Lines of a table: its header and its rows. */
-export function renderTable(columns: readonly Column[], rows: readonly string[][], look: TextLook): string[] {
+/** Lines of a table: its header and its rows. The rows are gone through twice, first for their widths. */
+export function* renderTable(
+  columns: readonly Column[],
+  rows: Iterable<readonly string[]>,
+  look: TextLook,
+): Generator<string> {
   const widths = fitWidths(columns, rows, look.width);
   const line = (cells: readonly string[], style: (column: Column) => Style | undefined) =>
     cells
@@ -43,8 +47,11 @@ export function renderTable(columns: readonly Column[], rows: readonly string[][
       })
       .join(gap)
       .trimEnd();
-  const titles = columns.map((column) => column.title);
-  return [line(titles, () => 'quiet'), ...rows.map((row) => line(row, (column) => column.style))];
+  yield line(
+    columns.map((column) => column.title),
+    () => 'quiet',
+  );
+  for (const row of rows) yield line(row, (column) => column.style);
 }
 
 function shorten(cell: string, width: number, keepsEnd: boolean): string {
@@ -53,10 +60,15 @@ function shorten(cell: string, width: number, keepsEnd: boolean): string {
 }
 
 /** The widths that the cells need; where that is too much, the widest column that may shrink gives way first. */
-function fitWidths(columns: readonly Column[], rows: readonly string[][], width: number | null): number[] {
-  const widths = columns.map((column, i) =>
-    rows.reduce((most, row) => Math.max(most, row[i]!.length), column.title.length),
-  );
+function fitWidths(
+  columns: readonly Column[],
+  rows: Iterable<readonly string[]>,
+  width: number | null,
+): number[] {
+  const widths = columns.map((column) => column.title.length);
+  for (const row of rows) {
+    for (const [i, cell] of row.entries()) if (cell.length > widths[i]!) widths[i] = cell.length;
+  }
   if (width === null) return widths;
   let excess = widths.reduce((sum, one) => sum + one + gap.length, -gap.length) - width;
   while (excess > 0) {
@@ -74,7 +86,7 @@ function fitWidths(columns: readonly Column[], rows: readonly string[][], width:
 
 /** Whole numbers with thousands set apart. */
 export function formatCount(value: number): string {
-  return value.toLocaleString('en-US');
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** Bytes, bits or whatever in powers of a thousand. */

@@ -3,8 +3,12 @@
  *
  * Pure: windows and sizes in, lines out. Names come off the wire, so nothing but printable characters goes out.
  */
+
+import { parseAddress } from '#common/ip/index.ts';
+import { serviceName } from '#common/ip/port-services.ts';
 import type { LocalWindow } from '#sensor/collection/index.ts';
 import type { SensorStatus } from '#sensor/local-status/index.ts';
+import { transportName } from './transport-names.ts';
 
 export const sortings = ['total', 'in', 'out', 'packets'] as const;
 export type Sorting = (typeof sortings)[number];
@@ -23,16 +27,14 @@ export interface TopState {
 interface Column {
   title: string;
   isFigure?: boolean;
+  /** Its cells are bits per second, and the whole table shows those in one unit, which stands in the title. */
+  isRate?: boolean;
   /** Left out below this width of the terminal. */
   fromWidth?: number;
 }
 
-const transports = new Map([
-  [1, 'icmp'],
-  [6, 'tcp'],
-  [17, 'udp'],
-  [58, 'icmp6'],
-]);
+/** Text, or a number of bits per second. */
+type Cell = string | number;
 
 /** The whole screen, at most `height` lines of at most `width` characters. */
 export function renderTop(state: TopState, width: number, height: number): string[] {
@@ -60,11 +62,11 @@ export function renderPlain(window: LocalWindow): string {
   const parts = [
     new Date(window.startedAtMs).toISOString().slice(11, 19),
     `${window.capture} (${window.role})`,
-    formatRate((window.totals.ipBytes * 8) / seconds),
+    formatMbit((window.totals.ipBytes * 8) / seconds),
     `${formatCount(window.totals.packets / seconds)} packets/s`,
     `lost ${window.totals.kernelDropped}, unparsed ${window.totals.parserDropped}`,
-    host ? `top host ${host[0]} ${host[1]} in ${host[2]} out` : 'no host',
-    application ? `top application ${application[0]} ${application[2]}` : 'no application',
+    host ? `top host ${host[0]} ${formatMbit(host[1])} in ${formatMbit(host[2])} out` : 'no host',
+    application ? `top application ${application[0]} ${formatMbit(application[2])}` : 'no application',
   ];
   return printable(parts.join('  '));
 }
@@ -98,7 +100,7 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
   const columns: Column[] = [
     { title: 'INTERFACE' },
     { title: 'ROLE', fromWidth: 70 },
-    { title: 'RATE', isFigure: true },
+    { title: 'RATE', isRate: true },
     { title: 'PACKETS/S', isFigure: true },
     { title: 'LOST', isFigure: true },
     { title: 'UNPARSED', isFigure: true, fromWidth: 60 },
@@ -119,7 +121,7 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
     return [
       window.capture,
       window.role,
-      formatRate((totals.ipBytes * 8) / seconds),
+      (totals.ipBytes * 8) / seconds,
       `${formatCount(totals.packets / seconds)}${more}`,
       formatCount(totals.kernelDropped),
       formatCount(totals.parserDropped),
@@ -132,14 +134,17 @@ function interfaceLines(state: TopState, windows: readonly LocalWindow[], width:
 
 const hostColumns: Column[] = [
   { title: 'HOST' },
-  { title: 'IN', isFigure: true },
-  { title: 'OUT', isFigure: true },
+  { title: 'IN', isRate: true },
+  { title: 'OUT', isRate: true },
   { title: 'PACKETS/S', isFigure: true, fromWidth: 60 },
   { title: 'SEEN AT', fromWidth: 80 },
 ];
 
 /** Of each address the capture that saw most of it, because captures overlap and are never added (NET-2.2.5). */
-function hostRows(windows: readonly LocalWindow[], sorting: Sorting): string[][] {
+function hostRows(
+  windows: readonly LocalWindow[],
+  sorting: Sorting,
+): [string, number, number, string, string][] {
   const strongest = new Map<string, { in: number; out: number; packets: number; capture: string }>();
   for (const window of windows) {
     const seconds = window.observedMs / 1000;
@@ -154,80 +159,112 @@ function hostRows(windows: readonly LocalWindow[], sorting: Sorting): string[][]
     sorting === 'total' ? one.in + one.out : one[sorting];
   return [...strongest]
     .sort(([, a], [, b]) => size(b) - size(a))
-    .map(([address, one]) => [
-      address,
-      formatRate(one.in),
-      formatRate(one.out),
-      formatCount(one.packets),
-      one.capture,
-    ]);
+    .map(([address, one]) => [address, one.in, one.out, formatCount(one.packets), one.capture]);
 }
 
 const applicationColumns: Column[] = [
   { title: 'APPLICATION' },
   { title: 'SERVICE', fromWidth: 50 },
-  { title: 'RATE', isFigure: true },
-  { title: 'UP', isFigure: true, fromWidth: 70 },
-  { title: 'DOWN', isFigure: true, fromWidth: 70 },
+  { title: 'RATE', isRate: true },
+  { title: 'UP', isRate: true, fromWidth: 70 },
+  { title: 'DOWN', isRate: true, fromWidth: 70 },
 ];
 
+interface ApplicationRate {
+  name: string;
+  service: string;
+  up: number;
+  down: number;
+}
+
 /** Of each application the capture that saw most of it. */
-function applicationRows(windows: readonly LocalWindow[]): string[][] {
-  const strongest = new Map<string, { name: string; service: string; up: number; down: number }>();
+function applicationRows(windows: readonly LocalWindow[]): [string, string, number, number, number][] {
+  const strongest = new Map<string, ApplicationRate>();
   for (const window of windows) {
-    const seconds = window.observedMs / 1000;
-    for (const row of window.applications) {
-      const transport = transports.get(row.protocol) ?? `ip ${row.protocol}`;
-      const service = row.serverPort === null ? transport : `${transport} ${row.serverPort}`;
-      const one = {
-        name: row.name,
-        service,
-        up: (row.clientBytes * 8) / seconds,
-        down: (row.serverBytes * 8) / seconds,
-      };
-      const key = `${row.name} ${service}`;
+    for (const [key, one] of applicationsOf(window)) {
       const known = strongest.get(key);
       if (!known || known.up + known.down < one.up + one.down) strongest.set(key, one);
     }
   }
   return [...strongest.values()]
     .sort((a, b) => b.up + b.down - a.up - a.down)
-    .map((one) => [
-      one.name,
-      one.service,
-      formatRate(one.up + one.down),
-      formatRate(one.up),
-      formatRate(one.down),
-    ]);
+    .map((one) => [one.name, one.service, one.up + one.down, one.up, one.down]);
+}
+
+/** Traffic that nothing names goes to the service of its port, as on the monitor, whatever the remote address is. */
+function applicationsOf(window: LocalWindow): Map<string, ApplicationRate> {
+  const bitsPerByte = 8 / (window.observedMs / 1000);
+  const rates = new Map<string, ApplicationRate>();
+  for (const row of window.applications) {
+    const transport = transportName(row.protocol);
+    const service = row.serverPort === null ? transport : `${transport} ${row.serverPort}`;
+    const isUnnamed = parseAddress(row.name) !== null;
+    const name = (isUnnamed ? serviceName(row.protocol, row.serverPort) : null) ?? row.name;
+    const key = `${name} ${service}`;
+    const rate = rates.get(key) ?? { name, service, up: 0, down: 0 };
+    rate.up += row.clientBytes * bitsPerByte;
+    rate.down += row.serverBytes * bitsPerByte;
+    rates.set(key, rate);
+  }
+  return rates;
 }
 
 /** Aligned columns; the first one is cut where the terminal is too narrow for all. */
 function tableLines(
   columns: readonly Column[],
-  rows: readonly string[][],
+  rows: readonly Cell[][],
   width: number,
   linesMax: number,
 ): string[] {
   if (linesMax < 1) return [];
-  const shown = rows.slice(0, linesMax - 1);
+  const unit = unitOf(rows.slice(0, linesMax - 1));
+  const shown = rows
+    .slice(0, linesMax - 1)
+    .map((row) => row.map((cell) => (typeof cell === 'number' ? formatIn(cell, unit.size) : cell)));
+  const titles = columns.map((column) => (column.isRate ? `${column.title} ${unit.name}` : column.title));
   const used = columns.flatMap((column, i) => ((column.fromWidth ?? 0) <= width ? [i] : []));
-  const widths = used.map((i) => Math.max(columns[i]!.title.length, ...shown.map((row) => row[i]!.length)));
+  const widths = used.map((i) =>
+    shown.reduce((most, row) => Math.max(most, row[i]!.length), titles[i]!.length),
+  );
   const rest = widths.slice(1).reduce((sum, one) => sum + one + 2, 0);
   widths[0] = Math.max(8, Math.min(widths[0]!, width - rest));
   const line = (cells: readonly string[]) =>
     used
       .map((column, i) => {
         const cell = cells[column]!.slice(0, widths[i]);
-        return columns[column]!.isFigure ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!);
+        const isRight = columns[column]!.isFigure || columns[column]!.isRate;
+        return isRight ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!);
       })
       .join('  ')
       .trimEnd();
-  return [line(columns.map((column) => column.title)), ...shown.map(line)];
+  return [line(titles), ...shown.map(line)];
 }
 
-/** Bits per second, as network people say them. */
-export function formatRate(bitsPerSecond: number): string {
-  return `${scaled(bitsPerSecond)}bit/s`;
+const units = [
+  { name: 'Tbit/s', size: 1e12 },
+  { name: 'Gbit/s', size: 1e9 },
+  { name: 'Mbit/s', size: 1e6 },
+  { name: 'kbit/s', size: 1e3 },
+  { name: 'bit/s', size: 1 },
+];
+
+/** The unit in which the largest rate of a table is a small number. */
+function unitOf(rows: readonly Cell[][]): { name: string; size: number } {
+  const most = rows
+    .flat()
+    .reduce((largest: number, cell) => (typeof cell === 'number' ? Math.max(largest, cell) : largest), 0);
+  return units.find(({ size }) => most >= size) ?? units.at(-1)!;
+}
+
+function formatIn(bitsPerSecond: number, size: number): string {
+  const value = bitsPerSecond / size;
+  if (size === 1 || value === 0) return formatCount(value);
+  return value < 0.005 ? '<0.01' : value.toFixed(2);
+}
+
+/** In lines that come one after the other the unit is always the same. */
+function formatMbit(bitsPerSecond: number): string {
+  return `${formatIn(bitsPerSecond, 1e6)} Mbit/s`;
 }
 
 function formatBytes(bytes: number): string {

@@ -103,7 +103,8 @@ test('top fits any terminal, keeps what matters most, and lets nothing from the 
   }
   const wide = renderTop(state, 120, 40).join('\n');
   for (const text of [
-    '10 Mbit/s',
+    'RATE Mbit/s',
+    '10.00',
     'ring ×2',
     'example.com',
     'tcp 443',
@@ -125,13 +126,59 @@ test('NET-2.2.5: a host that two captures saw shows what one of them saw, the st
     renderTop({ ...state, sorting }, 120, 40)
       .filter((line) => /^192\.0\.2\.1[01]/.test(line))
       .map((line) => line.split(/\s{2,}/));
-  assert.deepEqual(order('total')[0]!.slice(0, 3), ['192.0.2.10', '1.6 Mbit/s', '80 bit/s']);
+  assert.deepEqual(order('total')[0]!.slice(0, 3), ['192.0.2.10', '1.60', '<0.01']);
   assert.equal(order('out')[0]![0], '192.0.2.11');
   assert.equal(order('packets')[0]![0], '192.0.2.11');
   assert.match(
     renderPlain(localWindow('eth0', 1_000_000)),
-    /^12:04:00 {2}eth0 \(uplink\) {2}10 Mbit\/s {2}1,200 packets\/s {2}lost 5, unparsed 2 {2}top host 192\.0\.2\.10/,
+    /^12:04:00 {2}eth0 \(uplink\) {2}10.00 Mbit\/s {2}1,200 packets\/s {2}lost 5, unparsed 2 {2}top host 192\.0\.2\.10/,
   );
+});
+
+test('a column has one unit, which its title names, whatever the sizes in it are', () => {
+  const window = {
+    ...localWindow('eth0', 1),
+    hosts: [
+      { address: '192.0.2.1', rxBytes: 12_500_000_000, txBytes: 0, packets: 1 },
+      { address: '192.0.2.2', rxBytes: 2_500_000, txBytes: 40, packets: 1 },
+    ],
+  };
+  const lines = renderTop({ ...state, windows: new Map([['eth0', window]]) }, 120, 40);
+  const at = lines.findIndex((line) => line.startsWith('HOST'));
+  assert.deepEqual(
+    lines.slice(at, at + 3).map((line) => line.split(/\s{2,}/).slice(0, 3)),
+    [
+      ['HOST', 'IN Gbit/s', 'OUT Gbit/s'],
+      ['192.0.2.1', '10.00', '0'],
+      ['192.0.2.2', '<0.01', '<0.01'],
+    ],
+  );
+  assert.ok(
+    lines.every((line) => !/\d [kMGT]?bit\/s/.test(line)),
+    lines.join('\n'),
+  );
+});
+
+test('traffic that nothing names is one row of its service, not one of each remote address', () => {
+  const row = { protocol: 6, serverPort: 22, clientBytes: 500_000, serverBytes: 0 };
+  const applications = [
+    { ...row, name: '203.0.113.9' },
+    { ...row, name: '2001:db8::9' },
+    { ...row, name: '203.0.113.9', serverPort: 7777 },
+    { ...row, name: 'example.com' },
+  ];
+  const window = { ...localWindow('eth0', 1), applications };
+  const lines = renderTop({ ...state, windows: new Map([['eth0', window]]) }, 120, 40);
+  const at = lines.findIndex((line) => line.startsWith('APPLICATION'));
+  assert.deepEqual(
+    lines.slice(at + 1).map((line) => line.split(/\s{2,}/).slice(0, 3)),
+    [
+      ['SSH', 'tcp 22', '800.00'],
+      ['203.0.113.9', 'tcp 7777', '400.00'],
+      ['example.com', 'tcp 22', '400.00'],
+    ],
+  );
+  assert.match(renderPlain(window), /top application SSH 0\.80 Mbit\/s$/);
 });
 
 test('a running sensor tells its status and its windows on a socket for its own user', async (t) => {

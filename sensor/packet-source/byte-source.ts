@@ -42,7 +42,7 @@ export function openBytes(path: string): ByteSource {
   try {
     const head = readHead(descriptor);
     const packing = packingOf(path, head);
-    const plain = new PlainBytes(descriptor, fileBytes, head);
+    const plain = new PlainBytes(path, descriptor, fileBytes, head);
     return packing ? new UnpackedBytes(path, plain, packing) : plain;
   } catch (error) {
     if (descriptor !== standardInput) closeSync(descriptor);
@@ -94,12 +94,14 @@ function packingOf(path: string, head: Uint8Array): Packing | null {
 class PlainBytes implements ByteSource {
   readonly fileBytes: number;
   readonly growth = 1;
-  readonly problem = null;
+  problem: string | null = null;
   taken = 0;
+  readonly #path: string;
   readonly #descriptor: number;
   #head: Uint8Array;
 
-  constructor(descriptor: number, fileBytes: number, head: Uint8Array) {
+  constructor(path: string, descriptor: number, fileBytes: number, head: Uint8Array) {
+    this.#path = path;
     this.#descriptor = descriptor;
     this.fileBytes = fileBytes;
     this.#head = head;
@@ -110,9 +112,20 @@ class PlainBytes implements ByteSource {
     if (got > 0) {
       into.set(this.#head.subarray(0, got), at);
       this.#head = this.#head.subarray(got);
-    } else got = readOnce(this.#descriptor, into, at, length);
+    } else got = this.#readMore(into, at, length);
     this.taken += got;
     return got;
+  }
+
+  /** A disk that fails in the middle ends the bytes: what came before is still worth reading. */
+  #readMore(into: Uint8Array, at: number, length: number): number {
+    try {
+      return readOnce(this.#descriptor, into, at, length);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      this.problem = `${this.#path} can't be read any further (${code ?? 'unknown error'}).`;
+      return 0;
+    }
   }
 
   /** Gives the descriptor and what was read of it to a thread. */

@@ -14,6 +14,10 @@ export { NotACaptureError } from './capture-error.ts';
 const pieceBytes = 262_144;
 /** No link has longer frames; a longer record is damage. */
 const recordBytesMax = 64 * 1024 * 1024;
+/** Interfaces of a section: a damaged file may describe millions, each of which would be kept. */
+const interfacesMax = 65_536;
+/** The last second of the year 9999: RFC 3339 has no later one. */
+const secondsMax = 253_402_300_799;
 
 interface CaptureInterface {
   linkType: number;
@@ -147,6 +151,7 @@ abstract class FrameFile implements CaptureFile {
   readonly problems: string[] = [];
   protected readonly input: Input;
   protected frames = 0;
+  #boundedTimes = 0;
 
   constructor(input: Input) {
     this.input = input;
@@ -177,10 +182,26 @@ abstract class FrameFile implements CaptureFile {
     return true;
   }
 
-  /** Says what is wrong with the bytes themselves, once they have ended. */
+  /** Sets the frame's time, bounded to the years 1970 to 9999 and to whole seconds of nanoseconds. */
+  protected setTime(seconds: number, nanoseconds: number): void {
+    this.seconds = seconds;
+    this.nanoseconds = nanoseconds;
+    if (seconds >= 0 && seconds <= secondsMax && nanoseconds < 1e9) return;
+    this.#boundedTimes += 1;
+    this.seconds = seconds >= 0 ? Math.min(seconds, secondsMax) : 0;
+    this.nanoseconds = Math.min(nanoseconds, 999_999_999);
+  }
+
+  /** Says what is wrong with the bytes and their times, once they have ended. */
   protected noteSource(): void {
     const { problem } = this.input.source;
     if (problem && !this.problems.includes(problem)) this.problems.push(problem);
+    if (this.#boundedTimes > 0) {
+      this.problems.push(
+        `${this.#boundedTimes} packets have a time outside the years 1970 to 9999 or a fraction of more than a second: the nearest valid time was taken.`,
+      );
+      this.#boundedTimes = 0;
+    }
   }
 
   protected stop(problem: string): false {
@@ -225,9 +246,8 @@ class PcapFile extends FrameFile {
     const captured = input.uint32(8, little);
     if (captured > recordBytesMax) return this.stop(`The file is damaged: a packet of ${captured} bytes`);
     if (!input.has(headerLength + captured)) return this.stop('The file ends inside a packet');
-    this.seconds = input.uint32(0, little);
     const fraction = input.uint32(4, little);
-    this.nanoseconds = this.#isNano ? fraction : fraction * 1000;
+    this.setTime(input.uint32(0, little), this.#isNano ? fraction : fraction * 1000);
     return this.take(headerLength, captured, input.uint32(12, little));
   }
 
@@ -275,6 +295,8 @@ class PcapngFile extends FrameFile {
         return this.stop(`The file is damaged: a block of ${length} bytes`);
       this.#blockLength = (length + 3) & ~3;
       if (isSection) this.#interfaces = [];
+      else if (type === block.interface && this.#interfaces.length >= interfacesMax)
+        return this.stop(`The file is damaged: more than ${interfacesMax} interfaces`);
       else if (type === block.interface && !this.#readInterface(length))
         return this.stop('An interface block is cut');
       else if (type === block.enhanced || type === block.obsolete) {
@@ -296,7 +318,8 @@ class PcapngFile extends FrameFile {
     };
     this.#readOptions(length, added);
     this.#interfaces.push(added);
-    this.linkTypes.push(added.linkType);
+    // Sections repeat their interfaces, and a file may have any number of sections.
+    if (this.linkTypes.length < interfacesMax) this.linkTypes.push(added.linkType);
     return true;
   }
 
@@ -350,7 +373,9 @@ class PcapngFile extends FrameFile {
     const units = high * 4_294_967_296 + low;
     const seconds = Math.floor(units / from.unitsPerSecond);
     const fraction = (units - seconds * from.unitsPerSecond) / from.unitsPerSecond;
-    this.seconds = seconds + from.offsetSeconds;
-    this.nanoseconds = Math.min(999_999_999, Math.max(0, Math.round(fraction * 1e9)));
+    this.setTime(
+      seconds + from.offsetSeconds,
+      Math.min(999_999_999, Math.max(0, Math.round(fraction * 1e9))),
+    );
   }
 }

@@ -7,6 +7,11 @@ import {
   type CaptureOptions,
   createCapture,
   createReading,
+  type ListedAnswer,
+  type ListedApplication,
+  type ListedConversation,
+  type ListedFlow,
+  type ListedHost,
   type ReadingResult,
 } from '#sensor/capture/index.ts';
 
@@ -40,15 +45,40 @@ export function offer(capture: Capture, frame: Uint8Array, seconds = 1): void {
   capture.observe(frame, 0, frame.length, frame.length, testMinute + whole, nanoseconds, -1);
 }
 
+/** A reading with all its rows. */
+export interface WholeReading extends Pick<ReadingResult, 'totals' | 'cut'> {
+  flows: ListedFlow[];
+  answers: ListedAnswer[];
+  conversations: ListedConversation[];
+  hosts: ListedHost[];
+  applications: ListedApplication[];
+}
+
+/** Makes every row. */
+export function wholeReading(result: ReadingResult, answers: ListedAnswer[]): WholeReading {
+  const { totals, cut, flows, conversations, hosts, applications } = result;
+  return {
+    totals,
+    cut,
+    answers,
+    flows: [...flows],
+    conversations: [...conversations],
+    hosts: [...hosts],
+    applications: [...applications],
+  };
+}
+
 /** Reads frames as a file would be read. */
-export function readAll(frames: readonly Uint8Array[], linkType = 1): ReadingResult {
+export function readAll(frames: readonly Uint8Array[], linkType = 1): WholeReading {
+  const answers: ListedAnswer[] = [];
   const reading = createReading({
     registrableDomain: testDomain,
     local: { prefixes: [], addresses: [] },
     packetsMax: Math.max(64, frames.length),
+    onAnswer: (answer) => answers.push(answer),
   });
   for (const [i, frame] of frames.entries()) {
     reading.observe(frame, 0, frame.length, frame.length, testMinute + i * 0.001, linkType);
   }
-  return reading.finish();
+  return wholeReading(reading.finish(), answers);
 }

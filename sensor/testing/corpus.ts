@@ -6,9 +6,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ListedEnd, ReadingResult } from '#sensor/capture/index.ts';
+import type { ListedAnswer, ListedEnd } from '#sensor/capture/index.ts';
 import { readFrames } from '#sensor/commands/read-frames.ts';
 import { openCaptureFile } from '#sensor/packet-source/capture-file.ts';
+import { type WholeReading, wholeReading } from './captures.ts';
 
 const projectFolder = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -75,14 +76,18 @@ export function capturePath(file: string): string {
 }
 
 /** Reads one capture with our engine. */
-export function readCapture(file: string): ReadingResult {
+export function readCapture(file: string): WholeReading {
   const path = capturePath(file);
-  return readFrames([{ path, file: openCaptureFile(path) }], { local: { prefixes: [], addresses: [] } })
-    .result;
+  const answers: ListedAnswer[] = [];
+  const { result } = readFrames([{ path, file: openCaptureFile(path) }], {
+    local: { prefixes: [], addresses: [] },
+    onAnswer: (answer) => answers.push(answer),
+  });
+  return wholeReading(result, answers);
 }
 
 /** What differs between our reading and the expected facts, packets and bytes first. */
-export function compareCapture(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+export function compareCapture(expected: ExpectedFile, ours: WholeReading): Difference[] {
   return [
     ...comparePackets(expected, ours),
     ...compareConversations(expected, ours),
@@ -91,7 +96,7 @@ export function compareCapture(expected: ExpectedFile, ours: ReadingResult): Dif
   ];
 }
 
-function comparePackets(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+function comparePackets(expected: ExpectedFile, ours: WholeReading): Difference[] {
   const differences: Difference[] = [];
   const { totals } = ours;
   const add = (fact: string, want: number, got: number) => {
@@ -104,7 +109,7 @@ function comparePackets(expected: ExpectedFile, ours: ReadingResult): Difference
   return differences;
 }
 
-function compareConversations(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+function compareConversations(expected: ExpectedFile, ours: WholeReading): Difference[] {
   const omitted = new Set((expected.conversations_omitted ?? []).map((pair) => pair.join(' ')));
   const want = new Map(
     expected.conversations.map((one) => [
@@ -143,7 +148,7 @@ const kinds = new Map([
   ['http_connect', 'http_connect'],
 ]);
 
-function compareNames(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+function compareNames(expected: ExpectedFile, ours: WholeReading): Difference[] {
   const want = new Map<string, string>();
   for (const flow of expected.flows) {
     if (flow.kind === 'dns_answer') continue;
@@ -161,7 +166,7 @@ function compareNames(expected: ExpectedFile, ours: ReadingResult): Difference[]
   return compareMaps('name', want, got, new Set());
 }
 
-function compareAnswers(expected: ExpectedFile, ours: ReadingResult): Difference[] {
+function compareAnswers(expected: ExpectedFile, ours: WholeReading): Difference[] {
   const want = new Map<string, string>();
   const got = new Map<string, string>();
   const add = (map: Map<string, string>, fact: string, text: string) =>

@@ -91,6 +91,19 @@ export const wrappings: readonly Wrapping[] = [
     join([0, 0, 9, 0, 2, 0, 0, 0, 0x20], [0x88, 0x01], new Uint8Array(26), snap(packet)),
   ),
   link('PPP', 9, (packet) => join([0xff, 3], u16(pppProtocol(packet)), packet)),
+  link('MPLS over PPP', 9, (packet) =>
+    join([0xff, 3], u16(0x0281), u32(0x00010040), u32(0x00011140), packet),
+  ),
+  link('MPLS over PPP over Ethernet', 1, (packet) =>
+    ethernet(join([0x11, 0], u16(1), u16(packet.length + 6), u16(0x0281), u32(0x00011140), packet), {
+      type: 0x8864,
+    }),
+  ),
+  link('bridged PPP', 9, (packet) => join([0xff, 3, 0x00, 0x31, 0x00, 1], ethernet(packet))),
+  link('multilink PPP', 9, (packet) =>
+    join([0xff, 3, 0x00, 0x3d, 0xc0, 0, 0, 1], u16(pppProtocol(packet)), packet),
+  ),
+  link('MPLS over Cisco HDLC', 104, (packet) => join([0x0f, 0], u16(0x8847), u32(0x00011140), packet)),
   link('Cisco HDLC', 104, (packet) => join([0x0f, 0], u16(etherType(packet)), packet)),
   tunnel('GRE', 'gre', (packet) =>
     ip(join(u16(0), u16(etherType(packet)), packet), { ...outer, protocol: 47 }),

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createTestDatabase, moveDatabaseClock, type TestDatabase } from '#service-kit/testing/index.ts';
-import {
-  type AuditActor,
-  type AuditEntry,
-  deleteExpired,
-  readEntries,
-  record,
-  streamEntries,
-} from './index.ts';
+import { type AuditActor, type AuditEntry, record } from './index.ts';
+import { readEntries, streamEntries } from './read-entries.ts';
+import { deleteExpired } from './store.ts';
 
 let database: TestDatabase;
 before(async () => {

@@ -5,8 +5,11 @@
  * request's source address and id (`origin`), which the guards set. The database refuses to change entries, and to
  * delete them within a year. Reading is paged and streamed; customers read the entries of their own organization.
  */
-export type { ActorKind, AuditActor, Traceable } from './actor.ts';
+export type { AuditActor, Traceable } from './actor.ts';
+export { AuditQuery, auditTable, readAuditFilter } from './audit.page.ts';
 export { type AuditEntry, changedMembers, type StoredEntry } from './entry.ts';
-export { readEntries, streamEntries } from './read-entries.ts';
 export { record } from './record.ts';
-export { type AuditFilter, deleteExpired } from './store.ts';
+export { recorded } from './record-change.ts';
+export { createAuditRetention } from './retention.ts';
+export { type AuditTrail, createAuditTrail } from './send-audit.ts';
+export { deleteExpired as deleteExpiredEntries } from './store.ts';

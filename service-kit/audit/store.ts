@@ -7,6 +7,8 @@ import type { StoredEntry } from './entry.ts';
 export interface AuditFilter {
   /** Part of the actor's name, or exactly an id, a source address or a request id. */
   who?: string | undefined;
+  /** The person whom `who` names; finds what their keys did as well. */
+  whoPersonId?: number | undefined;
   /** `server`, `server 12`, an exact id, or part of the subject's name. */
   subject?: string | undefined;
   /** An operation such as `server.destroy`, or the first part of one, such as `server`. */
@@ -77,7 +79,9 @@ function conditions(filter: AuditFilter, beforeId: number | null): RawBuilder<un
   if (filter.who) {
     const { who } = filter;
     all.push(sql`(actor_name ilike ${contains(who)} or actor_id = ${who} or person_id::text = ${who}
-      or source_address = ${who} or request_id = ${who})`);
+      or source_address = ${who} or request_id = ${who} or person_id = ${filter.whoPersonId ?? null}::bigint)`);
+    // Customers see what operators did, and not which of them: nor may a search tell.
+    if (filter.scope) all.push(sql`actor_kind <> 'staff'`);
   }
   if (filter.subject) {
     const { subject } = filter;

@@ -37,6 +37,8 @@ export interface HttpServerOptions {
 
 export interface HttpServer extends Part {
   readonly app: App;
+  /** Everything that it answers, for lists that must leave no route out. */
+  readonly routes: readonly { method: string; url: string }[];
   /** `http://host:port`, valid after `start` (with the real port when 0 was asked for). */
   readonly url: string;
 }
@@ -47,12 +49,17 @@ const problemType = 'application/problem+json';
 
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const app = makeApp(options);
+  const routes: { method: string; url: string }[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) routes.push({ method: one, url });
+  });
   await app.register(formbody, { bodyLimit: bodyBytesMax });
   await options.routes(app);
   let url = '';
   return {
     name: 'http',
     app,
+    routes,
     get url() {
       return url;
     },

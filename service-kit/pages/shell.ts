@@ -37,6 +37,8 @@ export interface Person {
   name: string;
   /** The organization or the role: "Northwind", "operator, read-only". */
   detail?: string | undefined;
+  /** The page of their own account. */
+  href?: string | undefined;
 }
 
 export interface ShellOptions {
@@ -172,5 +174,5 @@ function personBox(options: ShellOptions): Content {
   if (!person) return '';
   if (!csrfToken)
     throw new TypeError('the shell of a signed-in person needs the CSRF token of its sign-out form');
-  return html`<div class="person"><div class="person-name"><span>${person.name}</span>${person.detail && html`<span class="hint">${person.detail}</span>`}</div><form method="post" action="${safeHref(options.signOutAction ?? '/sign-out')}">${hiddenField(CSRF_FIELD, csrfToken)}<button type="submit" class="button small">Sign out</button></form></div>`;
+  return html`<div class="person"><div class="person-name"><span>${person.href ? link(person.href, person.name, { kind: 'quiet' }) : person.name}</span>${person.detail && html`<span class="hint">${person.detail}</span>`}</div><form method="post" action="${safeHref(options.signOutAction ?? '/sign-out')}">${hiddenField(CSRF_FIELD, csrfToken)}<button type="submit" class="button small">Sign out</button></form></div>`;
 }

@@ -1,6 +1,8 @@
 /** The sign-in page of both servers, at `/sign-in`. */
+import { notice } from './feedback.ts';
 import { field, form, hiddenField } from './form.ts';
 import { type Html, html } from './html.ts';
+import { link } from './link.ts';
 import { bareDocument, brand } from './shell.ts';
 
 export interface SignInPageOptions {
@@ -12,6 +14,10 @@ export interface SignInPageOptions {
   email?: string | undefined;
   /** Says that it failed, never whether the address exists. */
   error?: string | undefined;
+  /** What was done just before, such as a password that was set. */
+  success?: string | undefined;
+  /** The page for a forgotten password. */
+  resetHref?: string;
   /** Where to go afterwards, a path on this server; checked again when it comes back. */
   next?: string | undefined;
 }
@@ -40,7 +46,9 @@ export function signInPage(options: SignInPageOptions): Html {
   ];
   return bareDocument(
     { title: `Sign in · ${options.area}` },
-    html`<main class="alone">${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${form(
+    html`<main class="alone">${brand(options.area, '/')}<div class="card"><h1>Sign in</h1>${
+      options.success && notice({ tone: 'good', title: options.success })
+    }${form(
       {
         action: options.action ?? '/sign-in',
         csrfToken: null,
@@ -48,7 +56,7 @@ export function signInPage(options: SignInPageOptions): Html {
         error: options.error,
       },
       fields,
-    )}</div></main>`,
+    )}${options.resetHref && html`<p>${link(options.resetHref, 'Forgot your password?')}</p>`}</div></main>`,
   );
 }
 

@@ -128,7 +128,7 @@ export async function restore(target: BackupTarget, file: string): Promise<Backu
     await unpack(file, fresh);
     const manifest = await readManifest(fresh, target);
     await rm(join(fresh, manifestName));
-    await giveTree(fresh, runtime.giveFolder);
+    await runtime.giveTree(fresh);
     await chmod(fresh, 0o700);
     await rename(fresh, dataDir);
     return manifest;
@@ -167,7 +167,7 @@ async function withServer<T>(
     isOurs = false;
   }
   try {
-    return await work(server.url, join(dir, 'data'));
+    return await work(server.adminUrl, join(dir, 'data'));
   } finally {
     if (isOurs) await server.stop();
   }
@@ -281,12 +281,6 @@ async function readManifest(folder: string, target: BackupTarget): Promise<Backu
     );
   }
   return manifest;
-}
-
-async function giveTree(folder: string, give: (path: string) => Promise<void>): Promise<void> {
-  await give(folder);
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    await give(join(entry.parentPath, entry.name));
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
-import type { PostgresRuntime } from './runtime.ts';
+import { adminRole } from './access.ts';
+import { isPassable } from './identity.ts';
+import { dataFolder, type PostgresRuntime } from './runtime.ts';
 
 export function serverSettings(socketDir: string): Record<string, string> {
   return {
@@ -25,10 +27,13 @@ export function serverSettings(socketDir: string): Record<string, string> {
   };
 }
 
-/** Below the folder where it is short and plain enough for a socket path, else in /tmp under the folder's hash. */
+/**
+ * Below the folder where it is short and plain enough for a socket path and the server's user can pass the folders above,
+ * else in /tmp under the folder's hash.
+ */
 export function socketFolder(dir: string): string {
   const inside = join(dir, 'socket');
-  if (inside.length <= 85 && /^[A-Za-z0-9._/-]+$/.test(inside)) return inside;
+  if (inside.length <= 85 && /^[A-Za-z0-9._/-]+$/.test(inside) && isPassable(dir)) return inside;
   return `/tmp/svc-postgres-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`;
 }
 
@@ -73,13 +78,13 @@ export async function initialise(runtime: PostgresRuntime, dataDir: string, logF
   const log = await open(logFile, 'a', 0o600);
   const args = [
     '-D',
-    fresh,
-    '--username=svc',
-    '--auth=trust',
+    dataFolder,
+    `--username=${adminRole}`,
+    '--auth=peer',
     '--encoding=UTF8',
     '--locale-provider=builtin',
   ];
-  const child = runtime.spawn('initdb', [...args, '--locale=C.UTF-8', '--no-instructions'], {
+  const child = runtime.spawn('initdb', fresh, [...args, '--locale=C.UTF-8', '--no-instructions'], {
     stdio: ['ignore', log.fd, log.fd],
   });
   await log.close();
@@ -113,7 +118,7 @@ export async function waitUntilAnswering(
 export async function answers(socketDir: string): Promise<boolean> {
   const client = new pg.Client({
     host: socketDir,
-    user: 'svc',
+    user: adminRole,
     database: 'postgres',
     connectionTimeoutMillis: 2_000,
   });

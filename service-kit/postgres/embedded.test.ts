@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -83,3 +83,125 @@ test('a start after the kill of the owner takes over from the orphan and finds i
 test('a folder that can not be made is said in one sentence that names the settings', async () => {
   await assert.rejects(embedded('/proc/nothing/postgres').start(), /SVC_DATA_DIR/);
 });
+
+const needsRoot = { skip: process.getuid?.() === 0 ? false : 'needs root' };
+
+test(
+  'as root the server is a user of its own without any capability, and lets nobody in but root',
+  needsRoot,
+  async (t) => {
+    // mkdtemp makes it 0700, as /root is: the server's user can't pass it.
+    const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+    const server = embedded(join(dir, 'operations'));
+    await server.start();
+    t.after(async () => {
+      await server.stop();
+      rmSync(dir, { recursive: true });
+    });
+    const pid = Number(readFileSync(join(dir, 'operations/data/postmaster.pid'), 'utf8').split('\n')[0]);
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      assert.match(status, new RegExp(`^${set}:\\s0+$`, 'm'), set);
+    assert.match(status, /^NoNewPrivs:\s1$/m);
+    const { uid, gid } = statSync(join(dir, 'operations/data'));
+    assert.match(readFileSync('/etc/passwd', 'utf8'), new RegExp(`^svc-postgres:x:${uid}:`, 'm'));
+
+    // Also one who finds the socket, because the folders around it are open.
+    const url = new URL(server.url);
+    const socket = url.searchParams.get('host')!;
+    const script = `
+    import pg from 'pg';
+    const client = new pg.Client({ host: process.argv[1], user: process.argv[2], database: 'operations' });
+    client.connect().then(() => { console.log('let in'); process.exit(); }, (error) => { console.log(error.message); process.exit(); });`;
+    for (const role of ['svc', 'operations']) {
+      const asOther = spawnSync(
+        'setpriv',
+        [
+          `--reuid=${uid}`,
+          `--regid=${gid}`,
+          '--clear-groups',
+          process.execPath,
+          '--input-type=module',
+          '-e',
+          script,
+          socket,
+          role,
+        ],
+        { encoding: 'utf8', cwd: process.cwd() },
+      );
+      assert.match(
+        asOther.stdout,
+        /Peer authentication failed/,
+        `${role}: ${asOther.stdout}${asOther.stderr}`,
+      );
+    }
+  },
+);
+
+test('the program works as a role that is no superuser: it reads no file of the host and runs no program', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+  const server = embedded(dir);
+  await server.start();
+  t.after(async () => {
+    await server.stop();
+    rmSync(dir, { recursive: true });
+  });
+  const [role] = await query(
+    server.url,
+    'select rolname, rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls from pg_roles where rolname = current_user',
+  );
+  assert.deepEqual(role, {
+    rolname: 'operations',
+    rolsuper: false,
+    rolcreatedb: false,
+    rolcreaterole: false,
+    rolreplication: false,
+    rolbypassrls: false,
+  });
+  for (const attempt of [
+    "select pg_read_file('/etc/passwd')",
+    "copy (select 1) to program 'true'",
+    'create role other superuser',
+    'set role svc',
+  ])
+    await assert.rejects(query(server.url, attempt), /permission denied|must have|must be/, attempt);
+  await query(server.url, 'create table mine (n int)');
+});
+
+test(
+  'a server of before, with trust, the superuser alone and another user, goes on with its rows',
+  needsRoot,
+  async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'svc-pg-'));
+    const first = embedded(dir);
+    await first.start();
+    const admin = (text: string) => query(first.adminUrl, text);
+    await admin(`create type mood as enum ('good'); create table kept (id bigint generated always as identity, m mood);
+    create table days (d date) partition by range (d); create table day_1 partition of days default;
+    create view seen as select * from kept; create function one() returns int language sql as 'select 1';
+    insert into kept (m) values ('good')`);
+    await admin('alter database operations owner to svc; alter schema public owner to svc');
+    await first.stop();
+    const data = join(dir, 'data');
+    writeFileSync(join(data, 'pg_hba.conf'), 'local all all trust\n');
+    const { uid, gid } = statSync('/etc/passwd');
+    assert.equal(uid, 0);
+    const nobody = Number(/^nobody:x:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))![1]);
+    for (const entry of ['.', ...(readdirSync(data, { recursive: true }) as string[])])
+      chownSync(join(data, entry), nobody, gid);
+    const again = embedded(dir);
+    await again.start();
+    t.after(async () => {
+      await again.stop();
+      rmSync(dir, { recursive: true });
+    });
+    assert.deepEqual(await query(again.url, 'select id, m from seen'), [{ id: 1, m: 'good' }]);
+    await query(
+      again.url,
+      "alter table kept add column n int; alter type mood add value 'bad'; drop table days; drop function one()",
+    );
+    await query(again.url, "insert into kept (m) values ('bad')");
+    assert.notEqual(statSync(data).uid, nobody);
+    assert.match(readFileSync(join(data, 'pg_hba.conf'), 'utf8'), /peer/);
+  },
+);

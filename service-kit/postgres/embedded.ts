@@ -1,18 +1,19 @@
 /**
  * The real PostgreSQL out of an npm package, kept as a child of the program that uses it.
  *
- * It runs as an unprivileged user even where we are root (PostgreSQL refuses root), listens on a Unix socket only,
- * is brought back when it dies, and takes over from an orphan that a killed parent left behind.
+ * It runs as an unprivileged user even where we are root (PostgreSQL refuses root), listens on a Unix socket only, lets
+ * only the program's own user in, is brought back when it dies, and takes over from an orphan that a killed parent left
+ * behind.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { open, truncate } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
-import pg from 'pg';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { adminRole, prepareDatabase, writeAccessFiles } from './access.ts';
 import {
   initialise,
   makeFolder,
@@ -22,7 +23,7 @@ import {
   waitUntilAnswering,
 } from './cluster.ts';
 import { stopOrphan } from './orphan.ts';
-import { type PostgresRuntime, prepareRuntime } from './runtime.ts';
+import { dataFolder, type PostgresRuntime, prepareRuntime } from './runtime.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Folder of its own; made when missing. */
@@ -35,15 +36,18 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres extends Part {
-  /** Connection URL of the database; valid after `start`. */
+  /** Connection URL of the database, as the role that owns it and nothing else; valid after `start`. */
   readonly url: string;
+  /** The same as the superuser, for backups. */
+  readonly adminUrl: string;
 }
 
 export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): EmbeddedPostgres {
   const dir = resolve(options.dir);
   const dataDir = join(dir, 'data');
   const logFile = join(dir, 'server.log');
-  const socketDir = socketFolder(dir);
+  // Asked each time: where it is depends on folders that the first start makes.
+  const socketDir = () => socketFolder(dir);
   let runtime: PostgresRuntime | null = null;
   let lock: Server | null = null;
   let child: ChildProcess | null = null;
@@ -53,14 +57,17 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
   async function launch(): Promise<void> {
     await stopOrphan(dataDir, options.reporter);
     const log = await open(logFile, 'a', 0o600);
-    const settings = { ...serverSettings(socketDir), ...options.serverSettings };
+    const settings = { ...serverSettings(socketDir()), ...options.serverSettings };
     const args = [
       '-D',
-      dataDir,
+      dataFolder,
       ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     ];
     // A session of its own: Ctrl-C in a terminal must reach us first, or clients lose their server mid-request.
-    const started = runtime!.spawn('postgres', args, { detached: true, stdio: ['ignore', log.fd, log.fd] });
+    const started = runtime!.spawn('postgres', dataDir, args, {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+    });
     await log.close();
     child = started;
     let hasAnswered = false;
@@ -70,11 +77,14 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
       // One that never answered is the business of whoever waits for it below.
       if (hasAnswered && !isStopping) void relaunch(code, signal);
     });
-    await waitUntilAnswering(started, socketDir, logFile);
+    await waitUntilAnswering(started, socketDir(), logFile);
     hasAnswered = true;
     // It answered and died in the same instant: nobody else has noticed.
     if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
   }
+
+  const urlAs = (role: string) =>
+    `postgres://${role}@localhost/${options.databaseName}?host=${encodeURIComponent(socketDir())}`;
 
   async function relaunch(code: number | null, signal: string | null): Promise<void> {
     options.reporter.warn('postgresql ended, starting it again', { code, signal });
@@ -94,7 +104,10 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
   return {
     name: 'postgresql',
     get url() {
-      return `postgres://svc@localhost/${options.databaseName}?host=${encodeURIComponent(socketDir)}`;
+      return urlAs(options.databaseName);
+    },
+    get adminUrl() {
+      return urlAs(adminRole);
     },
     async start() {
       isStopping = false;
@@ -103,11 +116,15 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
         await makeFolder(dir, options.urlSetting);
         runtime = await prepareRuntime(join(dir, 'runtime'));
         await runtime.giveFolder(dir);
-        await makeSocketFolder(socketDir, runtime);
+        await makeSocketFolder(socketDir(), runtime);
         await initialise(runtime, dataDir, logFile);
+        // An earlier version's server, which may still run, had another user.
+        await stopOrphan(dataDir, options.reporter);
+        await runtime.giveTree(dataDir);
+        await writeAccessFiles(dataDir, runtime);
         await truncate(logFile, 0).catch(() => {});
         await launch();
-        await createDatabaseIfMissing(socketDir, options.databaseName);
+        await prepareDatabase(socketDir(), options.databaseName);
       } catch (error) {
         await this.stop();
         throw error;
@@ -142,17 +159,6 @@ async function takeLock(dir: string): Promise<Server> {
   });
   server.unref();
   return server;
-}
-
-async function createDatabaseIfMissing(socketDir: string, name: string): Promise<void> {
-  const client = new pg.Client({ host: socketDir, user: 'svc', database: 'postgres' });
-  await client.connect();
-  try {
-    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [name]);
-    if (rowCount === 0) await client.query(`create database ${client.escapeIdentifier(name)}`);
-  } finally {
-    await client.end();
-  }
 }
 
 async function endProcess(child: ChildProcess, signal: NodeJS.Signals, patienceMs: number): Promise<void> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { prepareRuntime } from './runtime.ts';
+import { dataFolder, prepareRuntime } from './runtime.ts';
 
 test('the packaged binaries run from below a folder that only its owner may enter, for root too', async (t) => {
   // mkdtemp makes it 0700, as /root is.
@@ -17,8 +17,8 @@ test('the packaged binaries run from below a folder that only its owner may ente
   const data = join(base, 'data');
   mkdirSync(data, { mode: 0o700 });
   await runtime.giveFolder(data);
-  const args = ['-D', data, '--username=svc', '--auth=trust', '--no-sync', '--no-instructions'];
-  const initdb = runtime.spawn('initdb', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const args = ['-D', dataFolder, '--username=svc', '--auth=peer', '--no-sync', '--no-instructions'];
+  const initdb = runtime.spawn('initdb', data, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   initdb.stderr!.on('data', (text) => {
     said += text;

@@ -2,49 +2,75 @@
  * Runs the packaged PostgreSQL binaries: finds them, gives them the library names they miss, and the right identity.
  *
  * The package ships its ICU libraries without the short names that the loader asks for (an install script would make
- * them; ours runs none), so we make them in a folder of our own. As root the binaries run as `postgres` or `nobody`,
- * with the one capability that lets them pass folders that only root may enter.
+ * them; ours runs none), so we make them in a folder of our own. Where the package lies below a folder that only root may
+ * enter, the server's user could not read it: then it runs a copy.
  */
-import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
-import { chown, mkdir, readFile, rm, symlink } from 'node:fs/promises';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chown, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
+import { chooseIdentity, isPassable } from './identity.ts';
 
 export interface PostgresRuntime {
   /** User id that the server runs as. */
   readonly uid: number;
-  spawn(program: 'postgres' | 'initdb', args: readonly string[], options: SpawnOptions): ChildProcess;
+  /**
+   * Runs a program with `dataDir` as its working directory, to be named as `dataFolder` in its arguments: the server's
+   * user need not be able to pass the folders above it.
+   */
+  spawn(
+    program: 'postgres' | 'initdb',
+    dataDir: string,
+    args: readonly string[],
+    options: SpawnOptions,
+  ): ChildProcess;
   /** Hands a folder to the server's user. */
   giveFolder(folder: string): Promise<void>;
+  /** Hands over a folder with all that is in it, where it is another user's. */
+  giveTree(folder: string): Promise<void>;
 }
 
-interface Identity {
-  uid: number;
-  gid: number;
-  /** Command that changes to the identity and runs what follows it. */
-  prefix: string[];
-}
+/** The data folder as the server's processes name it: their own working directory. */
+export const dataFolder = '/proc/self/cwd';
+
+/** Where root keeps copies of packages that the server's user can't read. */
+const copiesFolder = '/var/lib/svc-postgres';
 
 /** Makes the library names in `folder`; the binaries are the package's, or those of another folder for a test. */
-export async function prepareRuntime(folder: string, native = findBinaries()): Promise<PostgresRuntime> {
-  await makeLibraryNames(native, folder);
+export async function prepareRuntime(folder: string, packaged = findBinaries()): Promise<PostgresRuntime> {
   const identity = await chooseIdentity();
+  const isReadable = isPassable(packaged) && isPassable(folder);
+  const copy = join(copiesFolder, createHash('sha256').update(packaged).digest('hex').slice(0, 16));
+  const native = isReadable ? packaged : await copyBinaries(packaged, join(copy, 'package', 'native'));
+  const names = isReadable
+    ? folder
+    : join(copy, `names-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
+  await makeLibraryNames(native, names);
   const environment = {
     PATH: process.env.PATH,
-    LD_LIBRARY_PATH: `${folder}:${join(native, 'lib')}`,
+    LD_LIBRARY_PATH: `${names}:${join(native, 'lib')}`,
     LC_ALL: 'C.UTF-8',
     TZ: 'UTC',
   };
+  const give = async (path: string) => {
+    // What we make is ours already unless we are root, and a hardened service may not even ask.
+    if (process.getuid?.() === 0) await chown(path, identity.uid, identity.gid);
+  };
   return {
     uid: identity.uid,
-    spawn(program, args, options) {
+    spawn(program, dataDir, args, options) {
       const command = [...identity.prefix, join(native, 'bin', program), ...args];
-      return spawn(command[0]!, command.slice(1), { ...options, cwd: '/', env: environment });
+      return spawn(command[0]!, command.slice(1), { ...options, cwd: dataDir, env: environment });
     },
-    async giveFolder(path) {
-      // What we make is ours already unless we are root, and a hardened service may not even ask.
-      if (process.getuid?.() === 0) await chown(path, identity.uid, identity.gid);
+    giveFolder: give,
+    async giveTree(path) {
+      if ((await stat(path)).uid === identity.uid) return;
+      for (const entry of await readdir(path, { recursive: true, withFileTypes: true }))
+        await give(join(entry.parentPath, entry.name));
+      // Last, so that a hand-over that was cut off is begun again.
+      await give(path);
     },
   };
 }
@@ -64,6 +90,22 @@ function findBinaries(): string {
   }
 }
 
+/** Copies beside and renames, so that a copy that was cut off is never taken for a whole one; a newer package anew. */
+async function copyBinaries(packaged: string, target: string): Promise<string> {
+  const stampOf = async (folder: string) => {
+    const facts = await stat(join(folder, 'bin', 'postgres')).catch(() => null);
+    return facts && `${facts.size} ${Math.floor(facts.mtimeMs / 1000)}`;
+  };
+  if ((await stampOf(target)) === (await stampOf(packaged))) return target;
+  const fresh = `${target}.new-${process.pid}`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+  await cp(packaged, fresh, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  await rm(target, { recursive: true, force: true });
+  await rename(fresh, target);
+  return target;
+}
+
 async function makeLibraryNames(native: string, folder: string): Promise<void> {
   // Made anew at every start: the packages may have moved since.
   await rm(folder, { recursive: true, force: true });
@@ -76,30 +118,4 @@ async function makeLibraryNames(native: string, folder: string): Promise<void> {
     const source = join(native, '..', link.source);
     await symlink(source, join(folder, basename(link.target)));
   }
-}
-
-async function chooseIdentity(): Promise<Identity> {
-  const uid = process.getuid?.() ?? 0;
-  const gid = process.getgid?.() ?? 0;
-  if (uid !== 0) return { uid, gid, prefix: [] };
-  const passwd = await readFile('/etc/passwd', 'utf8');
-  const entries = passwd.split('\n').map((line) => line.split(':'));
-  const entry =
-    entries.find((fields) => fields[0] === 'postgres') ?? entries.find((fields) => fields[0] === 'nobody');
-  if (!entry) {
-    throw new CodedError('postgres.no_user', 'PostgreSQL must not run as root: make a user named postgres.');
-  }
-  const user = { uid: Number(entry[2]), gid: Number(entry[3]) };
-  const change = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
-  // initdb asks access(2), which forgets the capabilities of anybody but root unless this bit is set. What is left
-  // after the program has started is the one ambient capability, with or without it.
-  const passing = [
-    ...change,
-    '--securebits=+no_setuid_fixup',
-    '--inh-caps=-all,+dac_read_search',
-    '--ambient-caps=-all,+dac_read_search',
-  ];
-  // A container may withhold the capability; then its folders have to be passable by themselves.
-  const canPass = spawnSync(passing[0]!, [...passing.slice(1), 'true']).status === 0;
-  return { ...user, prefix: canPass ? passing : change };
 }

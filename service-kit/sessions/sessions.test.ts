@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
 import { createTestDatabase, moveDatabaseClock } from '#service-kit/testing/index.ts';
-import { createSessions, csrfFault, hashPassword, verifyPassword } from './index.ts';
+import {
+  browserName,
+  createSessions,
+  csrfFault,
+  foldEmail,
+  hashPassword,
+  passwordFault,
+  verifyPassword,
+} from './index.ts';
 
 test('a password verifies against its own hash only, and nobody has none', async () => {
   const stored = await hashPassword('correct horse');
@@ -52,7 +60,7 @@ test('a changed password ends all sessions of that person and no others', async 
   assert.equal((await sessions.read(other))?.personId, 8);
 });
 
-test('too many failures refuse further sign-ins by e-mail and by source, for ten minutes', async () => {
+test('too many failures refuse further sign-ins of a source, and of an email from many sources, for ten minutes', async () => {
   await using database = await createTestDatabase('service-kit');
   const sessions = createSessions({
     db: () => database.db,
@@ -63,9 +71,12 @@ test('too many failures refuse further sign-ins by e-mail and by source, for ten
   const begin = async (email: string, source: string) =>
     (await sessions.beginAttempt(email, source)) !== null;
   for (let i = 0; i < 3; i += 1) assert.ok(await begin('A@example.com', '192.0.2.1'));
-  for (let i = 0; i < 5; i += 1) assert.ok(!(await begin('a@example.com', '192.0.2.9')));
-  assert.ok(!(await begin('b@example.com', '192.0.2.1')));
-  assert.ok(await begin('b@example.com', '192.0.2.9'), 'what was refused is no failure of its source');
+  assert.ok(!(await begin('a@example.com', '192.0.2.1')), 'the source has failed too often');
+  assert.ok(!(await begin('b@example.com', '192.0.2.1')), 'with every email');
+  for (let source = 2; source <= 5; source += 1)
+    for (let i = 0; i < 3; i += 1) assert.ok(await begin('a@example.com', `192.0.2.${source}`));
+  for (let i = 0; i < 5; i += 1) assert.ok(!(await begin(' A@Example.com', '192.0.2.9')), 'the email has');
+  assert.ok(await begin('b@example.com', '192.0.2.9'), 'a refused attempt is no failure of its source');
   await moveDatabaseClock(database, '11 minutes');
   assert.ok(await begin('a@example.com', '192.0.2.1'));
 });
@@ -78,13 +89,70 @@ test('of many attempts at once no more than the limit may look at the password; 
     Array.from({ length: 40 }, (_, i) => sessions.beginAttempt('a@example.com', `192.0.2.${i % 3}`)),
   );
   const begun = attempts.filter((attempt) => attempt !== null);
-  assert.equal(begun.length, 5);
+  assert.equal(begun.length, 15, 'five of each source');
   for (const attempt of begun) await attempt.giveBack();
   for (let i = 0; i < 20; i += 1) {
     const attempt = await sessions.beginAttempt('a@example.com', '192.0.2.1');
     assert.ok(attempt, 'signing in often is no attack');
     await attempt.giveBack();
   }
+});
+
+test('a person sees where their sessions are, ends one, and no session of another person', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const sessions = createSessions({ db: () => database.db, cookieName: 'svc', isHttps: false });
+  const cookieOf = (setCookie: string) => setCookie.split(';')[0]!;
+  const userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+  const here = cookieOf(await sessions.start(7, { source: '192.0.2.1', userAgent }));
+  const there = cookieOf(await sessions.start(7, { source: '192.0.2.2', userAgent: null }));
+  const foreign = cookieOf(await sessions.start(8));
+  const seen = await sessions.list(7, here);
+  assert.deepEqual(
+    seen.map((session) => [session.source, browserName(session.userAgent), session.isCurrent]).sort(),
+    [
+      ['192.0.2.1', 'Firefox on Linux', true],
+      ['192.0.2.2', 'Unknown browser', false],
+    ],
+  );
+  const [other] = await sessions.list(8, foreign);
+  assert.equal(await sessions.endOne(7, other!.id), false);
+  assert.equal(await sessions.endOne(7, seen.find((session) => !session.isCurrent)!.id), true);
+  assert.equal(await sessions.read(there), null);
+  assert.ok((await sessions.read(here)) && (await sessions.read(foreign)));
+});
+
+test('a session is confirmed for fifteen minutes; confirming it again gives it a new secret', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const sessions = createSessions({ db: () => database.db, cookieName: 'svc', isHttps: false });
+  const cookie = (await sessions.start(7)).split(';')[0]!;
+  assert.equal((await sessions.read(cookie))?.isConfirmed, true);
+  await moveDatabaseClock(database, '16 minutes');
+  assert.equal((await sessions.read(cookie))?.isConfirmed, false);
+  const renewed = (await sessions.confirm(cookie))!.split(';')[0]!;
+  assert.equal(await sessions.read(cookie), null, 'the old secret is worth nothing');
+  assert.equal((await sessions.read(renewed))?.isConfirmed, true);
+  assert.equal(await sessions.confirm(cookie), null);
+});
+
+test('every spelling of an email that reaches one person has one count', () => {
+  assert.equal(foldEmail(' Admin@Example.com '), 'admin@example.com');
+  // PostgreSQL would fold both to "admin": they are other texts here, so they find nobody.
+  assert.notEqual(foldEmail('adm\u0130n@example.com'), 'admin@example.com');
+});
+
+test('a password is long, and not made of its person’s name, address or this service', async () => {
+  const owner = { email: 'ada.lovelace@northwind.test', name: 'Ada Lovelace' };
+  for (const good of ['purple tractor moon', 'ada and the twelve engines', '日本語のとても長い合言葉です'])
+    assert.equal(await passwordFault(good, owner), null, good);
+  for (const bad of [
+    'eleven char',
+    'ada.lovelace@northwind.test',
+    'Lovelace-Ada-1815',
+    'northwind1234',
+    'svc-monitor-1',
+    'x'.repeat(201),
+  ])
+    assert.notEqual(await passwordFault(bad, owner), null, bad);
 });
 
 test('an unsafe request needs the token of its session and a page of ours as its source', () => {

@@ -1,15 +1,28 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { emailDigest } from './email.ts';
 import * as store from './store.ts';
 
 export interface Session {
   personId: number;
   csrfToken: string;
+  /** The person proved who they are in the last fifteen minutes, by signing in or by confirming. */
+  isConfirmed: boolean;
+}
+
+/** Where a session was started from, for the list of sessions. */
+export interface SessionOrigin {
+  source: string;
+  userAgent: string | null;
 }
 
 export interface SessionSummary {
+  /** Names the session in `endOne`. */
+  id: string;
   startedAt: Date;
   lastSeenAt: Date;
+  source: string | null;
+  userAgent: string | null;
   /** The one that asks. */
   isCurrent: boolean;
 }
@@ -26,18 +39,25 @@ export interface SessionsOptions {
   isHttps: boolean;
   idleHours?: number;
   absoluteHours?: number;
-  /** Failed sign-ins in ten minutes, per e-mail and per source, before further ones are refused unread. */
+  /** Failed sign-ins of one source in ten minutes before further ones are refused unread; five times as many of an email. */
   failuresMax?: number;
 }
 
 export interface Sessions {
   readonly cookieName: string;
   /** Starts a session; returns the value of `Set-Cookie`. */
-  start(personId: number): Promise<string>;
+  start(personId: number, origin?: SessionOrigin): Promise<string>;
   /** The session of a request's `Cookie` header, or null. */
   read(cookieHeader: string | undefined): Promise<Session | null>;
+  /**
+   * Notes that the person of this session has proved who they are once more. The session gets a new secret; returns the
+   * value of `Set-Cookie`, or null when there is no such session.
+   */
+  confirm(cookieHeader: string | undefined): Promise<string | null>;
   /** Ends the request's session; returns a `Set-Cookie` that clears the cookie. */
   end(cookieHeader: string | undefined): Promise<string>;
+  /** Ends one session of a person; false when they have no such session. */
+  endOne(personId: number, sessionId: string): Promise<boolean>;
   /** Ends all sessions of a person, as after a changed password. */
   endAll(personId: number): Promise<void>;
   /** Ends the person's sessions but the one of this request. */
@@ -45,14 +65,20 @@ export interface Sessions {
   /** The living sessions of a person, the last used first. */
   list(personId: number, cookieHeader: string | undefined): Promise<SessionSummary[]>;
   /**
-   * To be asked before the password is looked at; null when this e-mail or source has failed too often. A browser in which
-   * this person has signed in before has a count of its own: strangers' failures don't keep the owner out. An attempt
-   * counts as failed from here on until it is given back, so that many at once can't pass the limit together.
+   * To be asked before the password is looked at; null when this email or source has failed too often. A browser in
+   * which this person has signed in before has a count of its own, so that failures of strangers do not lock the owner
+   * out. An attempt counts as failed from here on until it is given back, so that many at once can't pass the limit
+   * together.
    */
   beginAttempt(email: string, source: string, cookieHeader?: string): Promise<SignInAttempt | null>;
+  /** Counts one of something that is limited, such as mails to an address; false when there were too many. */
+  countUse(bucket: string, usesMax: number): Promise<boolean>;
   /** After a sign-in: the value of `Set-Cookie` by which this browser is known again; null when it is already. */
   knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null>;
 }
+
+/** One source alone can't use up the attempts of an email, so it locks nobody but itself out. */
+const sourcesPerEmail = 5;
 
 export function createSessions(options: SessionsOptions): Sessions {
   const cookieName = options.isHttps ? `__Host-${options.cookieName}` : options.cookieName;
@@ -63,68 +89,97 @@ export function createSessions(options: SessionsOptions): Sessions {
   const deviceCookie = `${cookieName}_device`;
   /** The digest of this browser's secret when this person has signed in with it. */
   const knownDevice = async (email: string, cookieHeader: string | undefined) => {
-    const secret = findCookie(cookieHeader, deviceCookie);
+    const secret = readCookie(cookieHeader, deviceCookie);
     if (secret === null) return null;
     const isKnown = await store.hasDevice(options.db(), digest(secret), emailDigest(email), deviceDays);
     return isKnown ? digest(secret).toString('hex') : null;
   };
-  const secretOf = (cookieHeader: string | undefined) => findCookie(cookieHeader, cookieName);
+  const secretOf = (cookieHeader: string | undefined) => readCookie(cookieHeader, cookieName);
+  const currentDigest = (cookieHeader: string | undefined) => {
+    const secret = secretOf(cookieHeader);
+    return secret === null ? null : digest(secret);
+  };
   return {
     cookieName,
-    async start(personId) {
-      const secret = randomBytes(32).toString('base64url');
+    async start(personId, origin) {
+      const secret = newSecret();
       const csrfToken = randomBytes(24).toString('base64url');
-      await store.insertSession(options.db(), digest(secret), personId, csrfToken, absoluteHours);
+      const session = { digest: digest(secret), personId, csrfToken, absoluteHours, ...shortened(origin) };
+      await store.insertSession(options.db(), session);
       return `${cookieName}=${secret}; ${attributes}; Max-Age=${absoluteHours * 3600}`;
     },
     async read(cookieHeader) {
       const secret = secretOf(cookieHeader);
       return secret === null ? null : store.findSession(options.db(), digest(secret), idleHours);
     },
+    async confirm(cookieHeader) {
+      const old = currentDigest(cookieHeader);
+      if (old === null) return null;
+      const secret = newSecret();
+      const seconds = await store.renewSession(options.db(), old, digest(secret));
+      return seconds === null ? null : `${cookieName}=${secret}; ${attributes}; Max-Age=${seconds}`;
+    },
     async end(cookieHeader) {
       const secret = secretOf(cookieHeader);
       if (secret !== null) await store.deleteSession(options.db(), digest(secret));
       return `${cookieName}=; ${attributes}; Max-Age=0`;
     },
+    endOne: (personId, sessionId) => store.deleteSessionOf(options.db(), personId, sessionId),
     endAll: (personId) => store.deleteSessionsOf(options.db(), personId),
-    async endOthers(personId, cookieHeader) {
-      const secret = secretOf(cookieHeader);
-      await store.deleteSessionsOf(options.db(), personId, secret === null ? null : digest(secret));
-    },
-    list(personId, cookieHeader) {
-      const secret = secretOf(cookieHeader);
-      return store.listSessions(options.db(), personId, secret === null ? null : digest(secret), idleHours);
-    },
+    endOthers: (personId, cookieHeader) =>
+      store.deleteSessionsOf(options.db(), personId, currentDigest(cookieHeader)),
+    list: (personId, cookieHeader) =>
+      store.listSessions(options.db(), personId, currentDigest(cookieHeader), idleHours),
     async beginAttempt(email, source, cookieHeader) {
-      const asked = buckets(email, source, await knownDevice(email, cookieHeader));
-      const window = await store.takeAttempt(options.db(), asked, failuresMax);
-      return window === null ? null : { giveBack: () => store.giveBack(options.db(), asked, window) };
+      const device = await knownDevice(email, cookieHeader);
+      const asked =
+        device === null
+          ? {
+              [`email:${emailDigest(email)}`]: failuresMax * sourcesPerEmail,
+              [`source:${source}`]: failuresMax,
+            }
+          : { [`device:${device}`]: failuresMax };
+      const window = await store.takeAttempt(options.db(), asked);
+      if (window === null) return null;
+      return { giveBack: () => store.giveBack(options.db(), Object.keys(asked), window) };
+    },
+    async countUse(bucket, usesMax) {
+      return (await store.takeAttempt(options.db(), { [bucket]: usesMax })) !== null;
     },
     async knowDevice(email, cookieHeader) {
       if ((await knownDevice(email, cookieHeader)) !== null) return null;
-      const secret = randomBytes(32).toString('base64url');
+      const secret = newSecret();
       await store.insertDevice(options.db(), digest(secret), emailDigest(email), deviceDays);
       return `${deviceCookie}=${secret}; ${attributes}; Max-Age=${deviceDays * 86_400}`;
     },
   };
 }
 
-const deviceDays = 180;
-
-function buckets(email: string, source: string, device: string | null): string[] {
-  return [device === null ? `email:${emailDigest(email)}` : `device:${device}`, `source:${source}`].sort();
+/** Ends all sessions of a person, within the transaction of what makes them invalid. */
+export function endSessions(tx: Queryable, personId: number): Promise<void> {
+  return store.deleteSessionsOf(tx, personId);
 }
 
-/** E-mails are hashed: what somebody mistyped into the field may have been a password. */
-function emailDigest(email: string): string {
-  return digest(email.trim().toLowerCase()).toString('hex');
+/** Forgets the browsers that have signed in with an email. */
+export function forgetDevices(tx: Queryable, email: string): Promise<void> {
+  return store.deleteDevices(tx, emailDigest(email));
+}
+
+const deviceDays = 180;
+const userAgentMax = 300;
+
+const newSecret = () => randomBytes(32).toString('base64url');
+
+function shortened(origin: SessionOrigin | undefined): { source: string | null; userAgent: string | null } {
+  return { source: origin?.source ?? null, userAgent: origin?.userAgent?.slice(0, userAgentMax) ?? null };
 }
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-function findCookie(header: string | undefined, name: string): string | null {
+/** The value of one of our cookies, all of which hold a secret of 43 characters. */
+export function readCookie(header: string | undefined, name: string): string | null {
   for (const part of (header ?? '').split(';')) {
     const equals = part.indexOf('=');
     if (equals > 0 && part.slice(0, equals).trim() === name) {

@@ -2,16 +2,20 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Session, SessionSummary } from './sessions.ts';
 
-export async function insertSession(
-  db: Queryable,
-  digest: Buffer,
-  personId: number,
-  csrfToken: string,
-  absoluteHours: number,
-): Promise<void> {
+export interface NewSession {
+  digest: Buffer;
+  personId: number;
+  csrfToken: string;
+  absoluteHours: number;
+  source: string | null;
+  userAgent: string | null;
+}
+
+export async function insertSession(db: Queryable, session: NewSession): Promise<void> {
   await sql`delete from sessions where expires_at < svc_now()`.execute(db);
-  await sql`insert into sessions (digest, person_id, csrf_token, expires_at)
-    values (${digest}, ${personId}, ${csrfToken}, svc_now() + make_interval(hours => ${absoluteHours}))`.execute(
+  await sql`insert into sessions (digest, person_id, csrf_token, expires_at, source, user_agent)
+    values (${session.digest}, ${session.personId}, ${session.csrfToken},
+      svc_now() + make_interval(hours => ${session.absoluteHours}), ${session.source}, ${session.userAgent})`.execute(
     db,
   );
 }
@@ -20,6 +24,7 @@ export async function insertSession(
 export async function findSession(db: Queryable, digest: Buffer, idleHours: number): Promise<Session | null> {
   const { rows } = await sql<Session & { isStaleNote: boolean }>`
     select person_id as "personId", csrf_token as "csrfToken",
+           authenticated_at > svc_now() - interval '15 minutes' as "isConfirmed",
            last_seen_at < svc_now() - interval '1 minute' as "isStaleNote"
     from sessions
     where digest = ${digest} and expires_at > svc_now()
@@ -28,7 +33,24 @@ export async function findSession(db: Queryable, digest: Buffer, idleHours: numb
   if (!found) return null;
   if (found.isStaleNote)
     await sql`update sessions set last_seen_at = svc_now() where digest = ${digest}`.execute(db);
-  return { personId: found.personId, csrfToken: found.csrfToken };
+  const { isStaleNote: _, ...session } = found;
+  return session;
+}
+
+/** Gives a session a new secret and a new time of authentication; the seconds it may still live, null for none. */
+export async function renewSession(db: Queryable, old: Buffer, fresh: Buffer): Promise<number | null> {
+  const { rows } = await sql<{ seconds: number }>`
+    update sessions set digest = ${fresh}, authenticated_at = svc_now(), last_seen_at = svc_now()
+    where digest = ${old} and expires_at > svc_now()
+    returning floor(extract(epoch from expires_at - svc_now()))::int as seconds`.execute(db);
+  return rows[0]?.seconds ?? null;
+}
+
+/** False when the person has no such session. */
+export async function deleteSessionOf(db: Queryable, personId: number, sessionId: string): Promise<boolean> {
+  const { rows } = await sql`
+    delete from sessions where person_id = ${personId} and id = ${sessionId}::uuid returning 1`.execute(db);
+  return rows.length === 1;
 }
 
 export async function deleteSession(db: Queryable, digest: Buffer): Promise<void> {
@@ -53,7 +75,7 @@ export async function listSessions(
   idleHours: number,
 ): Promise<SessionSummary[]> {
   const { rows } = await sql<SessionSummary>`
-    select created_at as "startedAt", last_seen_at as "lastSeenAt",
+    select id, created_at as "startedAt", last_seen_at as "lastSeenAt", source, user_agent as "userAgent",
       digest is not distinct from ${current} as "isCurrent"
     from sessions
     where person_id = ${personId} and expires_at > svc_now()
@@ -86,27 +108,32 @@ export async function hasDevice(
   return rows.length === 1;
 }
 
+export async function deleteDevices(db: Queryable, emailDigest: string): Promise<void> {
+  await sql`delete from known_devices where email_digest = ${emailDigest}`.execute(db);
+}
+
 /**
- * Counts an attempt in each bucket, unless one of them holds so many of the last ten minutes already. Returns the window
- * that it was counted in, or null. The rows stay locked until that is decided, in one order: attempts at the same moment
- * see each other, and don't deadlock.
+ * Counts an attempt in each bucket, unless one of them holds its limit of the last ten minutes already. Returns the
+ * window that it was counted in, or null. The rows stay locked until that is decided, in one order: attempts at the same
+ * moment see each other, and don't deadlock.
  */
 export async function takeAttempt(
   db: Queryable,
-  buckets: readonly string[],
-  failuresMax: number,
+  limits: Readonly<Record<string, number>>,
 ): Promise<Date | null> {
+  const buckets = Object.keys(limits).sort();
   await sql`delete from sign_in_failures where window_start < svc_now() - interval '1 hour'`.execute(db);
   return db.transaction().execute(async (tx) => {
     const { rows } = await sql<{ window: Date }>`
       insert into sign_in_failures as kept (bucket, window_start, failures)
-      select bucket, date_trunc('minute', svc_now()), 0 from unnest(${[...buckets]}::text[]) as bucket order by bucket
+      select bucket, date_trunc('minute', svc_now()), 0 from unnest(${buckets}::text[]) as bucket order by bucket
       on conflict (bucket, window_start) do update set failures = kept.failures
       returning window_start as window`.execute(tx);
     const { window } = rows[0]!;
-    if ((await countFailures(tx, buckets)) >= failuresMax) return null;
+    const counts = await countFailures(tx, buckets);
+    if (buckets.some((bucket) => (counts.get(bucket) ?? 0) >= limits[bucket]!)) return null;
     await sql`update sign_in_failures set failures = failures + 1
-      where bucket = any(${[...buckets]}) and window_start = ${window}`.execute(tx);
+      where bucket = any(${buckets}) and window_start = ${window}`.execute(tx);
     return window;
   });
 }
@@ -121,13 +148,11 @@ export async function giveBack(db: Queryable, buckets: readonly string[], window
   );
 }
 
-/** The largest number of failures of the last ten minutes among the buckets. */
-async function countFailures(db: Queryable, buckets: readonly string[]): Promise<number> {
-  const { rows } = await sql<{ most: number }>`
-    select coalesce(max(total), 0)::int as most from (
-      select sum(failures) as total from sign_in_failures
-      where bucket = any(${[...buckets]}) and window_start > svc_now() - interval '10 minutes' group by bucket) sums`.execute(
-    db,
-  );
-  return rows[0]!.most;
+/** The failures of the last ten minutes, by bucket. */
+async function countFailures(db: Queryable, buckets: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await sql<{ bucket: string; total: number }>`
+    select bucket, sum(failures)::int as total from sign_in_failures
+    where bucket = any(${[...buckets]}) and window_start > svc_now() - interval '10 minutes'
+    group by bucket`.execute(db);
+  return new Map(rows.map((row) => [row.bucket, row.total]));
 }

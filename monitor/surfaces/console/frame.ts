@@ -21,6 +21,7 @@ const places = [
   { path: '/alerts', label: 'Alerts', key: 'w' },
   { path: '/operations', label: 'Operations', key: 'o' },
   { path: '/system', label: 'System', key: 'y' },
+  { path: '/audit', label: 'Audit trail', key: 'u' },
   { path: '/settings', label: 'Settings', key: 'p' },
 ] as const;
 
@@ -82,6 +83,7 @@ export function sendConsolePage(
       person: {
         name: viewer.operator.name,
         detail: viewer.canChange ? 'operator' : 'read-only',
+        href: '/account/',
       },
       csrfToken: viewer.csrfToken,
       toast: options.toast,

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor, Operator, Operators } from '#monitor/operators/index.ts';
 import type { Site, Sites } from '#monitor/sites/index.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, originOf } from '#service-kit/http/index.ts';
 import { csrfFault, type Sessions } from '#service-kit/sessions/index.ts';
 
 /** Who looks at a page of the console. */
@@ -13,13 +13,6 @@ export interface Viewer {
   canChange: boolean;
   /** Every site, for the frame's switch. */
   sites: readonly Site[];
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route changes only what belongs to the person who asks, such as their password; viewers may. */
-    isOwn?: boolean;
-  }
 }
 
 const viewers = new WeakMap<FastifyRequest, Viewer>();
@@ -58,7 +51,13 @@ export function guardConsole(deps: { operators: Operators; sessions: Sessions; s
     }
     viewers.set(request, {
       operator,
-      actor: { kind: 'person', id: operator.id, role: operator.role },
+      actor: {
+        kind: 'person',
+        id: operator.id,
+        role: operator.role,
+        name: operator.email,
+        origin: originOf(request),
+      },
       csrfToken: session.csrfToken,
       canChange,
       sites: request.url.startsWith('/api/') ? [] : await deps.sites.list(),

@@ -6,6 +6,7 @@
  * operation behind it asks for the role. Pages work without JavaScript.
  */
 import type { FastifyRequest } from 'fastify';
+import type { Clock } from '#common/clock/index.ts';
 import type { Alerts } from '#monitor/alerts/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Connection } from '#monitor/connection/index.ts';
@@ -24,13 +25,19 @@ import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import type { Vendors } from '#monitor/vendors/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { errorPage } from '#service-kit/pages/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerSignIn } from '#service-kit/sign-in/index.ts';
+import { registerAccount } from './account.routes.ts';
 import { registerAddressPage } from './address.page.ts';
 import { registerAlertsPage } from './alerts.page.ts';
 import { registerApplicationSettings } from './application-settings.routes.ts';
 import { registerApplicationsPage } from './applications.page.ts';
+import { registerAuditPage } from './audit.page.ts';
 import { registerAvailabilityPages } from './availability.page.ts';
 import { registerDevicePage } from './device.page.ts';
 import { registerDevicesPage } from './devices.page.ts';
@@ -45,12 +52,14 @@ import { registerSearchPage } from './search.page.ts';
 import { registerSensorNode, registerSensorPage } from './sensor.page.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
-import { registerSignIn } from './sign-in.routes.ts';
 import { registerSystemPage } from './system.page.ts';
 import { registerTrafficPage } from './traffic.page.ts';
 import { registerTrafficOriginPage } from './traffic-origin.page.ts';
 
 export interface ConsoleDeps {
+  db: () => Queryable;
+  clock: Clock;
+  post: Post;
   sessions: Sessions;
   operators: Operators;
   sites: Sites;
@@ -62,6 +71,7 @@ export interface ConsoleDeps {
   connection: Connection;
   devices: Devices;
   inventory: Inventory;
+  auditTrail: AuditTrail;
   live: Live;
   probes: Probes;
   alerts: Alerts;
@@ -90,7 +100,7 @@ export interface ConsoleDeps {
 
 /** Registers sign-in and the console's pages. */
 export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void> {
-  registerSignIn(app, deps);
+  registerSignIn(app, { ...deps, people: deps.operators.people, area: 'Monitor' });
   await app.register(async (plugin) => {
     const scope = plugin as unknown as App;
     scope.addHook('preValidation', guardConsole(deps));
@@ -112,6 +122,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSettingsPage(scope, deps);
     registerOperationsPage(scope, deps);
     registerPeoplePage(scope, deps);
+    registerAuditPage(scope, deps);
+    registerAccount(scope, deps);
     registerSearchPage(scope, deps);
     registerSystemPage(scope, deps);
     registerHealth(scope, deps);

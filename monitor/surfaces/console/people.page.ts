@@ -1,15 +1,13 @@
-/** `/settings`: who may sign in and what they may do, and one's own password. */
+/** `/settings`: who may sign in and what they may do. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { CodedError } from '#common/errors/index.ts';
-import type { FirstPassword, ListedOperator } from '#monitor/operators/index.ts';
-import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';
+import type { Invited, ListedOperator } from '#monitor/operators/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   actionButton,
   askButton,
   badge,
   type Content,
-  codeBlock,
   drawer,
   field,
   form,
@@ -23,6 +21,7 @@ import {
   section,
   toast,
 } from '#service-kit/pages/index.ts';
+import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { dataTable } from './data-table.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
@@ -32,9 +31,9 @@ import { processingSection } from './processing-section.ts';
 interface Shown {
   /** What was typed into the form of a new person, after a fault. */
   invite?: { email: string; name: string; role: string; fault: string };
-  passwordFault?: string;
   fault?: string;
-  first?: FirstPassword;
+  /** How a link that sets a password reached its reader. */
+  invited?: Invited;
   toast?: Html;
 }
 
@@ -44,10 +43,6 @@ const Person = Type.Object({
   email: Type.String({ maxLength: 320 }),
   name: Type.Optional(Type.String({ maxLength: 200 })),
   role: Role,
-});
-const Passwords = Type.Object({
-  current: Type.String({ maxLength: 1_000 }),
-  next: Type.String({ maxLength: 1_000 }),
 });
 const Change = Type.Object({ role: Type.Optional(Role), access: Type.Optional(Type.String()) });
 
@@ -62,9 +57,9 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
   app.post('/settings/people', { schema: { body: Person } }, async (request, reply) => {
     const { email, name = '', role } = request.body;
     try {
-      const first = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
-      // Answered here instead of redirected to: this answer is the only one that will ever hold the password.
-      return await showPeople(deps, request, reply, { first });
+      const invited = await deps.operators.invite(viewerOf(request).actor, { email, name, role });
+      // Answered here instead of redirected to: without a mail server this answer alone holds the link.
+      return await showPeople(deps, request, reply, { invited });
     } catch (error) {
       const fault = faultText(error, 'operators.invalid', 'operators.email_taken');
       return showPeople(deps, request, reply, { invite: { email, name, role, fault } });
@@ -75,28 +70,17 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
     changePerson(deps, request, reply, request.params.operatorId, request.body),
   );
 
-  app.post(
-    '/settings/people/:operatorId/password',
-    { schema: { params: Params } },
-    async (request, reply) => {
-      const { operatorId } = request.params;
-      try {
-        const first = await deps.operators.resetPassword(viewerOf(request).actor, operatorId);
-        if (!first) throw unknownPerson();
-        await deps.sessions.endAll(operatorId);
-        return await showPeople(deps, request, reply, { first });
-      } catch (error) {
-        if (error instanceof HttpError) throw error;
-        return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
-      }
-    },
-  );
-
-  app.post(
-    '/settings/password',
-    { config: { isOwn: true }, schema: { body: Passwords } },
-    async (request, reply) => changePassword(deps, request, reply, request.body),
-  );
+  app.post('/settings/people/:operatorId/link', { schema: { params: Params } }, async (request, reply) => {
+    try {
+      const { actor } = viewerOf(request);
+      const invited = await deps.operators.sendAccessLink(actor, request.params.operatorId);
+      if (!invited) throw unknownPerson();
+      return await showPeople(deps, request, reply, { invited });
+    } catch (error) {
+      if (error instanceof HttpError) throw error;
+      return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+    }
+  });
 }
 
 async function changePerson(
@@ -116,33 +100,6 @@ async function changePerson(
     if (error instanceof HttpError) throw error;
     return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own', 'operators.last') });
   }
-  if (change.isDisabled) await deps.sessions.endAll(operatorId);
-  return reply.redirect('/settings?saved=1', 303);
-}
-
-/** Guesses count as failed sign-ins: a borrowed session must not find out the password. */
-async function changePassword(
-  deps: ConsoleDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  passwords: Static<typeof Passwords>,
-) {
-  const { operator } = viewerOf(request);
-  const { cookie } = request.headers;
-  const attempt = await deps.sessions.beginAttempt(operator.email, sourceBucket(request.ip), cookie);
-  if (!attempt) {
-    const passwordFault = 'Too many failed attempts. Wait ten minutes, then try again.';
-    return showPeople(deps, request, reply, { passwordFault });
-  }
-  try {
-    await deps.operators.changeOwnPassword(operator.id, passwords);
-  } catch (error) {
-    if (error instanceof CodedError && error.code === 'operators.invalid') await attempt.giveBack();
-    const passwordFault = faultText(error, 'operators.wrong_password', 'operators.invalid');
-    return showPeople(deps, request, reply, { passwordFault });
-  }
-  await attempt.giveBack();
-  await deps.sessions.endOthers(operator.id, cookie);
   return reply.redirect('/settings?saved=1', 303);
 }
 
@@ -171,7 +128,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
         ),
     }),
     shown.fault && notice({ tone: 'bad', title: 'Nothing was changed', text: shown.fault }),
-    shown.first && firstPassword(shown.first),
+    shown.invited && linkDelivery(shown.invited.delivery),
     shown.invite && section({ title: 'Add a person' }, invite),
     section(
       {
@@ -182,13 +139,9 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       },
       peopleTable(request, people, Date.now()),
     ),
-    section(
-      { title: 'Your password', id: 'password', description: 'Changing it signs you out everywhere else.' },
-      passwordForm(viewer.csrfToken, viewer.operator.email, shown.passwordFault),
-    ),
   ];
   content.push(processingSection(request, deps.processing));
-  const isRefused = shown.invite ?? shown.passwordFault ?? shown.fault;
+  const isRefused = shown.invite ?? shown.fault;
   return sendConsolePage(
     request,
     reply,
@@ -199,17 +152,6 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
     },
     content,
   );
-}
-
-function firstPassword({ operator, password }: FirstPassword): Content {
-  return [
-    notice({
-      tone: 'good',
-      title: `The password of ${operator.email} is shown only now`,
-      text: 'Hand it over on a safe way. Its owner changes it here after signing in.',
-    }),
-    codeBlock({ label: 'Password', code: password }),
-  ];
 }
 
 function inviteForm(csrfToken: string, refused: Shown['invite']) {
@@ -235,29 +177,6 @@ function inviteForm(csrfToken: string, refused: Shown['invite']) {
         { value: 'viewer', label: 'Read-only' },
         { value: 'operator', label: 'Operator' },
       ],
-    }),
-  ]);
-}
-
-function passwordForm(csrfToken: string, email: string, fault: string | undefined) {
-  return form({ action: '/settings/password', csrfToken, submit: 'Change password' }, [
-    // Password managers look for whose password this is.
-    html`<input type="hidden" name="username" autocomplete="username" value="${email}">`,
-    field({
-      kind: 'password',
-      name: 'current',
-      label: 'Present password',
-      required: true,
-      autocomplete: 'current-password',
-      error: fault,
-    }),
-    field({
-      kind: 'password',
-      name: 'next',
-      label: 'New password',
-      hint: 'At least 12 characters.',
-      required: true,
-      autocomplete: 'new-password',
     }),
   ]);
 }
@@ -317,17 +236,7 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
     person.role === 'operator'
       ? button('Make read-only', { role: 'viewer' })
       : button('Make operator', { role: 'operator' }),
-    askButton(
-      {
-        id: `reset-${person.id}`,
-        label: 'Reset password',
-        title: `Reset the password of ${person.email}?`,
-        openKind: 'button',
-        action: `${action}/password`,
-        csrfToken,
-      },
-      'Their password stops working and their sessions end. The new one is shown once, on the next page.',
-    ),
+    actionButton({ action: `${action}/link`, csrfToken, label: 'Send a password link' }),
     askButton(
       {
         id: `end-${person.id}`,
@@ -337,7 +246,7 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
         csrfToken,
         fields: { access: 'ended' },
       },
-      'Their sessions end and they can’t sign in until they are let in again.',
+      'Their sessions end for good, and they can’t sign in until they are let in again.',
     ),
   ];
 }

@@ -11,6 +11,11 @@ test('operators let people in, change roles, end access; NET-5.5 holds for whoev
     const answer = await fetch(`${server.url}/sign-in`, { method: 'POST', redirect: 'manual', body });
     return { status: answer.status, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
   };
+  const setPassword = (path: string, given: string) => {
+    const body = new URLSearchParams({ password: given });
+    return fetch(`${server.url}${path}`, { method: 'POST', redirect: 'manual', body });
+  };
+  const linkIn = (text: string) => /\/set-password\/[A-Za-z0-9_-]{43}/.exec(text)?.[0];
   const rooms = (cookie: string) =>
     fetch(`${server.url}/settings`, { headers: { cookie }, redirect: 'manual' });
 
@@ -21,9 +26,14 @@ test('operators let people in, change roles, end access; NET-5.5 holds for whoev
   });
   assert.equal(made.status, 200);
   assert.equal(made.headers.get('cache-control'), 'no-store');
-  const password = /<code[^>]*>([\w-]{20})<\/code>/.exec(made.text)?.[1];
-  assert.ok(password, 'the first password is shown');
-  assert.doesNotMatch((await operator.get('/settings')).text, new RegExp(password));
+  const link = linkIn(made.text);
+  assert.ok(link, 'without a mail server the link is shown once');
+  assert.doesNotMatch((await operator.get('/settings')).text, /set-password/);
+  const password = 'chosen by herself';
+  assert.equal((await signIn('ann@example.org', password)).status, 401);
+  assert.equal((await setPassword(link, 'short')).status, 422);
+  assert.equal((await setPassword(link, password)).status, 303);
+  assert.equal((await setPassword(link, 'chosen once more')).status, 404, 'it works once');
   const twice = await operator.post('/settings/people', { email: 'ANN@example.org', role: 'viewer' });
   assert.equal(twice.status, 422);
   assert.match(twice.text, /in the list already/);
@@ -35,17 +45,19 @@ test('operators let people in, change roles, end access; NET-5.5 holds for whoev
   assert.equal((await operators.find(ann.id))?.role, 'viewer');
   assert.match(await (await rooms(session.cookie)).text(), /read-only/);
 
-  const reset = await operator.post(`/settings/people/${ann.id}/password`);
+  const reset = await operator.post(`/settings/people/${ann.id}/link`);
   assert.equal(reset.status, 200);
+  const second = 'chosen a second time';
+  assert.equal((await setPassword(linkIn(reset.text)!, second)).status, 303);
   assert.equal((await rooms(session.cookie)).status, 303, 'the old session is over');
   assert.equal((await signIn('ann@example.org', password)).status, 401);
-  const second = /<code[^>]*>([\w-]{20})<\/code>/.exec(reset.text)![1]!;
   const again = await signIn('ann@example.org', second);
   assert.equal(again.status, 303);
   assert.equal((await operator.post(`/settings/people/${ann.id}`, { access: 'ended' })).status, 303);
   assert.equal((await rooms(again.cookie)).status, 303, 'whose access ended is out at once');
   assert.equal((await signIn('ann@example.org', second)).status, 401);
   assert.equal((await operator.post(`/settings/people/${ann.id}`, { access: 'given' })).status, 303);
+  assert.equal((await rooms(again.cookie)).status, 303, 'the old session stays ended');
   assert.equal((await signIn('ann@example.org', second)).status, 303);
 });
 
@@ -76,9 +88,9 @@ test('everybody changes their own password with the present one, which ends thei
   await using server = await startMonitorServer();
   const here = await server.signIn('viewer');
   const elsewhere = await server.signIn('viewer');
-  const change = (current: string, next: string) => here.post('/settings/password', { current, next });
-  assert.match((await change('wrong', 'another long password')).text, /not your present password/);
-  assert.match((await change(testPassword, 'short')).text, /at least 12 characters/);
+  const change = (current: string, next: string) => here.post('/account/password', { current, next });
+  assert.match((await change('wrong', 'another long password')).text, /The current password is not right/);
+  assert.match((await change(testPassword, 'short')).text, /12 to 200 characters/);
   assert.equal((await change(testPassword, 'another long password')).status, 303);
   assert.equal((await here.get('/settings')).status, 200);
   assert.equal((await elsewhere.get('/settings')).status, 303);
@@ -87,4 +99,46 @@ test('everybody changes their own password with the present one, which ends thei
   for (let i = 0; i < 20; i += 1) await change('wrong', 'another long password');
   const locked = await change('another long password', 'a third long password');
   assert.match(locked.text, /Too many failed attempts/, 'guessing with a borrowed session has an end');
+});
+
+test('a text that the database would fold to an operator’s email finds nobody, so the count of failures is one', async () => {
+  await using server = await startMonitorServer();
+  await server.signIn('operator');
+  const { checkPassword } = server.monitor.operators;
+  const upper = 'OPERATOR@MONITOR.EXAMPLE';
+  assert.ok(await checkPassword(upper, testPassword));
+  const dotted = ['mon\u0130tor', '\u0130'].map((part) =>
+    upper.replace(part === '\u0130' ? 'I' : 'MONITOR', part),
+  );
+  for (const email of dotted) assert.equal(await checkPassword(email, testPassword), null, email);
+});
+
+test('a person sees their sessions with browser and address, ends one, and all others', async () => {
+  await using server = await startMonitorServer();
+  const here = await server.signIn('viewer');
+  const signIn = async (userAgent: string) => {
+    const body = new URLSearchParams({ email: 'viewer@monitor.example', password: testPassword });
+    const headers = { 'user-agent': userAgent };
+    const answer = await fetch(`${server.url}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      body,
+      headers,
+    });
+    return answer.headers.getSetCookie()[0]!.split(';')[0]!;
+  };
+  const phone = await signIn('Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Version/18.0 Mobile Safari/604.1');
+  const laptop = await signIn('Mozilla/5.0 (Macintosh) Chrome/140.0.0.0 Safari/537.36');
+  const isIn = async (cookie: string) =>
+    (await fetch(`${server.url}/account/`, { headers: { cookie }, redirect: 'manual' })).status === 200;
+  const page = (await here.get('/account/')).text;
+  assert.match(page, /You are signed in in 2 other browsers/);
+  const row = page.split('<tr').find((each) => each.includes('Safari on iOS'))!;
+  assert.match(row, /127\.0\.0\.1/);
+  const session = /name="session" value="([^"]+)"/.exec(row)![1]!;
+  assert.equal((await here.post('/account/sessions/end', { session })).status, 303);
+  assert.deepEqual([await isIn(phone), await isIn(laptop)], [false, true]);
+  assert.equal((await here.post('/account/sessions/end', { session })).status, 404);
+  await here.post('/account/sessions/end-others');
+  assert.deepEqual([await isIn(laptop), await isIn(here.cookie)], [false, true]);
 });

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
 import { EnrolRequest, EnrolResponse } from '#contracts/sensor-api/http.ts';
-import { HttpError } from '#service-kit/http/index.ts';
+import { HttpError, originOf } from '#service-kit/http/index.ts';
 import type { SensorApiDeps } from './index.ts';
 
 export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
@@ -9,7 +9,7 @@ export function registerEnrol(app: FastifyInstance, deps: SensorApiDeps): void {
     '/enrol',
     { schema: { body: EnrolRequest, response: { 201: EnrolResponse } } },
     async (request, reply) => {
-      const enrolled = await deps.sensors.enrol(request.body).catch((error: unknown) => {
+      const enrolled = await deps.sensors.enrol(request.body, originOf(request)).catch((error: unknown) => {
         if (!(error instanceof CodedError && error.code === 'sensors.invalid')) throw error;
         throw new HttpError(422, { code: 'enrolment_refused', message: error.message });
       });

@@ -167,8 +167,11 @@ async function tokenOf(name: string): Promise<{ token: string; projectId: number
   return { token: (await world.adminProjects.issueToken(systemActor, id, null)).token, projectId: id };
 }
 
+/** One minute for a whole test, however long it takes. */
+const someMinute = minutesAgo(15);
+
 async function receiptFrom(bearer: string, siteId: number, bytes: number): Promise<string> {
-  const body = request([target([point(minutesAgo(5), { in: bytes, out: 1 })])], { source_site_id: siteId });
+  const body = request([target([point(someMinute, { in: bytes, out: 1 })])], { source_site_id: siteId });
   const answer = (await (await post(body, bearer)).json()) as { receipts: { receipt: string }[] };
   return answer.receipts[0]!.receipt;
 }

@@ -21,7 +21,7 @@ const AdjustForm = Type.Object({
 const StatusForm = Type.Object({ status: Type.Union([Type.Literal('ACTIVE'), Type.Literal('SUSPENDED')]) });
 const person = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const ActiveForm = Type.Object({ person, active: Type.Union([Type.Literal('yes'), Type.Literal('no')]) });
-const PasswordForm = Type.Object({ person, password: Type.String({ maxLength: 1_000 }) });
+const LinkForm = Type.Object({ person });
 
 export function registerCustomerChanges(app: App, deps: CustomersDeps): void {
   registerMoney(app, deps);
@@ -100,20 +100,19 @@ function registerMembers(app: App, deps: CustomersDeps): void {
     },
   );
 
+  // Answered here instead of redirected to: without a mail server this answer alone holds the link.
   app.post(
-    '/customers/:id/members/password',
-    { schema: { params: CustomerParams, body: PasswordForm } },
+    '/customers/:id/members/link',
+    { schema: { params: CustomerParams, body: LinkForm } },
     async (request, reply) => {
       const { id } = request.params;
       const member = await findMember(deps, id, request.body.person);
       try {
-        await deps.accounts.setPassword(request.staff!.actor, member.personId, request.body.password);
+        const delivery = await deps.accounts.sendAccessLink(request.staff!.actor, member.personId);
+        return showCustomer(deps, request, reply, id, { delivery });
       } catch (error) {
         return refuse(deps, request, reply, id, error);
       }
-      // Whoever knew the old password must not stay in.
-      await deps.sessions.endAll(member.personId);
-      return back(reply, id, 'password');
     },
   );
 }

@@ -130,29 +130,13 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
   const base = `/console/customers/${tenant.id}/members`;
   const { csrfToken } = staff;
   return [
-    drawer(
-      {
-        id: `password-${member.personId}`,
-        open: 'New password',
-        title: `A new password for ${member.personName}`,
-      },
-      [
-        html`<p>For somebody who is locked out. It ends all their sessions; let them change it after they signed
-          in.</p>`,
-        form({ action: `${base}/password`, csrfToken, submit: 'Set password' }, [
-          hiddenField('person', member.personId),
-          field({
-            id: `field-password-${member.personId}`,
-            kind: 'password',
-            name: 'password',
-            label: 'New password',
-            hint: 'At least ten characters.',
-            required: true,
-            autocomplete: 'new-password',
-          }),
-        ]),
-      ],
-    ),
+    member.isActive &&
+      actionButton({
+        action: `${base}/link`,
+        csrfToken,
+        label: 'Send a password link',
+        fields: { person: member.personId },
+      }),
     member.isActive
       ? askButton(
           {
@@ -163,7 +147,7 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
             csrfToken,
             fields: { person: member.personId, active: 'no' },
           },
-          'Their sessions end and their API keys are refused until an operator activates them again.',
+          'Their sessions end for good, and their API keys are refused until an operator activates them again.',
         )
       : actionButton({
           action: `${base}/active`,

@@ -12,6 +12,7 @@ import {
 import type { Charge, ChargeState, SavedCard } from '#operations/payments/index.ts';
 import { type Server, statusOf } from '#operations/servers/index.ts';
 import { spendingChart } from '#operations/views/index.ts';
+import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   age,
   badge,
@@ -33,6 +34,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { accountActions, membersSection } from './customer-forms.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
@@ -58,6 +60,8 @@ export interface CustomerPageOptions {
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
   closeError?: string | undefined;
+  /** How a link that sets a password reached its reader. */
+  delivery?: Delivery | undefined;
 }
 
 export const chargeTones: Record<ChargeState, Tone> = {
@@ -87,6 +91,7 @@ export function customerPage(options: CustomerPageOptions): Html {
         actions: staff.canChange && accountActions(options),
       }),
       error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+      options.delivery && linkDelivery(options.delivery),
       figures(options),
       facts(options),
       spendingChart(options.days, 'Charged each day, last 30 days'),

@@ -17,6 +17,14 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
+const linkIn = (text: string) => /http\S+(\/set-password\/\S+)/.exec(text)![1]!;
+const setPassword = (link: string, given: string) =>
+  fetch(`${world.url}${link}`, {
+    method: 'POST',
+    body: new URLSearchParams({ password: given }),
+    redirect: 'manual',
+  });
+
 const visit = (email: string) => visitSurface(world, email, '/console/');
 
 test('an operator finds a customer, books credit once, suspends, activates and closes; the API follows', async () => {
@@ -104,8 +112,12 @@ test('a charge that waits is named with its customer, and an operator lets the g
 
 test('an operator adds and deactivates staff, but not themselves', async () => {
   const operator = await visit('operator@svc.test');
-  const fields = { email: 'new@svc.test', name: 'New', password, role: 'support' };
-  assert.equal((await operator.post('/console/staff/', fields)).status, 303);
+  const fields = { email: 'new@svc.test', name: 'New', role: 'support' };
+  const added = await operator.post('/console/staff/', fields);
+  assert.deepEqual([added.status, /set-password/.test(await added.text())], [200, false]);
+  const link = linkIn((await world.mailsTo('new@svc.test'))[0]!.text);
+  assert.equal((await setPassword(link, 'their own password')).status, 303);
+  assert.ok(await world.signIn('new@svc.test', 'their own password'));
   assert.equal((await operator.post('/console/staff/', fields)).status, 422, 'the address is taken');
   const staff = await world.accounts.listStaff(systemActor);
   const made = staff.find((person) => person.email === 'new@svc.test')!;
@@ -152,7 +164,6 @@ test('credit that an operator gave is no payment: it opens nothing once it is sp
     organization: 'Never paid',
     email: 'never@paid.test',
     name: 'Never',
-    password,
   });
   await world.accounts.setBillingProfile(systemActor, tenant.id, {
     legalName: 'Never',
@@ -174,7 +185,7 @@ test('credit that an operator gave is no payment: it opens nothing once it is sp
   assert.match(await operator.page(`/console/customers/${tenant.id}`), /402 hourly_not_eligible/);
 });
 
-test('API-5.2: a deactivated member is signed out and their key stops; a new password ends the old sessions', async () => {
+test('API-5.2: a deactivated member is signed out for good and their key stops; a link lets them set a password', async () => {
   const customer = await world.createCustomer('Locked');
   const { tenant, owner, email } = customer;
   const key = await world.createKey(customer);
@@ -191,12 +202,18 @@ test('API-5.2: a deactivated member is signed out and their key stops; a new pas
   assert.equal((await operator.post(`${at}/active`, { ...fields, active: 'no' })).status, 303);
   assert.deepEqual([await pageStatus(), await apiStatus()], [303, 401]);
   await operator.post(`${at}/active`, { ...fields, active: 'yes' });
-  assert.deepEqual([await pageStatus(), await apiStatus()], [200, 200]);
+  assert.deepEqual([await pageStatus(), await apiStatus()], [303, 200], 'the old session stays ended');
 
-  const short = await operator.post(`${at}/password`, { ...fields, password: 'short' });
-  assert.deepEqual([short.status, /10 to 200 characters/.test(await short.text())], [422, true]);
-  await operator.post(`${at}/password`, { ...fields, password: 'quite another one' });
+  cookie = await world.signIn(email);
+  const sent = await operator.post(`${at}/link`, fields);
+  assert.deepEqual([sent.status, /set-password/.test(await sent.text())], [200, false], 'mailed, not shown');
+  const link = linkIn((await world.mailsTo(email))[0]!.text);
+  assert.equal(await pageStatus(), 200);
+  const short = await setPassword(link, 'short');
+  assert.deepEqual([short.status, /12 to 200 characters/.test(await short.text())], [422, true]);
+  assert.equal((await setPassword(link, 'quite another one')).status, 303);
   assert.equal(await pageStatus(), 303, 'the old session has ended');
+  assert.equal((await setPassword(link, 'quite a third one')).status, 404, 'it works once');
   cookie = await world.signIn(email, 'quite another one');
   assert.equal(await pageStatus(), 200);
 
@@ -204,27 +221,25 @@ test('API-5.2: a deactivated member is signed out and their key stops; a new pas
   const staff = (await world.accounts.findPersonByEmail('support@svc.test'))!;
   await world.accounts.addMember(systemActor, tenant.organizationId, staff.id);
   for (const person of [stranger.owner.id, staff.id, 999_999]) {
-    const given = { person: String(person), active: 'no', password: 'quite another one' };
+    const given = { person: String(person), active: 'no' };
     assert.equal((await operator.post(`${at}/active`, given)).status, 404);
-    assert.equal((await operator.post(`${at}/password`, given)).status, 404);
+    assert.equal((await operator.post(`${at}/link`, given)).status, 404);
   }
 });
 
-test('an operator sets a colleague’s password, which ends the colleague’s sessions, and their own, which ends the others', async () => {
+test('an operator sends a colleague a link, and never learns or sets a password of theirs', async () => {
   const operator = await visit('operator@svc.test');
   const staff = await world.accounts.listStaff(systemActor);
   const idOf = (email: string) => String(staff.find((person) => person.email === email)!.id);
   const support = await visit('support@svc.test');
-  const elsewhere = await visit('operator@svc.test');
-  const set = (person: string, given: string) =>
-    operator.post('/console/staff/password', { person, password: given });
-  assert.equal((await set(idOf('support@svc.test'), 'short')).status, 422);
-  assert.equal((await support.get('/console/')).status, 200);
-  assert.equal((await set(idOf('support@svc.test'), 'quite another one')).status, 303);
+  const sent = await operator.post('/console/staff/link', { person: idOf('support@svc.test') });
+  assert.equal(sent.status, 200);
+  assert.equal((await support.get('/console/')).status, 200, 'nothing ends before the link is used');
+  const link = linkIn((await world.mailsTo('support@svc.test'))[0]!.text);
+  assert.equal((await setPassword(link, 'quite another one')).status, 303);
   assert.equal((await support.get('/console/')).status, 303, 'sent to sign in');
-  assert.equal((await set(idOf('operator@svc.test'), password)).status, 303);
-  assert.equal((await elsewhere.get('/console/')).status, 303);
-  assert.equal((await operator.get('/console/')).status, 200, 'this one stays');
   const { owner } = await world.createCustomer('No colleague');
-  assert.equal((await set(String(owner.id), 'quite another one')).status, 404);
+  assert.equal((await operator.post('/console/staff/link', { person: String(owner.id) })).status, 404);
+  const actor = (await world.accounts.staffActorOf(Number(idOf('operator@svc.test'))))!;
+  await assert.rejects(world.accounts.setPassword(actor, owner.id, 'quite another one'), /own passwords/);
 });

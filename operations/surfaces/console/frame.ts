@@ -10,12 +10,14 @@ export interface FrameOptions {
     | 'customers'
     | 'reconciliation'
     | 'staff'
+    | 'audit'
     | 'servers'
     | 'clusters'
     | 'projects'
     | 'usage'
     | 'docs'
-    | 'webhooks';
+    | 'webhooks'
+    | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   /** What was searched for, on the page that shows it. */
@@ -45,6 +47,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
               current: current === 'reconciliation',
             },
             { label: 'Staff', href: '/console/staff/', key: 't', current: current === 'staff' },
+            { label: 'Audit trail', href: '/console/audit/', key: 'a', current: current === 'audit' },
           ],
         },
         {
@@ -82,6 +85,7 @@ export function consoleFrame(options: FrameOptions, content: Content): Html {
       person: {
         name: staff.person.name,
         detail: staff.canChange ? 'operator' : 'support, read-only',
+        href: '/console/account/',
       },
       csrfToken: staff.csrfToken,
       ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),

@@ -44,7 +44,7 @@ export function guardConsole(deps: { accounts: Accounts; sessions: Sessions }) {
         });
       }
     }
-    if (isUnsafe && actor.role !== 'operator')
+    if (isUnsafe && actor.role !== 'operator' && !request.routeOptions.config.isOwn)
       throw new HttpError(403, {
         code: 'forbidden',
         message: 'Support reads everything and changes nothing. Ask an operator to do this.',

@@ -21,9 +21,13 @@ import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerAccount } from './account.routes.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
+import { registerAudit } from './audit.routes.ts';
 import { registerCatalog } from './catalog.routes.ts';
 import { registerClusters } from './clusters.routes.ts';
 import { registerCustomerChanges } from './customer-changes.routes.ts';
@@ -42,6 +46,7 @@ export interface ConsoleDeps {
   accounts: Accounts;
   addresses: Addresses;
   apiFacts: ApiFacts;
+  auditTrail: AuditTrail;
   adminProjects: AdminProjects;
   apiKeys: ApiKeys;
   billing: Billing;
@@ -54,6 +59,7 @@ export interface ConsoleDeps {
   servers: Servers;
   webhooks: Webhooks;
   sessions: Sessions;
+  post: Post;
   clock: Clock;
 }
 
@@ -77,6 +83,8 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
       registerCustomerChanges(routes, deps);
       registerReconciliation(routes, deps);
       registerStaff(routes, deps);
+      registerAudit(routes, deps);
+      registerAccount(routes, deps);
       registerServers(routes, deps);
       registerClusters(routes, deps);
       registerPools(routes, deps);

@@ -8,7 +8,7 @@ export interface NewCustomerOptions {
   fault?: { field: string; message: string } | undefined;
 }
 
-/** `/console/customers/new`: an organization with its owner, who may sign in at once. */
+/** `/console/customers/new`: an organization with its owner, who sets a password by a link. */
 export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Html {
   const errorOf = (name: string) => (fault?.field === name ? fault.message : undefined);
   return consoleFrame(
@@ -23,7 +23,7 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
         title: 'New customer',
         state: {
           tone: 'info',
-          text: 'The owner signs in, says who is invoiced, and pays or gets credit; then servers can be deployed.',
+          text: 'The owner sets a password, says who is invoiced, and pays or gets credit; then servers can be deployed.',
         },
       }),
       form(
@@ -46,7 +46,7 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
             kind: 'email',
             name: 'email',
             label: 'E-mail of its owner',
-            hint: 'Somebody who signs in here already keeps name and password.',
+            hint: 'They get a link to set a password. A person who has an account keeps name and password.',
             required: true,
             maxLength: 254,
             autocomplete: 'off',
@@ -60,14 +60,6 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
             autocomplete: 'off',
             value: given?.name,
             error: errorOf('name'),
-          }),
-          field({
-            kind: 'password',
-            name: 'password',
-            label: 'First password',
-            hint: 'At least ten characters. The owner changes it in the settings.',
-            autocomplete: 'new-password',
-            error: errorOf('password'),
           }),
         ],
       ),

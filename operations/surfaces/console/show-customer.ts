@@ -8,6 +8,7 @@ import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
+import type { Delivery } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
 import { customerPage } from './customer.page.ts';
@@ -38,7 +39,12 @@ export async function showCustomer(
   request: FastifyRequest,
   reply: FastifyReply,
   id: string,
-  said: { toast?: { tone: Tone; text: string } | undefined; error?: string; closeError?: string },
+  said: {
+    toast?: { tone: Tone; text: string } | undefined;
+    error?: string;
+    closeError?: string;
+    delivery?: Delivery;
+  },
   status = 200,
 ): Promise<FastifyReply> {
   const staff = request.staff!;

@@ -1,15 +1,14 @@
 import type { Person } from '#operations/accounts/index.ts';
+import type { Delivery } from '#service-kit/mail/index.ts';
 import {
   actionButton,
   askButton,
   badge,
   type Content,
-  drawer,
   field,
   form,
   formatCount,
   type Html,
-  hiddenField,
   html,
   notice,
   pageHeader,
@@ -17,6 +16,7 @@ import {
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
+import { linkDelivery } from '#service-kit/sign-in/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
@@ -25,6 +25,8 @@ export interface StaffPageOptions {
   people: readonly Person[];
   toast?: { tone: Tone; text: string };
   error?: string;
+  /** How a link that sets a password reached its reader. */
+  delivery?: Delivery;
   /** What a refused form of a new person held. */
   given?: { name: string; email: string; role: string };
 }
@@ -35,6 +37,7 @@ export function staffPage(options: StaffPageOptions): Html {
   return consoleFrame({ staff, title: 'Staff', current: 'staff', breadcrumb: [{ label: 'Staff' }], toast }, [
     pageHeader({ title: 'Staff', state: stateOf(people) }),
     error && notice({ tone: 'bad', title: 'Nothing was changed', text: error }),
+    options.delivery && linkDelivery(options.delivery),
     table<Person>({
       caption: 'Staff',
       columns: [
@@ -86,55 +89,40 @@ function stateOf(people: readonly Person[]): { tone: Tone; text: string } {
 
 function personActions(staff: Staff, person: Person): Content {
   const { csrfToken } = staff;
-  const isSelf = person.id === staff.actor.personId;
+  // One's own password and access are changed on the page of one's own account, or by a colleague.
+  if (person.id === staff.actor.personId) return html`<span class="hint">you</span>`;
   return [
-    drawer(
-      {
-        id: `password-${person.id}`,
-        open: 'New password',
-        title: isSelf ? 'A new password for yourself' : `A new password for ${person.name}`,
-      },
-      [
-        html`<p>It ends ${isSelf ? 'your other' : 'all of their'} sessions.</p>`,
-        form({ action: '/console/staff/password', csrfToken, submit: 'Set password' }, [
-          hiddenField('person', person.id),
-          field({
-            id: `field-password-${person.id}`,
-            kind: 'password',
-            name: 'password',
-            label: 'New password',
-            hint: 'At least ten characters.',
-            required: true,
-            autocomplete: 'new-password',
-          }),
-        ]),
-      ],
-    ),
-    !isSelf &&
-      (person.isActive
-        ? askButton(
-            {
-              id: `deactivate-${person.id}`,
-              label: 'Deactivate',
-              title: `Deactivate ${person.name}?`,
-              action: '/console/staff/active',
-              csrfToken,
-              fields: { person: person.id, active: 'no' },
-            },
-            'Their sessions end and they can’t sign in until an operator activates them again.',
-          )
-        : actionButton({
+    person.isActive &&
+      actionButton({
+        action: '/console/staff/link',
+        csrfToken,
+        label: 'Send a password link',
+        fields: { person: person.id },
+      }),
+    person.isActive
+      ? askButton(
+          {
+            id: `deactivate-${person.id}`,
+            label: 'Deactivate',
+            title: `Deactivate ${person.name}?`,
             action: '/console/staff/active',
             csrfToken,
-            label: 'Activate',
-            fields: { person: person.id, active: 'yes' },
-          })),
+            fields: { person: person.id, active: 'no' },
+          },
+          'Their sessions end for good, and they can’t sign in until an operator activates them again.',
+        )
+      : actionButton({
+          action: '/console/staff/active',
+          csrfToken,
+          label: 'Activate',
+          fields: { person: person.id, active: 'yes' },
+        }),
   ];
 }
 
 function addSection({ staff, given }: StaffPageOptions): Html {
   return section(
-    { title: 'Add somebody' },
+    { title: 'Add a person', description: 'They get a link to set their password.' },
     form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
       field({
@@ -145,14 +133,6 @@ function addSection({ staff, given }: StaffPageOptions): Html {
         maxLength: 254,
         autocomplete: 'off',
         value: given?.email,
-      }),
-      field({
-        kind: 'password',
-        name: 'password',
-        label: 'First password',
-        hint: 'At least ten characters.',
-        required: true,
-        autocomplete: 'new-password',
       }),
       field({
         kind: 'select',

@@ -1,35 +1,30 @@
-/** `/console/staff/`: who works here, what they may do, and their passwords. */
+/** `/console/staff/`: who works here and what they may do. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts, StaffActor } from '#operations/accounts/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { noSuchPage } from './guard.ts';
 import { type StaffPageOptions, staffPage } from './staff.page.ts';
 
 export interface StaffDeps {
   accounts: Accounts;
-  sessions: Sessions;
 }
 
 const CreateForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
   name: Type.String({ maxLength: 200 }),
-  password: Type.String({ maxLength: 1_000 }),
   role: Type.Union([Type.Literal('operator'), Type.Literal('support')]),
 });
 const person = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
 const ActiveForm = Type.Object({ person, active: Type.Union([Type.Literal('yes'), Type.Literal('no')]) });
-const PasswordForm = Type.Object({ person, password: Type.String({ maxLength: 1_000 }) });
+const LinkForm = Type.Object({ person });
 const Query = Type.Object({ done: Type.Optional(Type.String()) });
 
 const outcomes: Readonly<Record<string, string>> = {
-  added: 'Added; they may sign in.',
   let_in: 'They may sign in again.',
-  kept_out: 'They are signed out and can not come back.',
-  password: 'The new password works.',
+  kept_out: 'Signed out. Activate to restore access.',
 };
 
 export function registerStaff(app: App, deps: StaffDeps): void {
@@ -39,10 +34,9 @@ export function registerStaff(app: App, deps: StaffDeps): void {
   });
 
   app.post('/staff/', { schema: { body: CreateForm } }, async (request, reply) => {
-    const { role, ...given } = request.body;
     try {
-      await deps.accounts.createPerson(request.staff!.actor, { ...given, staffRole: role });
-      return back(reply, 'added');
+      const { delivery } = await deps.accounts.inviteStaff(request.staff!.actor, request.body);
+      return show(deps, request, reply, { delivery });
     } catch (error) {
       return refuse(deps, request, reply, error, request.body);
     }
@@ -60,18 +54,15 @@ export function registerStaff(app: App, deps: StaffDeps): void {
     return back(reply, isActive ? 'let_in' : 'kept_out');
   });
 
-  app.post('/staff/password', { schema: { body: PasswordForm } }, async (request, reply) => {
+  // Answered here instead of redirected to: without a mail server this answer alone holds the link.
+  app.post('/staff/link', { schema: { body: LinkForm } }, async (request, reply) => {
     const { actor } = request.staff!;
     const personId = await findColleague(deps, actor, request.body.person);
     try {
-      await deps.accounts.setPassword(actor, personId, request.body.password);
+      return show(deps, request, reply, { delivery: await deps.accounts.sendAccessLink(actor, personId) });
     } catch (error) {
       return refuse(deps, request, reply, error);
     }
-    // Whoever knew the old password must not stay in; whoever set the new one may.
-    if (personId === actor.personId) await deps.sessions.endOthers(personId, request.headers.cookie);
-    else await deps.sessions.endAll(personId);
-    return back(reply, 'password');
   });
 }
 
@@ -100,7 +91,7 @@ async function show(
   deps: StaffDeps,
   request: FastifyRequest,
   reply: FastifyReply,
-  said: Pick<StaffPageOptions, 'toast' | 'error' | 'given'>,
+  said: Pick<StaffPageOptions, 'toast' | 'error' | 'given' | 'delivery'>,
   status = 200,
 ): Promise<FastifyReply> {
   const staff = request.staff!;

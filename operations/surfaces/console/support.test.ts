@@ -66,7 +66,12 @@ const pathOf = (url: string) =>
 
 const consoleRoutes = (isUnsafe: boolean) =>
   world.routes.filter(
-    ({ method, url }) => url.startsWith('/console') && method !== 'HEAD' && (method !== 'GET') === isUnsafe,
+    ({ method, url }) =>
+      url.startsWith('/console') &&
+      // One's own password and sessions are one's own to change.
+      !url.startsWith('/console/account/') &&
+      method !== 'HEAD' &&
+      (method !== 'GET') === isUnsafe,
   );
 
 async function checksum(): Promise<string> {

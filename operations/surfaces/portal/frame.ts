@@ -5,7 +5,7 @@ import type { Visitor } from './guard.ts';
 export interface FrameOptions {
   visitor: Visitor;
   title: string;
-  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'settings';
+  current: 'servers' | 'networks' | 'developer' | 'docs' | 'billing' | 'activity' | 'settings' | 'account';
   breadcrumb: readonly Crumb[];
   toast?: { tone: Tone; text: Content } | undefined;
   isNarrow?: boolean;
@@ -55,6 +55,12 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
               current: options.current === 'billing',
             },
             {
+              label: 'Activity',
+              href: '/client/activity/',
+              key: 'a',
+              current: options.current === 'activity',
+            },
+            {
               label: 'Settings',
               href: '/client/settings/',
               key: ',',
@@ -65,7 +71,7 @@ export function portalFrame(options: FrameOptions, content: Content): Html {
       ],
       search: { action: '/client/', placeholder: 'Find a server', value: options.searched },
       breadcrumb: options.breadcrumb,
-      person: { name: visitor.person.name, detail: visitor.person.email },
+      person: { name: visitor.person.name, detail: visitor.person.email, href: '/client/account/' },
       csrfToken: visitor.csrfToken,
       ...(options.toast ? { toast: toast(options.toast.tone, options.toast.text) } : {}),
       ...(options.isNarrow ? { isNarrow: true } : {}),

@@ -19,8 +19,12 @@ import type { Payments } from '#operations/payments/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
+import type { AuditTrail } from '#service-kit/audit/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerAccount } from './account.routes.ts';
+import { registerActivity } from './activity.routes.ts';
 import { registerApiDocs } from './api-docs.routes.ts';
 import { registerBandwidth } from './bandwidth.routes.ts';
 import { registerBilling } from './billing.routes.ts';
@@ -39,6 +43,7 @@ import { registerWebhooks } from './webhooks.routes.ts';
 export interface PortalDeps {
   accounts: Accounts;
   apiFacts: ApiFacts;
+  auditTrail: AuditTrail;
   apiKeys: ApiKeys;
   billing: Billing;
   catalog: Catalog;
@@ -52,6 +57,7 @@ export interface PortalDeps {
   webhooks: Webhooks;
   protectTraffic: ProtectTraffic;
   clock: Clock;
+  post: Post;
   /** Where customers reach us; null: as the request says. */
   publicUrl: string | null;
 }
@@ -75,6 +81,8 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
       registerServers(routes, deps);
       registerBilling(routes, deps);
       registerSettings(routes, deps);
+      registerActivity(routes, deps);
+      registerAccount(routes, deps);
       registerDeveloper(routes, deps);
       registerUsage(routes, deps);
       registerApiDocs(routes, deps);

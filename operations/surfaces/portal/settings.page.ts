@@ -1,26 +1,22 @@
-/** `/client/settings/`: the organization, who belongs to it, who is invoiced, and one's own password and sessions. */
+/** `/client/settings/`: the organization, who belongs to it, and who is invoiced. */
 import type { BillingProfile, Invitation, Membership, Tenant } from '#operations/accounts/index.ts';
 import {
-  actionButton,
-  age,
   askButton,
   badge,
   type Content,
-  codeBlock,
-  definitionList,
   field,
   form,
   formatCount,
   formatTime,
   type Html,
   hiddenField,
+  link,
   notice,
   pageHeader,
   section,
   type Tone,
   table,
 } from '#service-kit/pages/index.ts';
-import type { SessionSummary } from '#service-kit/sessions/index.ts';
 import { portalFrame } from './frame.ts';
 import type { Visitor } from './guard.ts';
 
@@ -38,16 +34,14 @@ export interface OrganizationView {
 export interface SettingsPageOptions {
   visitor: Visitor;
   organizations: readonly OrganizationView[];
-  sessions: readonly SessionSummary[];
-  nowMs: number;
-  /** A link that this very request made: the only page that shows it. */
-  invitationLink?: { email: string; url: string } | undefined;
+  /** Invitations can be mailed. */
+  canMail: boolean;
   toast?: { tone: Tone; text: string } | undefined;
   error?: string | undefined;
 }
 
 export function settingsPage(options: SettingsPageOptions): Html {
-  const { visitor, organizations, invitationLink } = options;
+  const { visitor, organizations } = options;
   return portalFrame(
     {
       visitor,
@@ -57,12 +51,13 @@ export function settingsPage(options: SettingsPageOptions): Html {
       toast: options.toast,
     },
     [
-      pageHeader({ title: 'Settings', state: stateOf(organizations) }),
+      pageHeader({
+        title: 'Settings',
+        state: stateOf(organizations),
+        actions: link('/client/account/', 'Your account', { kind: 'button' }),
+      }),
       options.error && notice({ tone: 'bad', title: 'Nothing was changed', text: options.error }),
-      invitationLink && newInvitation(invitationLink),
       organizations.map((organization) => organizationSections(options, organization)),
-      passwordSection(visitor),
-      sessionsSection(options),
     ],
   );
 }
@@ -86,17 +81,6 @@ function stateOf(organizations: readonly OrganizationView[]): { tone: Tone; text
         text: `${first!.name}: ${people}, you are ${first!.isOwner ? 'its owner' : 'a member'}.`,
       }
     : { tone: 'good', text: `You belong to ${organizations.length} organizations.` };
-}
-
-function newInvitation({ email, url }: { email: string; url: string }): Content {
-  return [
-    notice({
-      tone: 'warn',
-      title: 'Copy the link now and send it',
-      text: `It lets ${email} join for seven days, once. It is shown on this page only.`,
-    }),
-    codeBlock({ code: url, label: `Invitation for ${email}` }),
-  ];
 }
 
 function organizationSections(options: SettingsPageOptions, organization: OrganizationView): Content {
@@ -138,7 +122,7 @@ function organizationSections(options: SettingsPageOptions, organization: Organi
   ];
 }
 
-function membersSection({ visitor }: SettingsPageOptions, organization: OrganizationView): Html {
+function membersSection({ visitor, canMail }: SettingsPageOptions, organization: OrganizationView): Html {
   const { id, isOwner, invitations } = organization;
   const remove = (member: Membership) =>
     isOwner && member.role !== 'owner'
@@ -178,11 +162,19 @@ function membersSection({ visitor }: SettingsPageOptions, organization: Organiza
       }),
       isOwner && invitations.length > 0 && invitationsTable(visitor, organization),
       isOwner &&
+        !canMail &&
+        notice({
+          tone: 'info',
+          title: 'Nobody can be invited',
+          text: 'No mail server is set up here, so invitations can not be sent. Ask support.',
+        }),
+      isOwner &&
+        canMail &&
         form(
           {
             action: '/client/settings/invitations',
             csrfToken: visitor.csrfToken,
-            submit: 'Make an invitation link',
+            submit: 'Mail an invitation',
             submitKind: 'button',
             layout: 'inline',
           },
@@ -193,7 +185,7 @@ function membersSection({ visitor }: SettingsPageOptions, organization: Organiza
               id: `email-${id}`,
               name: 'email',
               label: 'Invite by e-mail address',
-              hint: 'You get a link to send; it works once, for seven days.',
+              hint: 'They get a link by mail. It works once, for seven days.',
               required: true,
               maxLength: 254,
             }),
@@ -347,79 +339,5 @@ function profileSection(visitor: Visitor, tenant: Tenant, profile: BillingProfil
         }),
       ],
     ),
-  );
-}
-
-function passwordSection(visitor: Visitor): Html {
-  return section(
-    {
-      title: 'Your password',
-      id: 'password',
-      description: 'Changing it ends your sessions in other browsers.',
-    },
-    form(
-      {
-        action: '/client/settings/password',
-        csrfToken: visitor.csrfToken,
-        submit: 'Change password',
-        submitKind: 'button',
-      },
-      [
-        field({
-          kind: 'password',
-          name: 'current',
-          label: 'Current password',
-          required: true,
-          autocomplete: 'current-password',
-        }),
-        field({
-          kind: 'password',
-          name: 'next',
-          label: 'New password',
-          hint: 'At least ten characters.',
-          required: true,
-          autocomplete: 'new-password',
-        }),
-      ],
-    ),
-  );
-}
-
-function sessionsSection({ visitor, sessions, nowMs }: SettingsPageOptions): Html {
-  const others = sessions.filter((session) => !session.isCurrent).length;
-  return section(
-    {
-      title: 'Your sessions',
-      id: 'sessions',
-      actions:
-        others > 0 &&
-        actionButton({
-          action: '/client/settings/sessions/end',
-          csrfToken: visitor.csrfToken,
-          label: others === 1 ? 'End the other session' : `End the ${others} other sessions`,
-          kind: 'danger',
-        }),
-    },
-    [
-      definitionList([{ term: 'Signed in as', value: `${visitor.person.name}, ${visitor.person.email}` }]),
-      table<SessionSummary>({
-        caption: 'Sessions',
-        columns: [
-          {
-            key: 'which',
-            header: 'Session',
-            cell: (session) => (session.isCurrent ? badge('good', 'this one') : 'another browser'),
-          },
-          {
-            key: 'started',
-            header: 'Signed in',
-            cell: (session) => formatTime(session.startedAt.getTime()),
-          },
-          { key: 'seen', header: 'Last used', cell: (session) => age(session.lastSeenAt.getTime(), nowMs) },
-        ],
-        rows: sessions,
-        empty: { title: 'None', text: 'Your sessions will stand here.' },
-      }),
-    ],
   );
 }

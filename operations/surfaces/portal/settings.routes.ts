@@ -1,20 +1,17 @@
-/** `/client/settings/`: organization, people, workspaces, billing profiles, and one's own password and sessions. */
+/** `/client/settings/`: organization, people, workspaces, billing profiles. One's own account has its own page. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
-import { type App, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import type { App } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { sendPage, type Tone } from '#service-kit/pages/index.ts';
-import type { Sessions } from '#service-kit/sessions/index.ts';
 import { noSuchPage, type Visitor } from './guard.ts';
 import { type OrganizationView, settingsPage } from './settings.page.ts';
 
 export interface SettingsDeps {
   accounts: Accounts;
-  sessions: Sessions;
-  clock: Clock;
-  publicUrl: string | null;
+  post: Post;
 }
 
 const Id = Type.String({ pattern: '^[1-9][0-9]{0,14}$' });
@@ -30,18 +27,13 @@ const ProfileForm = Type.Object({
   email: Type.String({ maxLength: 320 }),
   country: Type.String({ maxLength: 2 }),
 });
-const PasswordForm = Type.Object({
-  current: Type.String({ maxLength: 1_000 }),
-  next: Type.String({ maxLength: 1_000 }),
-});
 const Query = Type.Object({ done: Type.Optional(Type.String()) });
 
 const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   saved: { tone: 'good', text: 'Saved.' },
   removed: { tone: 'good', text: 'Removed. Their sessions and keys reach nothing here any more.' },
   revoked: { tone: 'good', text: 'The invitation does not work any more.' },
-  password: { tone: 'good', text: 'Your password is changed; your other sessions are ended.' },
-  sessions: { tone: 'good', text: 'Your other sessions are ended.' },
+  invited: { tone: 'good', text: 'The invitation was mailed. It works for seven days.' },
 };
 
 export function registerSettings(app: App, deps: SettingsDeps): void {
@@ -63,18 +55,12 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
     }),
   );
 
-  // The link is in the answer to this very request, as a key's token is.
-  app.post('/settings/invitations', { schema: { body: InviteForm } }, async (request, reply) => {
-    const { organization, email } = request.body;
-    try {
-      const made = await deps.accounts.inviteMember(request.visitor!.actor, Number(organization), email);
-      const base = deps.publicUrl ?? `${request.protocol}://${request.host}`;
-      const invitationLink = { email: made.invitation.email, url: `${base}/join/${made.secret}` };
-      return show(deps, request, reply, { invitationLink });
-    } catch (error) {
-      return refuse(deps, request, reply, error);
-    }
-  });
+  app.post('/settings/invitations', { schema: { body: InviteForm } }, (request, reply) =>
+    change(deps, request, reply, 'invited', async ({ actor }) => {
+      const { organization, email } = request.body;
+      await deps.accounts.inviteMember(actor, Number(organization), email);
+    }),
+  );
 
   app.post('/settings/invitations/revoke', { schema: { body: RevokeForm } }, (request, reply) =>
     change(deps, request, reply, 'revoked', async ({ actor }) => {
@@ -99,33 +85,6 @@ export function registerSettings(app: App, deps: SettingsDeps): void {
       const profile = { legalName, email, country: country.toUpperCase() };
       await deps.accounts.setBillingProfile(actor, Number(tenant), profile);
       await deps.accounts.renameTenant(actor, Number(tenant), name);
-    }),
-  );
-
-  app.post('/settings/password', { schema: { body: PasswordForm } }, async (request, reply) => {
-    const { actor, person } = request.visitor!;
-    // Guessing the old password from a stolen session is counted like guessing it at the door.
-    const { cookie } = request.headers;
-    const attempt = await deps.sessions.beginAttempt(person.email, sourceBucket(request.ip), cookie);
-    if (attempt === null) {
-      const error = 'Too many failed attempts. Wait ten minutes, then try again.';
-      return show(deps, request, reply, { error }, 429);
-    }
-    try {
-      await deps.accounts.changePassword(actor, request.body);
-    } catch (error) {
-      if (!(error instanceof CodedError && error.message.startsWith('The current'))) await attempt.giveBack();
-      return refuse(deps, request, reply, error);
-    }
-    await attempt.giveBack();
-    await deps.sessions.endOthers(actor.personId, cookie);
-    return reply.redirect('/client/settings/?done=password', 303);
-  });
-
-  app.post('/settings/sessions/end', (request, reply) =>
-    change(deps, request, reply, 'sessions', async ({ actor }) => {
-      await deps.sessions.endOthers(actor.personId, request.headers.cookie);
-      await deps.accounts.noteSession(actor.personId, 'session.end_others', originOf(request));
     }),
   );
 }
@@ -163,18 +122,14 @@ async function show(
   said: {
     toast?: { tone: Tone; text: string } | undefined;
     error?: string;
-    invitationLink?: { email: string; url: string };
   },
   status = 200,
 ): Promise<FastifyReply> {
   const visitor = request.visitor!;
-  const [organizations, sessions] = await Promise.all([
-    readOrganizations(deps, visitor),
-    deps.sessions.list(visitor.actor.personId, request.headers.cookie),
-  ]);
+  const organizations = await readOrganizations(deps, visitor);
   return sendPage(
     reply,
-    settingsPage({ visitor, organizations, sessions, nowMs: deps.clock.nowMs(), ...said }),
+    settingsPage({ visitor, organizations, canMail: deps.post.canSend, ...said }),
     status,
   );
 }

@@ -35,23 +35,25 @@ async function visit(email: string, given = password) {
   };
 }
 
+/** Mails an invitation; the path of its link, which stands in the mail and on no page. */
 async function invite(owner: Awaited<ReturnType<typeof visit>>, organizationId: number, email: string) {
   const answer = await owner.post('/client/settings/invitations', {
     organization: String(organizationId),
     email,
   });
-  assert.equal(answer.status, 200);
-  return new URL(/<code>(http[^<]+\/join\/[A-Za-z0-9_-]{43})<\/code>/.exec(await answer.text())![1]!)
-    .pathname;
+  assert.equal(answer.status, 303);
+  assert.doesNotMatch(await owner.page(answer.headers.get('location')!), /\/join\//);
+  const [mail] = await world.mailsTo(email.toLowerCase());
+  return new URL(/http\S+\/join\/[A-Za-z0-9_-]{43}/.exec(mail!.text)![0]).pathname;
 }
 
-test('an owner invites somebody by a link that is shown once, works once and for seven days', async () => {
+test('an owner invites a person by a link that is mailed to them, works once and for seven days', async () => {
   const { email, tenant } = await world.createCustomer('Inviting');
   const owner = await visit(email);
   const path = await invite(owner, tenant.organizationId, 'New.Person@inviting.test');
-  assert.doesNotMatch(await owner.page('/client/settings/'), /\/join\//, 'shown once');
   assert.match(await (await get(path)).text(), /You were invited as new\.person@inviting\.test/);
-  assert.equal((await send(path, { name: 'New Person', password: 'short' })).status, 422);
+  assert.equal((await send(path, { name: 'New Person', password: 'too short' })).status, 422);
+  assert.equal((await send(path, { name: '', password: 'a long new password' })).status, 422);
   const joined = await send(path, { name: 'New Person', password: 'a long new password' });
   assert.equal(joined.headers.get('location'), '/client/');
   const cookie = joined.headers.get('set-cookie')!.split(';')[0]!;
@@ -76,10 +78,15 @@ test('an owner invites somebody by a link that is shown once, works once and for
   assert.ok(!JSON.stringify(rows).includes(second.slice(6)), 'no link stands in the database');
 });
 
-test('somebody with an account joins another organization with their password, and by nobody else’s', async () => {
+test('a person with an account joins another organization with their own password only, on the page that everybody gets', async () => {
   const inviting = await world.createCustomer('Second home');
   const known = await world.createCustomer('First home');
-  const path = await invite(await visit(inviting.email), inviting.tenant.organizationId, known.email);
+  const owner = await visit(inviting.email);
+  const path = await invite(owner, inviting.tenant.organizationId, known.email);
+  const pageOf = async (at: string, email: string) =>
+    (await (await get(at)).text()).replaceAll(at, 'PATH').replaceAll(email, 'EMAIL');
+  const stranger = await invite(owner, inviting.tenant.organizationId, 'stranger@second.test');
+  assert.equal(await pageOf(path, known.email), await pageOf(stranger, 'stranger@second.test'));
   assert.equal((await send(path, { password: 'not their password' })).status, 422);
   assert.equal((await send(path, { password })).status, 303);
   const actor = await world.accounts.customerActorOf(known.owner.id);
@@ -161,19 +168,23 @@ test('an owner renames, adds a workspace and gives it a billing profile', async 
   assert.equal((await world.accounts.billingProfileOf(tenants[1]!.id))!.country, 'DE');
 });
 
-test('a changed password needs the old one and ends the person’s other sessions', async () => {
+test('a changed password needs the old one, ends the person’s other sessions, and is mailed', async () => {
   const { email } = await world.createCustomer('Password');
   const other = await visit(email);
   const here = await visit(email);
-  const change = (current: string, next: string) => here.post('/client/settings/password', { current, next });
+  const change = (current: string, next: string) => here.post('/client/account/password', { current, next });
   assert.equal((await change('wrong password', 'another long one')).status, 422);
-  assert.equal((await change(password, 'short')).status, 422);
+  const refused = await change(password, 'eleven long');
+  assert.deepEqual([refused.status, /12 to 200 characters/.test(await refused.text())], [422, true]);
+  assert.equal((await change(password, `${email}!`)).status, 422, 'the own address');
   assert.equal((await other.get('/client/')).status, 200);
   assert.equal((await change(password, 'another long one')).status, 303);
   assert.equal((await other.get('/client/')).status, 303, 'signed out');
   assert.equal((await here.get('/client/')).status, 200, 'this browser stays');
   assert.equal((await send('/sign-in', { email, password })).status, 401);
   assert.equal((await send('/sign-in', { email, password: 'another long one' })).status, 303);
+  const subjects = (await world.mailsTo(email)).map((mail) => mail.subject);
+  assert.ok(subjects.includes('Your password was changed'));
 });
 
 test('strangers’ failures do not lock out the owner of the right password in a browser that knows them', async () => {
@@ -183,18 +194,34 @@ test('strangers’ failures do not lock out the owner of the right password in a
     .getSetCookie()
     .map((cookie) => cookie.split(';')[0]!)
     .find((cookie) => cookie.includes('_device='))!;
-  // Failures of the e-mail address from elsewhere: the source's own count is another's.
-  for (let i = 0; i < failuresMax; i += 1) await world.sessions.beginAttempt(email, `198.51.100.${i}`);
+  const attack = (address: string, network: string) =>
+    Promise.all(
+      Array.from({ length: failuresMax * 5 }, (_, i) =>
+        world.sessions.beginAttempt(address, `${network}.${i % 5}`),
+      ),
+    );
+  // One source alone shuts out nobody but itself; five together use the attempts of an address up.
+  for (let i = 0; i < failuresMax * 3; i += 1) await world.sessions.beginAttempt(email, '192.0.2.77');
+  assert.equal((await send('/sign-in', { email, password })).status, 303);
+  await attack(email, '198.51.100');
   assert.equal((await send('/sign-in', { email, password })).status, 429, 'an unknown browser waits');
   assert.equal((await send('/sign-in', { email, password }, device)).status, 303, 'the owner’s does not');
   const other = await world.createCustomer('Other besieged');
-  for (let i = 0; i < failuresMax; i += 1)
-    await world.sessions.beginAttempt(other.email, `198.51.100.${100 + i}`);
+  await attack(other.email, '203.0.113');
   assert.equal(
     (await send('/sign-in', { email: other.email, password }, device)).status,
     429,
     'a device is known for its own person alone',
   );
-  for (let i = 0; i < failuresMax; i += 1) await world.sessions.beginAttempt(email, `203.0.113.${i}`, device);
-  assert.equal((await send('/sign-in', { email, password }, device)).status, 429, 'its own failures count');
+  // The mailed link lets the owner in through an unknown browser while strangers go on.
+  await send('/reset-password', { email });
+  const link = /http\S+(\/set-password\/\S+)/.exec((await world.mailsTo(email))[0]!.text)![1]!;
+  const set = await send(link, { password: 'quite another one' });
+  const known = set.headers.get('set-cookie')!.split(';')[0]!;
+  assert.equal((await send('/sign-in', { email, password: 'quite another one' })).status, 429);
+  assert.equal((await send('/sign-in', { email, password: 'quite another one' }, known)).status, 303);
+  assert.equal((await send('/sign-in', { email, password: 'quite another one' }, device)).status, 429);
+  const again = known;
+  for (let i = 0; i < failuresMax; i += 1) await world.sessions.beginAttempt(email, `203.0.113.${i}`, again);
+  assert.equal((await send('/sign-in', { email, password }, again)).status, 429, 'its own failures count');
 });

@@ -1,12 +1,15 @@
 /**
- * `/join/{secret}`: where an invitation leads. Whoever is new sets a password, whoever is known gives theirs, and both
- * are signed in. The link itself is what is secret, so no page of it is kept or named to another site.
+ * `/join/{secret}`: where a mailed invitation leads. The page is the same for every address; a reader who has a password
+ * gives it, every other reader sets one. The link itself is the secret, so no page of it is kept or named to another
+ * site.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
-import type { Accounts, OpenInvitation } from '#operations/accounts/index.ts';
+import type { Accounts, Invitation } from '#operations/accounts/index.ts';
 import { type App, HttpError, originOf, sourceBucket } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import {
   bareDocument,
   brand,
@@ -19,10 +22,13 @@ import {
   sendPage,
 } from '#service-kit/pages/index.ts';
 import { otherSiteFault, type Sessions } from '#service-kit/sessions/index.ts';
+import { completeSignIn } from '#service-kit/sign-in/index.ts';
 
 export interface JoinDeps {
   accounts: Accounts;
   sessions: Sessions;
+  post: Post;
+  clock: Clock;
 }
 
 const Params = Type.Object({ secret: Type.String({ maxLength: 100 }) });
@@ -50,19 +56,28 @@ export function registerJoin(app: App, deps: JoinDeps): void {
       const source = sourceBucket(request.ip);
       const attempt = await deps.sessions.beginAttempt(invitation.email, source, request.headers.cookie);
       if (attempt === null)
-        return show(reply, request, invitation, 429, 'Too many failed attempts. Wait ten minutes.');
+        return show(
+          reply,
+          request,
+          invitation,
+          429,
+          new Error('Too many failed attempts. Wait ten minutes.'),
+        );
       try {
         const { name = '', password } = request.body;
         const person = await deps.accounts.acceptInvitation(secret, { name, password }, originOf(request));
         await attempt.giveBack();
-        await deps.sessions.end(request.headers.cookie);
-        reply.header('set-cookie', await deps.sessions.start(person.id));
-        return reply.redirect('/client/', 303);
+        return await completeSignIn(
+          { ...deps, people: deps.accounts.people },
+          request,
+          reply,
+          person,
+          '/client/',
+        );
       } catch (error) {
         if (!(error instanceof CodedError) || error.code !== 'accounts.invalid') throw error;
-        // Only whoever has a password can have theirs guessed.
-        if (!invitation.isKnownPerson) await attempt.giveBack();
-        return show(reply, request, invitation, 422, error.message);
+        if (error.details.isGuess !== true) await attempt.giveBack();
+        return show(reply, request, invitation, 422, error);
       }
     },
   );
@@ -81,29 +96,39 @@ function gone(reply: FastifyReply): FastifyReply {
 function show(
   reply: FastifyReply,
   request: FastifyRequest,
-  invitation: OpenInvitation,
+  invitation: Invitation,
   status: number,
-  error?: string,
+  fault?: Error,
 ): FastifyReply {
-  const { isKnownPerson, email, organizationName } = invitation;
-  const content = html`<h1>Join ${organizationName}</h1><p class="hint">${
-    isKnownPerson
-      ? `${email} has an account already. Give its password to join.`
-      : `You were invited as ${email}. Set a password of at least ten characters.`
-  }</p>${form(
-    { action: request.url.split('?')[0]!, csrfToken: null, submit: `Join ${organizationName}`, error },
+  const { email, organizationName } = invitation;
+  const isPassword = fault instanceof CodedError && fault.details.field === 'password';
+  const content = html`<h1>Join ${organizationName}</h1><p class="hint">You were invited as ${email}.</p>${form(
+    {
+      action: request.url.split('?')[0]!,
+      csrfToken: null,
+      submit: `Join ${organizationName}`,
+      error: isPassword ? undefined : fault?.message,
+    },
     [
-      !isKnownPerson &&
-        field({ name: 'name', label: 'Your name', required: true, maxLength: 120, autocomplete: 'name' }),
+      field({
+        name: 'name',
+        label: 'Your name',
+        hint: 'If you have an account already, its name stays.',
+        maxLength: 120,
+        autocomplete: 'name',
+      }),
+      html`<input type="hidden" name="username" autocomplete="username" value="${email}">`,
       field({
         kind: 'password',
         name: 'password',
-        label: isKnownPerson ? 'Password' : 'New password',
+        label: 'Password',
+        hint: 'The password of your account. No account yet? Choose one of at least 12 characters.',
         required: true,
-        autocomplete: isKnownPerson ? 'current-password' : 'new-password',
+        autocomplete: 'current-password',
+        error: isPassword ? fault.message : undefined,
       }),
     ],
-  )}`;
+  )}<p>${link('/reset-password', 'Forgot your password?')}</p>`;
   return sendPage(reply, frame(content), status);
 }
 

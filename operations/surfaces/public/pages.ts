@@ -5,17 +5,23 @@
  * address exists, and refuses unread once an address or a source has failed too often.
  */
 import type { FastifyRequest } from 'fastify';
+import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ErrorFields } from '#service-kit/http/errors.ts';
 import type { App } from '#service-kit/http/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { CONTENT_SECURITY_POLICY, errorPage } from '#service-kit/pages/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Sessions } from '#service-kit/sessions/index.ts';
+import { registerSignIn } from '#service-kit/sign-in/index.ts';
 import { registerFrontPage } from './front.page.ts';
-import { registerSignIn } from './sign-in.routes.ts';
 
 export interface PublicPagesDeps {
   accounts: Accounts;
   sessions: Sessions;
+  post: Post;
+  clock: Clock;
+  db: () => Queryable;
 }
 
 /** Registers the pages, and the policy under which every HTML answer leaves. */
@@ -31,7 +37,7 @@ export function registerPublicPages(app: App, deps: PublicPagesDeps): void {
     reply.header('cache-control', 'no-store');
   });
   registerFrontPage(app);
-  registerSignIn(app, deps);
+  registerSignIn(app, { ...deps, people: deps.accounts.people, area: 'Virtual servers' });
 }
 
 /**

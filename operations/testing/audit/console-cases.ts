@@ -36,7 +36,6 @@ export const consoleCases: Cases = {
         organization: `New ${next()}`,
         email: `new-${next()}@customer.test`,
         name: 'New Owner',
-        password,
       }),
   ],
   'POST /console/customers/:id/credit': [
@@ -78,13 +77,10 @@ export const consoleCases: Cases = {
         active: 'no',
       }),
   ],
-  'POST /console/customers/:id/members/password': [
-    'person.reset_password',
+  'POST /console/customers/:id/members/link': [
+    'person.send_password_link',
     async ({ operated, tenant, member }) =>
-      operated.post(`/console/customers/${tenant.id}/members/password`, {
-        person: String((await member()).id),
-        password: 'another long password',
-      }),
+      operated.post(`/console/customers/${tenant.id}/members/link`, { person: String((await member()).id) }),
   ],
   'POST /console/reconciliation/retry': [
     'charge.retry_reconciliation',
@@ -102,7 +98,6 @@ export const consoleCases: Cases = {
       operated.post('/console/staff/', {
         email: `hired-${next()}@staff.test`,
         name: 'Hired',
-        password,
         role: 'operator',
       }),
   ],
@@ -114,13 +109,26 @@ export const consoleCases: Cases = {
         active: 'no',
       }),
   ],
-  'POST /console/staff/password': [
-    'person.reset_password',
+  'POST /console/staff/link': [
+    'person.send_password_link',
     async (stage) =>
-      stage.operated.post('/console/staff/password', {
-        person: String((await colleague(stage)).id),
-        password: 'another long password',
-      }),
+      stage.operated.post('/console/staff/link', { person: String((await colleague(stage)).id) }),
+  ],
+  'POST /console/account/password': [
+    'person.change_password',
+    ({ operated }) => operated.post('/console/account/password', { current: password, next: password }),
+  ],
+  'POST /console/account/sessions/end': [
+    'session.end_one',
+    async ({ operated, world, staff }) => {
+      await world.signIn(staff.email);
+      const session = (await world.sessions.list(staff.id, undefined))[0]!.id;
+      return operated.post('/console/account/sessions/end', { session });
+    },
+  ],
+  'POST /console/account/sessions/end-others': [
+    'session.end_others',
+    ({ operated }) => operated.post('/console/account/sessions/end-others', {}),
   ],
   'POST /console/servers/:id/retry': [
     'server.retry',

@@ -12,7 +12,7 @@ export function listMutatingRoutes(stage: Stage): string[] {
 const actorKinds: readonly [RegExp, string][] = [
   [/ \/api\//, 'key'],
   [/ \/console\//, 'staff'],
-  [/ \/(client|sign-in|sign-out|join)/, 'person'],
+  [/ \/(client|sign-in|sign-out|join|set-password)/, 'person'],
 ];
 
 /** What is wrong with what one route leaves behind; empty when the trail tells who, from where and what. */

@@ -111,7 +111,7 @@ export const portalCases: Cases = {
     'invitation.revoke',
     async ({ owned, world, tenant, next }) => {
       const email = `revoked-${next()}@audited.test`;
-      const { invitation } = await world.accounts.inviteMember(systemActor, tenant.organizationId, email);
+      const invitation = await world.accounts.inviteMember(systemActor, tenant.organizationId, email);
       return owned.post('/client/settings/invitations/revoke', {
         organization: String(tenant.organizationId),
         invitation: String(invitation.id),
@@ -137,17 +137,25 @@ export const portalCases: Cases = {
         country: 'DE',
       }),
   ],
-  'POST /client/settings/password': [
+  'POST /client/account/password': [
     'person.change_password',
     ({ owned }) =>
-      owned.post('/client/settings/password', {
+      owned.post('/client/account/password', {
         current: 'a password for tests',
         next: 'a password for tests',
       }),
   ],
-  'POST /client/settings/sessions/end': [
+  'POST /client/account/sessions/end': [
+    'session.end_one',
+    async ({ owned, world, owner, email }) => {
+      await world.signIn(email);
+      const session = (await world.sessions.list(owner.id, undefined))[0]!.id;
+      return owned.post('/client/account/sessions/end', { session });
+    },
+  ],
+  'POST /client/account/sessions/end-others': [
     'session.end_others',
-    ({ owned }) => owned.post('/client/settings/sessions/end', {}),
+    ({ owned }) => owned.post('/client/account/sessions/end-others', {}),
   ],
   'POST /client/developer/': [
     'key.create',

@@ -16,6 +16,8 @@ export interface RecordCall {
   line: number;
   start: number;
   end: number;
+  /** What stands in its place when it is taken out. */
+  without: string;
 }
 
 /**
@@ -39,12 +41,14 @@ export function findRecordCalls(program: string): RecordCall[] {
   );
   return texts.flatMap(({ file, text }) => {
     const found: RecordCall[] = [];
-    for (const match of text.matchAll(/(?<![\w.])(record(?:[A-Z]\w*)?|note[A-Z]\w*)\(/g)) {
+    for (const match of text.matchAll(/(?<![\w.])(record(?:ed|[A-Z]\w*)?|note[A-Z]\w*)\(/g)) {
       const name = match[1]!;
       const before = text.slice(0, match.index);
       // A method's signature, not a call.
       if (/^\w+\??: /.test(text.slice(match.index + match[0].length).trimStart())) continue;
-      if (/function $/.test(before) || (name !== 'record' && !helpers.has(name))) continue;
+      if (/function $/.test(before) || (!['record', 'recorded'].includes(name) && !helpers.has(name)))
+        continue;
+      if (name.startsWith('recorded') && !text.includes('#service-kit/audit/')) continue;
       if (name === 'record' && !text.includes('#service-kit/audit/')) continue;
       const around = before.slice(before.lastIndexOf('\nfunction ') + 1);
       const isInHelper = [...helpers].some(
@@ -53,12 +57,26 @@ export function findRecordCalls(program: string): RecordCall[] {
           !/\n}\n/.test(before.slice(before.lastIndexOf(`function ${helper}(`))),
       );
       if (isInHelper || around === '') continue;
-      const end = closing(text, match.index + match[0].length - 1);
-      found.push({ file, line: before.split('\n').length, start: match.index, end });
+      const open = match.index + match[0].length - 1;
+      const line = before.split('\n').length;
+      // `recorded` makes the change as well, which stays.
+      if (name === 'recorded')
+        found.push({ file, line, start: match.index, end: open, without: changeAlone });
+      else
+        found.push({
+          file,
+          line,
+          start: match.index,
+          end: closing(text, open),
+          without: 'Promise.resolve()',
+        });
     }
     return found;
   });
 }
+
+const changeAlone =
+  '((db, _actor, _entry, change) => db.isTransaction ? change(db) : db.transaction().execute(change))';
 
 function lastFunction(text: string): string | null {
   return [...text.matchAll(/function (\w+)[<(]/g)].at(-1)?.[1] ?? null;
@@ -89,7 +107,7 @@ export function removeCall(call: RecordCall): void {
       const loaded = next(requested, context);
       if (requested !== url) return loaded;
       const text = Buffer.from(loaded.source as Uint8Array).toString('utf8');
-      return { ...loaded, source: `${text.slice(0, call.start)}Promise.resolve()${text.slice(call.end)}` };
+      return { ...loaded, source: `${text.slice(0, call.start)}${call.without}${text.slice(call.end)}` };
     },
   });
 }

@@ -46,3 +46,4 @@ server.listen(0, '127.0.0.1', () => {
   const { port } = server.server.address() as { port: number };
   process.stdout.write(`${JSON.stringify({ port })}\n`);
 });
+process.stdin.on('data', () => process.stdout.write('mark\n'));

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createStage, type Stage } from './cases.ts';
+import { judgeAll } from './judge.ts';
+
+let stage: Stage;
+before(async () => {
+  stage = await createStage();
+});
+after(() => stage[Symbol.asyncDispose]());
+
+test('every route of the monitor that changes something says in the audit trail who did what, and from where', async () => {
+  const { routes, faults } = await judgeAll(stage);
+  assert.deepEqual(faults, []);
+  assert.ok(routes > 30, `${routes} routes`);
+});
+
+test('operators and viewers search the trail, and take it away as a file; no secret stands in it', async () => {
+  const { operator, server } = stage;
+  await operator.post('/sites', { name: 'Searched site' });
+  const viewer = await server.signIn('viewer');
+  assert.match((await viewer.get('/audit?operation=site.create')).text, /Searched site/);
+  assert.doesNotMatch((await viewer.get('/audit?operation=operator')).text, /Searched site/);
+  const { text } = await operator.get('/audit?format=json');
+  const { rows } = JSON.parse(text) as { rows: { operation: string; actor_name: string }[] };
+  const made = rows.find((entry) => entry.operation === 'site.create');
+  assert.equal(made?.actor_name, 'operator@monitor.example');
+  assert.doesNotMatch(text, /svcadm_[a-z0-9]{16}_|svcenr_|svcsen_/);
+});

@@ -1,0 +1,286 @@
+/**
+ * For every route of the monitor that can change something, one request that does, and the operation that it must have
+ * left in the audit trail. Routes that leave none are named with the reason.
+ */
+import { allCapabilities, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
+import { systemActor } from '#monitor/operators/index.ts';
+import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+export type Stage = Awaited<ReturnType<typeof createStage>>;
+type Case = readonly [operation: string, send: (stage: Stage) => Promise<Answer>];
+
+export async function createStage() {
+  const stub = await startOperationsStub();
+  stub.capabilities = { ...allCapabilities };
+  const server = await startMonitorServer();
+  const { monitor, siteId, database } = server;
+  const operator = await server.signIn('operator');
+  let made = 0;
+  const next = () => {
+    made += 1;
+    return made;
+  };
+  const row = async (text: string) => (await database.pool.query(text)).rows[0].id as number;
+  const channel = async () => {
+    const name = `channel ${next()}`;
+    await monitor.alerts.addChannel(systemActor, { kind: 'email', name, recipients: 'ops@example.org' });
+    return (await monitor.alerts.listChannels()).find((one) => one.name === name)!.id;
+  };
+  const colleague = () =>
+    monitor.operators.add({
+      email: `person-${next()}@example.org`,
+      name: 'Person',
+      password: testPassword,
+      role: 'viewer',
+    });
+  const token = async () => (await monitor.sensors.createToken(systemActor, siteId)).token;
+  return {
+    server,
+    monitor,
+    siteId,
+    stub,
+    operator,
+    next,
+    channel,
+    colleague,
+    token,
+    connect: () =>
+      monitor.connection.save(systemActor, { baseUrl: stub.url, token: stub.token, isEnabled: true }),
+    async sensor() {
+      const hostName = `host-${next()}`;
+      const request = { token: await token(), host_name: hostName, node: hostName, sensor_version: '0.1.0' };
+      return { id: (await monitor.sensors.enrol(request))!.sensor_id, hostName };
+    },
+    async probe() {
+      const name = `probe ${next()}`;
+      const input = { name, kind: 'icmp', target: '192.0.2.1', intervalSeconds: 10, timeoutMs: 1_000 };
+      return {
+        name,
+        id: await monitor.probes.add(systemActor, siteId, { ...input, port: null, question: null }),
+      };
+    },
+    episode: () =>
+      row(`insert into alert_episodes (site_id, kind, subject_key, subject_name, details)
+        values (${siteId}, 'sensor_silent', 'sensor:${next()}', 'host', '{}') returning id`),
+    device: () =>
+      row(`insert into devices (site_id, segment, mac, first_seen_at, last_seen_at)
+        values (${siteId}, 'br0', '52:54:00:00:00:${String(next() + 16)}', now(), now()) returning id`),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await stub[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function ask(url: string, options: RequestInit): Promise<Answer> {
+  const answer = await fetch(url, { redirect: 'manual', ...options });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+/** Routes that may leave nothing, and why. */
+export const exceptions: Readonly<Record<string, string>> = {
+  'POST /agent/v1/telemetry': 'measurements, many a minute; each is stored with its sensor',
+  'POST /agent/v1/live': 'measurements, every few seconds',
+  'POST /integrations/operations/vm-destroyed':
+    'signed by operations, which has recorded who destroyed the server; the monitor keeps an event',
+  'POST /reset-password': 'mails a link after the answer; operator.set_password_by_link says when it is used',
+  'POST /operations/test': 'asks operations what the project may do, and changes no setting',
+};
+
+const connection = (stage: Stage, path: string) =>
+  stage.operator.post(path, { base_url: stage.stub.url, token: stage.stub.token, is_enabled: 'on' });
+
+export const cases: Readonly<Record<string, Case>> = {
+  'POST /agent/v1/enrol': [
+    'sensor.enrol',
+    async ({ server, token, next }) =>
+      ask(`${server.url}/agent/v1/enrol`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          token: await token(),
+          host_name: `enrolled-${next()}`,
+          node: 'n',
+          sensor_version: '0.1.0',
+        }),
+      }),
+  ],
+  'POST /sign-in': [
+    'session.start',
+    async ({ server, colleague }) =>
+      ask(`${server.url}/sign-in`, {
+        method: 'POST',
+        body: new URLSearchParams({ email: (await colleague()).email, password: testPassword }),
+      }),
+  ],
+  'POST /sign-out': ['session.end', async ({ server }) => (await server.signIn('viewer')).post('/sign-out')],
+  'POST /sites': ['site.create', ({ operator, next }) => operator.post('/sites', { name: `site ${next()}` })],
+  'PUT /api/v1/sites/:siteId/application-settings': [
+    'site.set_local_cidrs',
+    ({ server, siteId, operator, next }) =>
+      ask(`${server.url}/api/v1/sites/${siteId}/application-settings`, {
+        method: 'PUT',
+        headers: {
+          cookie: operator.cookie,
+          'x-csrf-token': operator.csrfToken,
+          'sec-fetch-site': 'same-origin',
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ local_cidrs: [`10.${next()}.0.0/16`] }),
+      }),
+  ],
+  'POST /sites/:siteId/devices/:deviceId/name': [
+    'device.name',
+    async ({ operator, siteId, device }) =>
+      operator.post(`/sites/${siteId}/devices/${await device()}/name`, { name: 'printer' }),
+  ],
+  'POST /sites/:siteId/availability': [
+    'probe.add',
+    ({ operator, siteId, next }) =>
+      operator.post(`/sites/${siteId}/availability`, {
+        name: `probe ${next()}`,
+        kind: 'icmp',
+        target: '192.0.2.1',
+        interval: '10',
+        timeout: '1000',
+      }),
+  ],
+  'POST /sites/:siteId/availability/:probeId': [
+    'probe.change',
+    async ({ operator, siteId, probe }) => {
+      const { id, name } = await probe();
+      const form = { name, interval: '20', timeout: '1000' };
+      return operator.post(`/sites/${siteId}/availability/${id}`, form);
+    },
+  ],
+  'POST /sites/:siteId/availability/:probeId/delete': [
+    'probe.remove',
+    async ({ operator, siteId, probe }) => {
+      const { id, name } = await probe();
+      return operator.post(`/sites/${siteId}/availability/${id}/delete`, { confirm_name: name });
+    },
+  ],
+  'POST /sites/:siteId/sensors/:sensorId/revoke': [
+    'sensor.revoke',
+    async ({ operator, siteId, sensor }) => {
+      const { id, hostName } = await sensor();
+      return operator.post(`/sites/${siteId}/sensors/${id}/revoke`, { confirm_name: hostName });
+    },
+  ],
+  'POST /sites/:siteId/sensors/:sensorId/node': [
+    'sensor.choose_node',
+    async ({ operator, siteId, sensor }) =>
+      operator.post(`/sites/${siteId}/sensors/${(await sensor()).id}/node`, { node_name: 'node-9' }),
+  ],
+  'POST /alerts/:episodeId/acknowledge': [
+    'alert.acknowledge',
+    async ({ operator, episode }) =>
+      operator.post(`/alerts/${await episode()}/acknowledge`, { note: 'looking' }),
+  ],
+  'POST /alerts/:episodeId/mute': [
+    'alert.mute',
+    async ({ operator, episode }) => operator.post(`/alerts/${await episode()}/mute`, { hours: '0' }),
+  ],
+  'POST /alerts/channels': [
+    'channel.add',
+    ({ operator, next }) =>
+      operator.post('/alerts/channels', {
+        kind: 'email',
+        name: `added ${next()}`,
+        recipients: 'ops@example.org',
+      }),
+  ],
+  ...Object.fromEntries(
+    ['test', 'enable', 'disable', 'delete'].map((verb): [string, Case] => [
+      `POST /alerts/channels/:channelId/${verb}`,
+      [
+        `channel.${verb}`,
+        async ({ operator, channel }) => operator.post(`/alerts/channels/${await channel()}/${verb}`),
+      ],
+    ]),
+  ),
+  'POST /sites/:siteId/settings/name': [
+    'site.rename',
+    ({ operator, siteId, next }) =>
+      operator.post(`/sites/${siteId}/settings/name`, { name: `renamed ${next()}` }),
+  ],
+  'POST /sites/:siteId/settings/local-cidrs': [
+    'site.set_local_cidrs',
+    ({ operator, siteId, next }) =>
+      operator.post(`/sites/${siteId}/settings/local-cidrs`, { local_cidrs: `10.${next()}.0.0/16` }),
+  ],
+  'POST /sites/:siteId/settings/enrolment-tokens': [
+    'site.issue_enrolment',
+    ({ operator, siteId }) =>
+      operator.post(`/sites/${siteId}/settings/enrolment-tokens`, { node_name: 'node-1' }),
+  ],
+  'POST /operations/connection': ['connection.save', (stage) => connection(stage, '/operations/connection')],
+  'POST /operations/connection/untested': [
+    'connection.save',
+    (stage) => connection(stage, '/operations/connection/untested'),
+  ],
+  'POST /operations/import': [
+    'inventory.import',
+    async ({ operator, connect }) => {
+      await connect();
+      return operator.post('/operations/import');
+    },
+  ],
+  'POST /operations/clusters': [
+    'site.map_cluster',
+    ({ operator, siteId, next }) =>
+      operator.post('/operations/clusters', { cluster_id: String(next()), site_id: String(siteId) }),
+  ],
+  'POST /operations/notice-secret': [
+    'connection.set_notice_secret',
+    ({ operator }) => operator.post('/operations/notice-secret', { confirm_name: 'notice secret' }),
+  ],
+  'POST /settings/people': [
+    'operator.create',
+    ({ operator, next }) =>
+      operator.post('/settings/people', { email: `invited-${next()}@example.org`, role: 'viewer' }),
+  ],
+  'POST /settings/people/:operatorId': [
+    'operator.change',
+    async ({ operator, colleague }) =>
+      operator.post(`/settings/people/${(await colleague()).id}`, { role: 'operator' }),
+  ],
+  'POST /settings/people/:operatorId/link': [
+    'operator.send_password_link',
+    async ({ operator, colleague }) => operator.post(`/settings/people/${(await colleague()).id}/link`),
+  ],
+  'POST /set-password/:secret': [
+    'operator.set_password_by_link',
+    async ({ server, monitor, colleague }) => {
+      const sent = await monitor.operators.sendAccessLink(systemActor, (await colleague()).id);
+      if (sent?.delivery.kind !== 'shown') throw new Error('the link was not shown');
+      const { pathname } = new URL(sent.delivery.url);
+      const body = new URLSearchParams({ password: 'another password, quite long' });
+      return ask(`${server.url}${pathname}`, { method: 'POST', body });
+    },
+  ],
+  'POST /account/password': [
+    'operator.change_password',
+    ({ operator }) => operator.post('/account/password', { current: testPassword, next: testPassword }),
+  ],
+  'POST /account/sessions/end': [
+    'session.end_one',
+    async ({ operator, monitor }) => {
+      const { id } = (await monitor.operators.list()).find(
+        (one) => one.email === 'operator@monitor.example',
+      )!;
+      await monitor.sessions.start(id);
+      const session = (await monitor.sessions.list(id, operator.cookie)).find((one) => !one.isCurrent)!;
+      return operator.post('/account/sessions/end', { session: session.id });
+    },
+  ],
+  'POST /account/sessions/end-others': [
+    'session.end_others',
+    ({ operator }) => operator.post('/account/sessions/end-others'),
+  ],
+};

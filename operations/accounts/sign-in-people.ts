@@ -1,0 +1,45 @@
+import { findAccessLink } from '#service-kit/access-links/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { foldEmail } from '#service-kit/sessions/index.ts';
+import type { SignInPeople } from '#service-kit/sign-in/index.ts';
+import { setPasswordByLink } from './change-password.ts';
+import { noteSession } from './note-session.ts';
+import type { RevokeKeysOf } from './reset-person.ts';
+import { signInPerson } from './sign-in-person.ts';
+import * as store from './store.ts';
+
+/** The people of operations, customers and staff, as the sign-in pages know them. */
+export function createSignInPeople(deps: {
+  db: () => Queryable;
+  post: Post;
+  revokeKeysOf: RevokeKeysOf;
+}): SignInPeople {
+  const findActive = async (personId: number) => {
+    const person = await store.findPerson(deps.db(), personId);
+    return person?.isActive ? person : null;
+  };
+  return {
+    checkPassword: (email, password) => signInPerson(deps.db(), email, password),
+    find: findActive,
+    async findByEmail(email) {
+      const person = await store.findPersonByEmail(deps.db(), foldEmail(email));
+      return person?.isActive ? person : null;
+    },
+    async findByLink(secret) {
+      const personId = await findAccessLink(deps.db(), secret);
+      return personId === null ? null : findActive(personId);
+    },
+    async setPasswordByLink(secret, password, origin) {
+      const personId = await findAccessLink(deps.db(), secret);
+      const person = personId === null ? null : await findActive(personId);
+      if (person === null) return null;
+      return setPasswordByLink({ ...deps, db: deps.db() }, secret, person, password, origin);
+    },
+    noteSession: (personId, operation, origin) => noteSession(deps.db(), personId, operation, origin),
+    async landingOf(personId) {
+      const person = await store.findPerson(deps.db(), personId);
+      return person?.staffRole == null ? '/client/' : '/console/';
+    },
+  };
+}

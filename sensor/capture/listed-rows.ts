@@ -1,0 +1,330 @@
+/**
+ * The rows of a reading as text and numbers: each is made when it is asked for and belongs to the caller.
+ */
+import { formatWords } from './address-words.ts';
+import { evidenceText, protocolLabel } from './ledger.ts';
+import type { NameEvidence } from './minute-report.ts';
+import type { NameTable } from './name-table.ts';
+import type { RowStore } from './row-store.ts';
+import { keyAt } from './summing-table.ts';
+import type { TunnelPaths } from './tunnels.ts';
+
+/** An end of a flow; `port` is null where the protocol has none. */
+export interface ListedEnd {
+  ip: string;
+  port: number | null;
+}
+
+/** A connection and one name that was seen on it. A connection with three names is listed three times. */
+export interface ListedFlow {
+  protocol: number;
+  client: ListedEnd;
+  server: ListedEnd;
+  /** As on the wire: lower case, without port and final dot; null where none. */
+  host: string | null;
+  /** Registrable domain, protocol label or the server's address. */
+  name: string;
+  evidence: Exclude<NameEvidence, 'ip_protocol'>;
+  /** Tunnels around it, outermost first, joined by `/`; its bytes then count on the outer conversation. */
+  tunnel: string | null;
+  clientPackets: number;
+  clientBytes: number;
+  serverPackets: number;
+  serverBytes: number;
+}
+
+/** One DNS answer with at least one A, AAAA or CNAME record. */
+export interface ListedAnswer {
+  client: ListedEnd;
+  server: ListedEnd;
+  name: string;
+  cnameChain: string[];
+  addresses: { address: string; ttl: number }[];
+  /** The question was seen before, from the same client. */
+  querySeen: boolean;
+}
+
+/** Bytes and packets between two addresses; `a` is the numerically smaller one. */
+export interface ListedConversation {
+  a: string;
+  b: string;
+  packetsAToB: number;
+  bytesAToB: number;
+  packetsBToA: number;
+  bytesBToA: number;
+}
+
+/** Counters of an address. */
+export interface ListedHost {
+  address: string;
+  rxBytes: number;
+  txBytes: number;
+  packets: number;
+}
+
+/** Traffic of one name, protocol and server port. */
+export interface ListedApplication {
+  /** Registrable domain, protocol label or the remote address. */
+  name: string;
+  /** False where only the address or the protocol is known. */
+  isNamed: boolean;
+  protocol: number;
+  serverPort: number | null;
+  inboundBytes: number;
+  outboundBytes: number;
+  packets: number;
+}
+
+/** What rows may be ordered by, besides their text. */
+export type RowWeight = 'bytes' | 'packets' | 'sent' | 'received';
+
+/** Rows that are made when they are asked for. */
+export interface ListedRows<T> extends Iterable<T> {
+  readonly count: number;
+  at(row: number): T;
+  weight(row: number, kind: RowWeight): number;
+}
+
+/** Positions in a listed flow's row, in words; bytes are two doubles. */
+export const FlowRow = {
+  client: 0,
+  server: 4,
+  ports: 8,
+  meta: 9,
+  serial: 10,
+  evidence: 11,
+  bytes: 12,
+  packets: 16,
+  name: 18,
+  /** Name of the whole flow in the end. */
+  flowName: 19,
+} as const;
+export const flowRowWords = 20;
+
+/** Rows beyond this stay in the order in which flows ended: the order of their beginnings needs four bytes a row. */
+const orderedMax = 1 << 23;
+const portProtocols = new Set([6, 17, 132]);
+
+abstract class Rows<T> implements ListedRows<T> {
+  protected readonly rows: RowStore;
+
+  constructor(rows: RowStore) {
+    this.rows = rows;
+  }
+
+  get count(): number {
+    return this.rows.count;
+  }
+
+  abstract at(row: number): T;
+  abstract weight(row: number, kind: RowWeight): number;
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (let row = 0; row < this.count; row += 1) yield this.at(row);
+  }
+}
+
+/** Flows in the order in which they began. */
+export class FlowRows extends Rows<ListedFlow> {
+  readonly #names: NameTable;
+  readonly #tunnels: TunnelPaths;
+  #order: Int32Array | null = null;
+
+  constructor(rows: RowStore, names: NameTable, tunnels: TunnelPaths) {
+    super(rows);
+    this.#names = names;
+    this.#tunnels = tunnels;
+    if (rows.count <= orderedMax) this.#order = orderOf(rows);
+  }
+
+  at(row: number): ListedFlow {
+    this.#seek(row);
+    const { words, sums, at } = this.rows;
+    const meta = words[at + FlowRow.meta]!;
+    const version = (meta >> 8) & 0xff;
+    const protocol = meta & 0xff;
+    const ports = words[at + FlowRow.ports]!;
+    // Fragments whose first never came have no ports.
+    const hasPorts = ports !== 0 && portProtocols.has(protocol);
+    const serverIp = addressAt(words, at + FlowRow.server, version);
+    const host = words[at + FlowRow.name]! - 1;
+    const evidence = evidenceText[words[at + FlowRow.evidence]!] as ListedFlow['evidence'];
+    // An outer name gives way to the name under which the client looked the server up.
+    const named = evidence === 'tls_outer' ? words[at + FlowRow.flowName]! - 1 : host;
+    const domain = named < 0 ? -1 : this.#names.domain(named);
+    const sum = (at + FlowRow.bytes) >> 1;
+    return {
+      protocol,
+      client: {
+        ip: addressAt(words, at + FlowRow.client, version),
+        port: hasPorts ? ports >>> 16 : null,
+      },
+      server: { ip: serverIp, port: hasPorts ? ports & 0xffff : null },
+      host: host < 0 ? null : this.#names.host(host),
+      name: protocolLabel(protocol, version) ?? (domain < 0 ? serverIp : this.#names.host(domain)),
+      evidence,
+      tunnel: this.#tunnels.text(meta >>> 16) || null,
+      clientPackets: words[at + FlowRow.packets]!,
+      clientBytes: sums[sum]!,
+      serverPackets: words[at + FlowRow.packets + 1]!,
+      serverBytes: sums[sum + 1]!,
+    };
+  }
+
+  weight(row: number, kind: RowWeight): number {
+    this.#seek(row);
+    const { words, sums, at } = this.rows;
+    const sum = (at + FlowRow.bytes) >> 1;
+    if (kind === 'packets') return words[at + FlowRow.packets]! + words[at + FlowRow.packets + 1]!;
+    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
+    return sums[kind === 'sent' ? sum : sum + 1]!;
+  }
+
+  /** True when the row before shows the same connection under the same host, known in another way. */
+  continuesRowBefore(row: number): boolean {
+    if (row === 0) return false;
+    this.#seek(row);
+    const serial = this.rows.words[this.rows.at + FlowRow.serial]!;
+    const name = this.rows.words[this.rows.at + FlowRow.name]!;
+    this.#seek(row - 1);
+    const { words, at } = this.rows;
+    return words[at + FlowRow.serial] === serial && words[at + FlowRow.name] === name;
+  }
+
+  #seek(row: number): void {
+    this.rows.seek(this.#order ? this.#order[row]! : row);
+  }
+}
+
+/** Row numbers in the order of the flows' serial numbers; rows of one flow follow each other. */
+function orderOf(rows: RowStore): Int32Array | null {
+  const { count } = rows;
+  const serials = new Int32Array(count);
+  let last = -1;
+  let isOrdered = true;
+  for (let row = 0; row < count; row += 1) {
+    rows.seek(row);
+    const serial = rows.words[rows.at + FlowRow.serial]!;
+    serials[row] = serial;
+    if (serial < last) isOrdered = false;
+    last = serial;
+  }
+  if (isOrdered) return null;
+  // A serial number and its row fit into one double, and numbers are sorted faster than by a comparison of ours.
+  const keys = new Float64Array(count);
+  for (let row = 0; row < count; row += 1) keys[row] = serials[row]! * orderedMax + row;
+  keys.sort();
+  for (let row = 0; row < count; row += 1) serials[row] = keys[row]! % orderedMax;
+  return serials;
+}
+
+/** Conversations in the order in which they were met. */
+export class ConversationRows extends Rows<ListedConversation> {
+  at(row: number): ListedConversation {
+    this.rows.seek(row);
+    const { words, sums, at } = this.rows;
+    const sum = at >> 1;
+    const key = at + keyAt(4);
+    const version = words[key + 8]!;
+    return {
+      a: addressAt(words, key, version),
+      b: addressAt(words, key + 4, version),
+      packetsAToB: sums[sum]!,
+      bytesAToB: sums[sum + 1]!,
+      packetsBToA: sums[sum + 2]!,
+      bytesBToA: sums[sum + 3]!,
+    };
+  }
+
+  weight(row: number, kind: RowWeight): number {
+    this.rows.seek(row);
+    const { sums, at } = this.rows;
+    const sum = at >> 1;
+    if (kind === 'packets') return sums[sum]! + sums[sum + 2]!;
+    if (kind === 'bytes') return sums[sum + 1]! + sums[sum + 3]!;
+    return sums[kind === 'sent' ? sum + 1 : sum + 3]!;
+  }
+}
+
+/** Addresses in the order in which they were met. */
+export class HostRows extends Rows<ListedHost> {
+  at(row: number): ListedHost {
+    this.rows.seek(row);
+    const { words, sums, at } = this.rows;
+    const sum = at >> 1;
+    const key = at + keyAt(3);
+    return {
+      address: addressAt(words, key, words[key + 4]!),
+      rxBytes: sums[sum]!,
+      txBytes: sums[sum + 1]!,
+      packets: sums[sum + 2]!,
+    };
+  }
+
+  weight(row: number, kind: RowWeight): number {
+    this.rows.seek(row);
+    const { sums, at } = this.rows;
+    const sum = at >> 1;
+    if (kind === 'packets') return sums[sum + 2]!;
+    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
+    return sums[kind === 'sent' ? sum + 1 : sum]!;
+  }
+}
+
+/** Applications, the largest first. */
+export class ApplicationRows extends Rows<ListedApplication> {
+  readonly #names: NameTable;
+  readonly #order: Uint32Array;
+
+  constructor(rows: RowStore, names: NameTable) {
+    super(rows);
+    this.#names = names;
+    const bytes = new Float64Array(rows.count);
+    for (let row = 0; row < rows.count; row += 1) {
+      rows.seek(row);
+      bytes[row] = rows.sums[rows.at >> 1]! + rows.sums[(rows.at >> 1) + 1]!;
+    }
+    this.#order = new Uint32Array(rows.count).map((_, row) => row);
+    this.#order.sort((a, b) => bytes[b]! - bytes[a]! || a - b);
+  }
+
+  at(row: number): ListedApplication {
+    this.rows.seek(this.#order[row]!);
+    const { words, sums, at } = this.rows;
+    const sum = at >> 1;
+    const key = at + keyAt(3);
+    const protocol = words[key + 4]! & 0xff;
+    const version = words[key + 4]! >> 8;
+    const port = words[key + 5]!;
+    const id = words[key + 6]!;
+    // Only what nothing names has an address, and with it a version.
+    const name =
+      id >= 0
+        ? this.#names.host(id)
+        : version === 0
+          ? protocolLabel(protocol, 4)!
+          : addressAt(words, key, version);
+    return {
+      name,
+      isNamed: id >= 0,
+      protocol,
+      serverPort: port > 0 ? port : null,
+      inboundBytes: sums[sum]!,
+      outboundBytes: sums[sum + 1]!,
+      packets: sums[sum + 2]!,
+    };
+  }
+
+  weight(row: number, kind: RowWeight): number {
+    this.rows.seek(this.#order[row]!);
+    const { sums, at } = this.rows;
+    const sum = at >> 1;
+    if (kind === 'packets') return sums[sum + 2]!;
+    if (kind === 'bytes') return sums[sum]! + sums[sum + 1]!;
+    return sums[kind === 'sent' ? sum + 1 : sum]!;
+  }
+}
+
+function addressAt(words: Int32Array, at: number, version: number): string {
+  return formatWords(version, words[at]!, words[at + 1]!, words[at + 2]!, words[at + 3]!);
+}

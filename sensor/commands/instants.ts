@@ -1,0 +1,19 @@
+/** Times of frames as text. */
+
+export interface InstantOfFrame {
+  seconds: number;
+  nanoseconds: number;
+}
+
+/** RFC 3339 in UTC, microseconds, or nanoseconds where there are any. */
+export function formatInstant(instant: InstantOfFrame | null): string | null {
+  if (!instant) return null;
+  const digits = String(instant.nanoseconds).padStart(9, '0');
+  const fraction = digits.endsWith('000') ? digits.slice(0, 6) : digits;
+  return `${new Date(instant.seconds * 1000).toISOString().slice(0, -5)}.${fraction}Z`;
+}
+
+/** The beginning of a UTC minute, unix seconds, as `2026-01-31T12:00:00Z`. */
+export function formatMinute(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+}

@@ -1,0 +1,72 @@
+/**
+ * Rows of a long capture that memory should not hold: a temporary file without a name, made when the first page comes.
+ *
+ * It is removed from its folder at once, so nothing is left however the process ends. Where none can be made or the disk
+ * is full, pages stay in memory.
+ */
+import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type PageFile, pageBytes } from '#sensor/capture/index.ts';
+
+export interface TemporaryPages extends PageFile {
+  /** Why pages had to stay in memory, a sentence, or null. */
+  readonly problem: string | null;
+  close(): void;
+}
+
+/** Pages in the folder of temporary files. */
+export function createPageFile(folder: string = tmpdir()): TemporaryPages {
+  const kept = new Map<number, Uint8Array>();
+  let descriptor = -1;
+  let pages = 0;
+  let problem: string | null = null;
+
+  function open(): number {
+    const path = join(folder, `svc-read-${process.pid}-${process.hrtime.bigint()}`);
+    const opened = openSync(path, 'wx+', 0o600);
+    unlinkSync(path);
+    return opened;
+  }
+
+  function store(page: Uint8Array, number: number): void {
+    if (descriptor < 0) descriptor = open();
+    for (let at = 0; at < pageBytes; ) {
+      at += writeSync(descriptor, page, at, pageBytes - at, number * pageBytes + at);
+    }
+  }
+
+  return {
+    get problem() {
+      return problem;
+    },
+    write(page) {
+      const number = pages;
+      pages += 1;
+      try {
+        if (problem === null) store(page, number);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        problem = `no more room for temporary rows in ${folder} (${code ?? 'unknown error'}): memory was used instead.`;
+      }
+      if (problem !== null) kept.set(number, page.slice());
+      return number;
+    },
+    read(number, into) {
+      const page = kept.get(number);
+      if (page) {
+        into.set(page);
+        return;
+      }
+      for (let at = 0; at < pageBytes; ) {
+        const got = readSync(descriptor, into, at, pageBytes - at, number * pageBytes + at);
+        if (got === 0) throw new Error('a page of the temporary file is cut');
+        at += got;
+      }
+    },
+    close() {
+      if (descriptor >= 0) closeSync(descriptor);
+      descriptor = -1;
+    },
+  };
+}

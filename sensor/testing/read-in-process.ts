@@ -1,0 +1,23 @@
+/** Runs `sensor read` in this process: what it would print and say, and its exit code. */
+import { type ReadOptions, readFiles } from '#sensor/commands/read.ts';
+
+export interface PrintedReading {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Reads the files with these options. */
+export async function readInProcess(
+  paths: readonly string[],
+  options: ReadOptions = {},
+): Promise<PrintedReading> {
+  const written: string[] = [];
+  const complaints: string[] = [];
+  const status = await readFiles(paths, options, {
+    out: { write: (text) => written.push(text), end() {} },
+    look: { width: null, isColored: false },
+    complain: (sentence) => complaints.push(`${sentence}\n`),
+  });
+  return { status, stdout: written.join(''), stderr: complaints.join('') };
+}

@@ -1,0 +1,161 @@
+/** The page of the audit trail, as each program's surfaces put it into their frame. */
+import { type Static, Type } from 'typebox';
+import {
+  type Content,
+  code,
+  field,
+  form,
+  type Html,
+  html,
+  link,
+  moment,
+  table,
+  withQuery,
+} from '#service-kit/pages/index.ts';
+import type { ActorKind } from './actor.ts';
+import type { StoredEntry } from './entry.ts';
+import type { AuditFilter } from './store.ts';
+
+/** Entries that one page shows. */
+export const auditRowsShown = 50;
+
+const text = Type.Optional(Type.String({ maxLength: 200 }));
+
+export const AuditQuery = Type.Object({
+  who: text,
+  subject: text,
+  operation: text,
+  from: text,
+  to: text,
+  before: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,14}$' })),
+  format: Type.Optional(Type.Union([Type.Literal('csv'), Type.Literal('json')])),
+});
+export type AuditQuery = Static<typeof AuditQuery>;
+
+/** What a page's address asks for. What can't be read as a time is left out. */
+export function readAuditFilter(query: AuditQuery): AuditFilter {
+  const { who, subject, operation } = query;
+  return {
+    who: who?.trim() || undefined,
+    subject: subject?.trim() || undefined,
+    operation: operation?.trim() || undefined,
+    fromMs: utcMs(query.from),
+    toMs: utcMs(query.to),
+  };
+}
+
+/** A `datetime-local` field has no zone: it is read as UTC, as its label says. */
+function utcMs(value: string | undefined): number | undefined {
+  if (!value || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?$/.test(value)) return undefined;
+  const ms = Date.parse(`${value.replace(/Z$/, '')}Z`);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+export interface AuditTableOptions {
+  /** Path of the page. */
+  path: string;
+  query: AuditQuery;
+  entries: readonly StoredEntry[];
+  nextBefore: number | null;
+  nowMs: number;
+  /** Said where nothing has been recorded at all. */
+  emptyText: string;
+}
+
+/** The filter and the table, newest first, with the ways to older entries and to the files. */
+export function auditTable(options: AuditTableOptions): Html {
+  const { path, query, entries, nextBefore, nowMs } = options;
+  const { before, format: _, ...filter } = query;
+  const here = withQuery(path, filter);
+  const isNarrowed = Object.values(filter).some((value) => value);
+  return table<StoredEntry>({
+    caption: 'Audit trail',
+    isStacked: true,
+    rows: entries,
+    filter: filterForm(path, query, isNarrowed),
+    csvHref: withQuery(here, { format: 'csv' }),
+    jsonHref: withQuery(here, { format: 'json' }),
+    columns: [
+      { key: 'at', header: 'When', cell: (entry) => moment(entry.occurredAtMs, nowMs) },
+      { key: 'who', header: 'Who', cell: actorCell },
+      { key: 'operation', header: 'Operation', cell: (entry) => code(entry.operation) },
+      { key: 'subject', header: 'Subject', cell: subjectCell },
+      { key: 'change', header: 'Change', kind: 'prose', cell: changeCell },
+      { key: 'source', header: 'From', kind: 'code', cell: sourceCell },
+    ],
+    pages: {
+      label: before ? 'Older entries' : 'Newest entries',
+      previousHref: before ? here : undefined,
+      nextHref: nextBefore === null ? undefined : withQuery(here, { before: nextBefore }),
+    },
+    empty: isNarrowed
+      ? { title: 'No entry fits', text: 'Change the filter, or show all entries.' }
+      : { title: 'No entries yet', text: options.emptyText },
+  });
+}
+
+function filterForm(path: string, query: AuditQuery, isNarrowed: boolean): Html {
+  return form(
+    {
+      action: path,
+      method: 'get',
+      submit: 'Filter',
+      submitKind: 'button',
+      layout: 'inline',
+      cancel: isNarrowed && link(path, 'All entries'),
+    },
+    [
+      field({ name: 'who', label: 'Person, key or address', value: query.who, maxLength: 200 }),
+      field({ name: 'subject', label: 'Subject', value: query.subject, maxLength: 200 }),
+      field({ name: 'operation', label: 'Operation', value: query.operation, maxLength: 200 }),
+      field({ kind: 'datetime-local', name: 'from', label: 'From (UTC)', value: query.from }),
+      field({ kind: 'datetime-local', name: 'to', label: 'To (UTC)', value: query.to }),
+    ],
+  );
+}
+
+const actorWords: Readonly<Record<ActorKind, string>> = {
+  person: 'person',
+  key: 'API key',
+  staff: 'operator',
+  token: 'admin project',
+  operator: 'operator',
+  sensor: 'sensor',
+  system: 'system',
+  anonymous: 'visitor',
+};
+
+function actorCell(entry: StoredEntry): Content {
+  const name = entry.actorName ?? entry.actorId ?? actorWords[entry.actorKind];
+  const kind = name === actorWords[entry.actorKind] ? '' : actorWords[entry.actorKind];
+  return html`${name} <span class="hint">${kind}</span>`;
+}
+
+function subjectCell(entry: StoredEntry): Content {
+  return html`${entry.subjectKind} ${entry.subjectId} <span class="hint">${entry.subjectName ?? ''}</span>`;
+}
+
+function sourceCell(entry: StoredEntry): Content {
+  return entry.sourceAddress ?? html`<span class="hint absent">–</span>`;
+}
+
+const valueMax = 120;
+const membersShown = 8;
+
+function changeCell(entry: StoredEntry): Content {
+  const names = [...new Set([...Object.keys(entry.before ?? {}), ...Object.keys(entry.after ?? {})])];
+  if (names.length === 0) return html`<span class="hint absent">–</span>`;
+  const lines = names.slice(0, membersShown).map((name) => {
+    const [was, is] = [entry.before?.[name], entry.after?.[name]];
+    if (was === undefined) return html`${name}: ${show(is)}`;
+    if (is === undefined) return html`${name}: was ${show(was)}`;
+    return html`${name}: ${show(was)} → ${show(is)}`;
+  });
+  const more = names.length - membersShown;
+  return html`${lines.map((line) => html`<div>${line}</div>`)}${more > 0 && html`<div class="hint">and ${more} more</div>`}`;
+}
+
+function show(value: unknown): string {
+  const whole = typeof value === 'string' ? value : JSON.stringify(value ?? null);
+  return whole.length > valueMax ? `${whole.slice(0, valueMax)}…` : whole;
+}

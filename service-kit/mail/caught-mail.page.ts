@@ -1,0 +1,69 @@
+/**
+ * `/dev/mail/`: the mails that a demo caught instead of sending, with links that can be followed.
+ *
+ * Register it for a demo only. It answers this machine alone: its links set passwords.
+ */
+import { type App, HttpError } from '#service-kit/http/index.ts';
+import {
+  emptyState,
+  type Html,
+  html,
+  link,
+  pageHeader,
+  section,
+  sendPage,
+  shell,
+} from '#service-kit/pages/index.ts';
+import { type CaughtMail, listCaughtMail } from './catch-mail.ts';
+
+export function registerCaughtMail(app: App, options: { folder: string; area: string }): void {
+  app.get('/dev/mail/', { schema: { hide: true } as object }, async (request, reply) => {
+    if (!isLoopback(request.ip)) {
+      const message = 'Caught mail is shown on this machine only.';
+      throw new HttpError(403, { code: 'forbidden', message });
+    }
+    const mails = await listCaughtMail(options.folder);
+    const page = shell(
+      {
+        area: options.area,
+        home: '/',
+        title: 'Caught mail',
+        navigation: [],
+        breadcrumb: [{ label: 'Caught mail' }],
+      },
+      [
+        pageHeader({
+          title: 'Caught mail',
+          state: { tone: 'info', text: 'This demo sends no mail. What it would send is listed here.' },
+        }),
+        mails.length === 0
+          ? emptyState({
+              title: 'No mail yet',
+              text: 'Invite a person or reset a password, then look again.',
+            })
+          : mails.map(mailSection),
+      ],
+    );
+    return sendPage(reply, page);
+  });
+}
+
+function mailSection(mail: CaughtMail): Html {
+  return section({ title: mail.subject, description: `To ${mail.to}, ${mail.at}` }, [
+    withoutLinks(mail.text)
+      .split('\n\n')
+      .map((paragraph) => html`<p>${paragraph}</p>`),
+    linksOf(mail.text).map(
+      (url) => html`<p>${link(new URL(url).pathname, 'Open the link', { kind: 'button' })}</p>`,
+    ),
+  ]);
+}
+
+const urlPattern = /https?:\/\/\S+/g;
+const linksOf = (text: string) => text.match(urlPattern) ?? [];
+/** The button stands for the link; a secret of 43 characters would be wider than a phone. */
+const withoutLinks = (text: string) => text.replaceAll(urlPattern, (url) => new URL(url).origin);
+
+function isLoopback(address: string): boolean {
+  return address === '::1' || /^(::ffff:)?127\./.test(address);
+}

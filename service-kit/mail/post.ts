@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import { describeError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { catchMail } from './catch-mail.ts';
+import { type SmtpSettings, sendBySmtp } from './send-by-smtp.ts';
+
+export interface Mail {
+  to: string;
+  subject: string;
+  text: string;
+}
+
+/** How a one-time link reached its reader: mailed, shown to the operator who asked, or not at all. */
+export type Delivery =
+  | { kind: 'mailed'; to: string }
+  | { kind: 'shown'; to: string; url: string }
+  | { kind: 'failed'; to: string; reason: string };
+
+export interface Post {
+  /** False when nothing can send mail. */
+  readonly canSend: boolean;
+  /** The absolute URL of a path of this program. */
+  linkTo(path: string): string;
+  /** Null when the mail server took it; else the reason. */
+  send(mail: Mail): Promise<string | null>;
+  /** Does work and sends its mail after the answer, so that how long an answer takes says nothing. Never rejects. */
+  sendLater(work: () => Promise<Mail | null>): void;
+  /** Resolves when nothing is on its way any more. */
+  idle(): Promise<void>;
+}
+
+export interface PostOptions {
+  smtp: SmtpSettings | null;
+  /** Mails are caught in this folder instead of sent. */
+  folder: string | null;
+  /** Where people reach this program; never taken from a request, whose Host header a stranger may choose. */
+  baseUrl: () => string;
+  reporter: Reporter;
+}
+
+/** Where a program is reached: its public URL, else the address that it listens on. */
+export function ownUrl(settings: { publicUrl: string | null; host: string; port: number }): string {
+  if (settings.publicUrl !== null) return settings.publicUrl;
+  const isAny = settings.host === '0.0.0.0' || settings.host === '::';
+  const host = isAny ? 'localhost' : settings.host;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${settings.port}`;
+}
+
+export function createPost(options: PostOptions): Post {
+  const { smtp, folder, reporter } = options;
+  const pending = new Set<Promise<void>>();
+
+  const send = async (mail: Mail): Promise<string | null> => {
+    if (folder !== null) return catchMail(folder, { at: new Date().toISOString(), ...mail });
+    if (smtp === null) return 'no mail server is set up (SVC_SMTP_URL)';
+    return sendBySmtp(smtp, { ...mail, to: [mail.to], id: randomUUID() });
+  };
+  const attempt = async (work: () => Promise<Mail | null>) => {
+    try {
+      const mail = await work();
+      if (mail === null || (smtp === null && folder === null)) return;
+      const fault = await send(mail);
+      if (fault !== null) reporter.warn('a mail was not sent', { subject: mail.subject, why: fault });
+    } catch (error) {
+      reporter.warn('a mail was not sent', { why: describeError(error) });
+    }
+  };
+  return {
+    canSend: smtp !== null || folder !== null,
+    linkTo: (path) => `${options.baseUrl().replace(/\/+$/, '')}${path}`,
+    send,
+    sendLater(work) {
+      const run: Promise<void> = attempt(work).finally(() => pending.delete(run));
+      pending.add(run);
+    },
+    async idle() {
+      while (pending.size > 0) await Promise.all(pending);
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { createTransport } from 'nodemailer';
+
+/** The mail server and the sender of mails. */
+export interface SmtpSettings {
+  /** `smtp://user:password@host:port` or `smtps://…`. Never logged. */
+  url: string;
+  from: string;
+}
+
+export interface SmtpMail {
+  to: readonly string[];
+  subject: string;
+  text: string;
+  /** Part of the Message-ID; the same with every attempt, so that a server or a reader can drop the second. */
+  id: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+const timeouts = {
+  connectionTimeout: 10_000,
+  greetingTimeout: 10_000,
+  socketTimeout: 15_000,
+  dnsTimeout: 5_000,
+};
+
+/** Hands a mail to the server. Null when that took it for at least one recipient; else the reason, in words of ours. */
+export async function sendBySmtp(settings: SmtpSettings, mail: SmtpMail): Promise<string | null> {
+  const transport = createTransport({
+    url: settings.url,
+    ...timeouts,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  try {
+    await transport.sendMail({
+      from: settings.from,
+      // As objects: the text of an address is never read as a list of addresses.
+      to: mail.to.map((address) => ({ name: '', address })),
+      subject: mail.subject,
+      text: mail.text,
+      messageId: `<${mail.id}@${domainOf(settings.from)}>`,
+      headers: { 'Auto-Submitted': 'auto-generated', ...mail.headers },
+    });
+    return null;
+  } catch (error) {
+    return describe(error);
+  } finally {
+    transport.close();
+  }
+}
+
+function domainOf(from: string): string {
+  return /@([a-z0-9.-]+)/i.exec(from)?.[1] ?? 'localhost';
+}
+
+/** Servers repeat what they were told, so their own words are not kept. */
+function describe(error: unknown): string {
+  const { code, responseCode } = error as { code?: string; responseCode?: number };
+  const status = responseCode ? ` (${responseCode})` : '';
+  switch (code) {
+    case 'EAUTH':
+      return `the mail server did not accept the sign-in${status}`;
+    case 'EENVELOPE':
+      return `the mail server refused the sender or every recipient${status}`;
+    case 'EMESSAGE':
+      return `the mail server refused the message${status}`;
+    case 'ETLS':
+      return 'no encrypted connection to the mail server';
+    case 'EDNS':
+      return 'the name of the mail server does not resolve';
+    default:
+      return `the mail server could not be reached${status}`;
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * Signing in, one's own password and sessions: the same pages for operations' people and the monitor's.
+ *
+ * No answer says whether an email belongs to a person. Links that set a password are mailed, work once, and never sign
+ * anybody in by being opened.
+ */
+
+export { type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
+export { linkDelivery } from './link-delivery.ts';
+export { accessLinkMail, addedAsOwnerMail, invitationMail } from './mails.ts';
+export type { SessionOperation, SignInPeople, SignInPerson } from './people.ts';
+export { completeSignIn, registerSignIn, type SignInDeps } from './sign-in.routes.ts';

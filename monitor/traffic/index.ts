@@ -19,6 +19,7 @@ import type {
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
+import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressMinute } from './address-minute.ts';
 import { readAddressMinutes } from './read-address-minutes.ts';
@@ -123,7 +124,14 @@ const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
   toMinute: toMs / 1000,
 });
 
-export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): Traffic {
+export interface TrafficDeps {
+  db: () => Queryable;
+  facts: FactStore;
+  /** Counters that were left out of uploads; none when absent. */
+  setAsides?: Pick<SetAsides, 'listMinutes'>;
+}
+
+export function createTraffic(deps: TrafficDeps): Traffic {
   const { db, facts } = deps;
   /** Rows of sensors with the names of their hosts. */
   async function named<T extends { sensorId: number }>(
@@ -134,7 +142,11 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
   }
   return {
     readAddressMinutes: (siteId, address, fromMinute, toMinute) =>
-      readAddressMinutes(facts, { siteId, address, fromMinute, toMinute }),
+      readAddressMinutes(
+        facts,
+        { siteId, address, fromMinute, toMinute },
+        deps.setAsides?.listMinutes ?? null,
+      ),
     explainAddress: async (siteId, address, fromMinute, toMinute) =>
       named(await facts.explainAddress({ siteId, address, fromMinute, toMinute })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>

@@ -16,6 +16,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
     port: config.port,
     portSetting: 'SVC_MONITOR_PORT',
     trustedProxies: config.trustedProxies,
+    isHttps: config.publicUrl?.startsWith('https:') ?? false,
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
     async routes(app) {

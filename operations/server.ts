@@ -27,6 +27,7 @@ export function createServer(
     port: settings.port,
     portSetting: 'SVC_OPERATIONS_PORT',
     trustedProxies: settings.trustedProxies,
+    isHttps: settings.publicUrl?.startsWith('https:') ?? false,
     reporter,
     errorPage: renderErrorPage,
     async routes(app) {

@@ -40,7 +40,10 @@ export function createReporter(options: ReporterOptions, bound: Fields = {}): Re
         return;
       }
       const pairs = Object.entries(all).map(([name, value]) => `${name}=${showValue(value)}`);
-      write([at.slice(11, 19), level.padEnd(5), options.program.padEnd(10), phrase, ...pairs].join('  '));
+      const line = [at.slice(11, 19), level.padEnd(5), options.program.padEnd(10), phrase, ...pairs].join(
+        '  ',
+      );
+      write(escapeControls(line));
     };
   return {
     debug: emit('debug'),
@@ -67,6 +70,18 @@ function hideSecrets(fields: Fields): Record<string, unknown> {
     shown[name] = secretName.test(name) ? '[hidden]' : value instanceof Error ? value.message : value;
   }
   return shown;
+}
+
+/**
+ * Names come from strangers and a log is read in a terminal: escape sequences, line breaks and direction marks are shown
+ * as `\\u001b`, so that no value can colour, hide or forge a line. JSON keeps its values, escaped as JSON does.
+ */
+function escapeControls(line: string): string {
+  return line.replaceAll(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function showValue(value: unknown): string {

@@ -23,3 +23,13 @@ test('lines below the level are left out', () => {
   reporter.warn('loud');
   assert.equal(lines.length, 1);
 });
+
+test('escape sequences, line breaks and direction marks of a value are shown, not obeyed', () => {
+  const lines: string[] = [];
+  const reporter = createReporter({ program: 'test', write: (line) => lines.push(line) });
+  reporter.info('named', { host: 'a\u001b[31mred\u202eevil', other: 'two\nlines' });
+  assert.equal(lines.length, 1);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  assert.doesNotMatch(lines[0]!, /[\u0000-\u001f\u202e]/);
+  assert.match(lines[0]!, /a\\u001b\[31mred\\u202eevil/);
+});

@@ -28,6 +28,8 @@ export interface CreateEndpointInput extends EndpointInput {
 
 const endpointsMax = 20;
 const overlapHours = 24;
+const testsMax = 5;
+const testWindowSeconds = 600;
 
 /** Throws `webhooks.invalid`, `webhooks.limit` and `accounts.forbidden`. The secret is in this result alone. */
 export async function createEndpoint(
@@ -117,6 +119,12 @@ export async function sendTest(db: Queryable, actor: Actor, id: number): Promise
   const endpoint = await findOwned(db, actor, id);
   requireEnabled(endpoint);
   return db.transaction().execute(async (tx) => {
+    // Counted before it is written, under the endpoint's lock, so that many at once do not pass.
+    if ((await store.lockAndCountTests(tx, endpoint.id, testWindowSeconds)) >= testsMax)
+      throw new CodedError(
+        'webhooks.test_rate',
+        `This endpoint had ${testsMax} tests within ten minutes. Wait a few minutes, then try again.`,
+      );
     const eventId = await recordTestEvent(tx, {
       type: testEvent.type,
       organizationId: endpoint.organizationId,

@@ -1,6 +1,6 @@
 /** The statements of the sender: an endpoint is claimed as a whole, and all that is recorded is fenced by its term. */
 import { sql } from 'kysely';
-import type { Queryable } from '#service-kit/postgres/index.ts';
+import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 
 export interface ClaimedEndpoint {
   id: number;
@@ -13,23 +13,38 @@ export interface ClaimedEndpoint {
 }
 
 /**
- * Claims the endpoint whose delivery has been due the longest. One worker serves one endpoint at a time, so deliveries
+ * Claims the endpoint whose delivery has been due the longest, among organizations that hold the fewest workers: at most
+ * `perOrganizationMax` of one organization are served at a time, so its receivers that hang keep no other organization
+ * waiting. One worker serves one endpoint at a time, so deliveries
  * keep their order and a receiver that hangs keeps nobody else waiting; `skip locked` lets workers pass one another.
  */
-export async function claimEndpoint(db: Queryable, claimSeconds: number): Promise<ClaimedEndpoint | null> {
-  const { rows } = await sql<ClaimedEndpoint>`
-    with due as (
+export async function claimEndpoint(
+  db: Queryable,
+  claimSeconds: number,
+  perOrganizationMax: number,
+): Promise<ClaimedEndpoint | null> {
+  return inTransaction(db, async (tx) => {
+    // One claim at a time: workers that look at the same moment would all count none of the others.
+    await sql`select pg_advisory_xact_lock(7318030)`.execute(tx);
+    const { rows } = await sql<ClaimedEndpoint>`
+    with held as (
+      select organization_id, count(*) as workers from webhook_endpoints
+      where claimed_until > svc_now() group by organization_id),
+    due as (
       select e.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
       where d.status = 'pending' and d.next_attempt_at <= svc_now() and e.disabled_at is null
         and (e.claimed_until is null or e.claimed_until <= svc_now())
-      order by d.next_attempt_at, d.id limit 1 for update of e skip locked)
+        and coalesce((select workers from held where held.organization_id = e.organization_id), 0) < ${perOrganizationMax}
+      order by coalesce((select workers from held where held.organization_id = e.organization_id), 0),
+        d.next_attempt_at, d.id limit 1 for update of e skip locked)
     update webhook_endpoints e set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
     from due where e.id = due.id
     returning e.id, e.term, e.url, e.secret, e.consecutive_failures as "consecutiveFailures",
       case when e.previous_secret_until > svc_now() then e.previous_secret end as "previousSecret"`.execute(
-    db,
-  );
-  return rows[0] ?? null;
+      tx,
+    );
+    return rows[0] ?? null;
+  });
 }
 
 /** Lengthens the claim; false when another worker has it, or the endpoint was disabled or deleted. */

@@ -38,6 +38,8 @@ export interface WebhookSender extends Part {
 /** Pauses after a failed attempt, in seconds; after the last one the delivery has failed. */
 export const retrySchedule = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
 const claimSeconds = 60;
+/** Workers that one organization's endpoints hold at a time: fewer than one process has. */
+const perOrganizationMax = 2;
 const batchMax = 20;
 const dispatchMax = 100;
 const pollMs = 1_000;
@@ -50,7 +52,7 @@ export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): Webho
 
   async function work(): Promise<boolean> {
     const dispatched = await dispatch(deps);
-    const endpoint = await queue.claimEndpoint(deps.db(), claimSeconds);
+    const endpoint = await queue.claimEndpoint(deps.db(), claimSeconds, perOrganizationMax);
     if (endpoint === null) return dispatched > 0;
     try {
       await serve(deps, endpoint, stopping.signal);

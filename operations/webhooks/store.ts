@@ -106,6 +106,16 @@ export async function insertDeliveries(tx: Queryable, eventIds: readonly number[
     on conflict (endpoint_id, event_id) do nothing`.execute(tx);
 }
 
+/** How many tests the endpoint had lately, with its row locked until the transaction ends. */
+export async function lockAndCountTests(tx: Queryable, endpointId: number, seconds: number): Promise<number> {
+  await sql`select 1 from webhook_endpoints where id = ${endpointId} for no key update`.execute(tx);
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from webhook_deliveries d join events v on v.id = d.event_id
+    where d.endpoint_id = ${endpointId} and v.type = 'webhook.test'
+      and d.created_at > svc_now() - make_interval(secs => ${seconds})`.execute(tx);
+  return rows[0]!.count;
+}
+
 export async function insertDelivery(tx: Queryable, endpointId: number, eventId: number): Promise<number> {
   const { rows } = await sql<{ id: number }>`insert into webhook_deliveries (endpoint_id, event_id)
     values (${endpointId}, ${eventId}) returning id`.execute(tx);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Type } from 'typebox';
-import { silentReporter } from '#common/reporter/index.ts';
+import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { createHttpServer, HttpError, newRequestId, parseStrictJson, sourceBucket } from './index.ts';
 
 const options = { host: '127.0.0.1', port: 0, portSetting: 'SVC_X_PORT', reporter: silentReporter };
@@ -148,4 +148,79 @@ test('API-8.c: X-Forwarded-For is believed of our own proxies alone, and only wh
   assert.equal(await sourceOf(['10.0.0.0/8'], proxy, `${client}, 10.9.9.9`), client, 'two proxies of ours');
   assert.equal(await sourceOf(['10.0.0.0/8'], '::ffff:10.1.2.3', '2001:db8:0:1::7'), '2001:db8:0:1::/64');
   assert.equal(await sourceOf(['10.0.0.0/8'], proxy, 'nonsense'), 'nonsense', 'one bucket for all nonsense');
+});
+
+test('a request with two Host headers is refused, and nothing but https is offered where https is served', async () => {
+  const server = await createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'none',
+    reporter: silentReporter,
+    isHttps: true,
+    routes: (app) => void app.get('/', async () => 'here'),
+  });
+  await server.start();
+  try {
+    const { port } = new URL(server.url);
+    const answer = await new Promise<string>((done, fail) => {
+      const socket = connect(Number(port), '127.0.0.1', () =>
+        socket.write('GET / HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nConnection: close\r\n\r\n'),
+      );
+      let text = '';
+      socket.on('data', (piece) => {
+        text += piece;
+      });
+      socket.on('end', () => done(text)).on('error', fail);
+    });
+    assert.match(answer, /^HTTP\/1\.1 400 /);
+    const whole = await fetch(server.url);
+    assert.equal(whole.headers.get('strict-transport-security'), 'max-age=31536000');
+  } finally {
+    await server.stop();
+  }
+});
+
+test('an address holds so many connections and no more, and refusals are logged without what was sent', async () => {
+  const lines: string[] = [];
+  const server = await createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'none',
+    reporter: createReporter({ program: 'test', write: (line) => lines.push(line) }),
+    connectionsPerAddressMax: 3,
+    routes(app) {
+      app.get('/locked', async () => {
+        throw new HttpError(403, { code: 'forbidden', reason: 'read_only_key', message: 'No.' });
+      });
+    },
+  });
+  await server.start();
+  try {
+    const { port } = new URL(server.url);
+    const open = () =>
+      new Promise<{ socket: Socket; isClosed: Promise<boolean> }>((done) => {
+        const socket = connect(Number(port), '127.0.0.1', () => {
+          const isClosed = new Promise<boolean>((told) => socket.once('close', () => told(true)));
+          done({ socket, isClosed });
+        });
+        socket.on('error', () => {});
+      });
+    const held = [await open(), await open(), await open()];
+    const fourth = await open();
+    assert.equal(await fourth.isClosed, true);
+    for (const { socket } of held) socket.destroy();
+    await Promise.all(held.map(({ isClosed }) => isClosed));
+    for (let n = 0; n < 30; n += 1) {
+      const answer = await fetch(`${server.url}/locked?token=hidden`, {
+        headers: { cookie: 'a=hidden' },
+      }).catch(() => null);
+      await answer?.arrayBuffer();
+    }
+    const told = lines.filter((line) => line.includes('refused by permission'));
+    assert.ok(told.length > 0 && told.length <= 20, `${told.length} lines`);
+    assert.match(told[0]!, /route=\/locked {2}code=read_only_key {2}address=127\.0\.0\.1 {2}request_id=req_/);
+    assert.ok(lines.every((line) => !line.includes('hidden')));
+  } finally {
+    await server.stop();
+  }
 });

@@ -9,6 +9,7 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { CodedError } from '#common/errors/index.ts';
+import { parseAddress, parsePrefix, prefixContains } from '#common/ip/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { PAGE_HEADERS } from '#service-kit/pages/send-page.ts';
@@ -16,6 +17,7 @@ import { isConnectionFailure, isLockTimeout } from '#service-kit/postgres/failur
 import { lazyCompilers } from './compilers.ts';
 import { type ErrorFields, errorBody, HttpError, problemBody } from './errors.ts';
 import { preferredType } from './preferred-type.ts';
+import { createRefusalLog, refusalCodes } from './refusal-log.ts';
 import { newRequestId } from './request-id.ts';
 import { parseStrictJson } from './strict-json.ts';
 
@@ -29,6 +31,10 @@ export interface HttpServerOptions {
   reporter: Reporter;
   /** Addresses and prefixes of reverse proxies: what one of them says of its client's address is believed. */
   trustedProxies?: readonly string[];
+  /** Served by https, here or by a proxy: browsers are told to use nothing else (HSTS). */
+  isHttps?: boolean;
+  /** Connections that one client address may hold at a time; trusted proxies hold any number. */
+  connectionsPerAddressMax?: number;
   /** Registers everything that is served. */
   routes: (app: App) => Promise<void> | void;
   /** Draws an error as a page where a person asked (`Accept: text/html`, and not an API path); null for JSON. */
@@ -45,6 +51,12 @@ export interface HttpServer extends Part {
 
 const bodyBytesMax = 256 * 1024;
 const slowMs = 1_000;
+/** From the first byte to the end of the headers. */
+const headersMs = 15_000;
+const checkConnectionsMs = 2_500;
+const connectionsMax = 8_192;
+const connectionsPerAddressMax = 1_024;
+const hstsSeconds = 31_536_000;
 const problemType = 'application/problem+json';
 
 export async function createHttpServer(options: HttpServerOptions): Promise<HttpServer> {
@@ -82,6 +94,7 @@ function makeApp(options: HttpServerOptions): App {
     genReqId: () => newRequestId(),
     forceCloseConnections: 'idle',
     requestTimeout: 60_000,
+    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkConnectionsMs },
     connectionTimeout: 65_000,
     // A parameter is as long as a request line may be: what it can't be is for its route to say.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
@@ -110,9 +123,18 @@ function makeApp(options: HttpServerOptions): App {
   });
   // An expectation that we don't know is not met and not refused either: the request is answered as any other.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  limitConnections(app, options);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    if (options.isHttps) reply.header('strict-transport-security', `max-age=${hstsSeconds}`);
+    // Two names leave it open which site was asked: a proxy in front may have judged the other one (RFC 9112, 3.2).
+    if (countHeader(request.raw.rawHeaders, 'host') > 1) {
+      const message = 'The request has more than one Host header.';
+      throw new HttpError(400, { code: 'bad_request', message });
+    }
   });
+  const logRefusal = createRefusalLog(options.reporter);
+  app.addHook('onResponse', async (request, reply) => logRefusal(request, reply));
   app.addHook('onResponse', async (request, reply) => {
     if (reply.elapsedTime < slowMs) return;
     options.reporter.warn('slow request', describe(request, reply));
@@ -136,6 +158,39 @@ function makeApp(options: HttpServerOptions): App {
   return app;
 }
 
+function countHeader(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === name.length && rawHeaders[at]!.toLowerCase() === name) count += 1;
+  return count;
+}
+
+/** One client that opens connections and says nothing must not take those of all others. */
+function limitConnections(app: App, options: HttpServerOptions): void {
+  const perAddress = options.connectionsPerAddressMax ?? connectionsPerAddressMax;
+  const held = new Map<string, number>();
+  const proxies = (options.trustedProxies ?? [])
+    .map((text) => parsePrefix(text))
+    .filter((one) => one !== null);
+  const isProxy = (address: string) => {
+    const bytes = parseAddress(address.replace(/^::ffff:/, ''));
+    return bytes !== null && proxies.some((prefix) => prefixContains(prefix, bytes));
+  };
+  app.server.maxConnections = connectionsMax;
+  app.server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    if (isProxy(address)) return;
+    const count = (held.get(address) ?? 0) + 1;
+    held.set(address, count);
+    socket.once('close', () => {
+      const left = held.get(address)! - 1;
+      if (left === 0) held.delete(address);
+      else held.set(address, left);
+    });
+    if (count > perAddress) socket.destroy();
+  });
+}
+
 /** Answers what could not be read as a request at all; by hand, because there is no reply for it. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
@@ -143,7 +198,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
     error.code === 'HPE_HEADER_OVERFLOW'
       ? [431, 'The headers are larger than 16 KiB together.']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'The request took longer than a minute to arrive.']
+        ? [408, 'The request took too long to arrive: 15 seconds for its headers, a minute for all of it.']
         : [400, 'This is not a request that can be read as HTTP.'];
   const requestId = newRequestId();
   const body = JSON.stringify(errorBody({ code: 'bad_request', message }, requestId));
@@ -167,6 +222,7 @@ function answer(
   fields: ErrorFields,
 ): FastifyReply {
   reply.code(status);
+  refusalCodes.set(request, fields.reason ?? fields.code);
   const wantsPage = (request.headers.accept ?? '').includes('text/html');
   const page = wantsPage ? (options.errorPage?.(request, status, fields) ?? null) : null;
   if (page !== null) return reply.headers(PAGE_HEADERS).type('text/html; charset=utf-8').send(page);
@@ -217,6 +273,13 @@ function translate(error: FastifyError | HttpError): Translated {
         code: 'validation_failed',
         reason: 'invalid_fields',
         message: 'A text of the request has a character that can not be kept, such as U+0000. Leave it out.',
+      });
+    // An id or a number that no column holds, such as 9999999999999999999999 in a path.
+    case '22003':
+      return as(422, {
+        code: 'validation_failed',
+        reason: 'invalid_fields',
+        message: 'A number of the request is larger than any id or amount here.',
       });
     case 'FST_ERR_BAD_URL':
       return as(400, {

@@ -29,6 +29,8 @@ export type Resolve = (host: string) => Promise<Address[]>;
 export const resolveByDns: Resolve = (host) => dnsLookup(host, { all: true, verbatim: true });
 
 const timeoutMs = 15_000;
+/** Of the connection alone, with TLS: a receiver that is there answers this in a fraction. */
+const connectMs = 4_000;
 const answerBytesMax = 65_536;
 /** How long the rest of an answer may take once its status is known. */
 const drainMs = 1_000;
@@ -121,6 +123,16 @@ function send(
       });
       response.on('end', finish).on('error', finish);
     });
+    // A receiver that accepts no connection must not hold a worker for as long as one that thinks.
+    const connecting = setTimeout(
+      () => request.destroy(Object.assign(new Error('connect'), { code: 'ETIMEDOUT' })),
+      connectMs,
+    );
+    request.on('socket', (socket) => {
+      const isReady = url.protocol === 'https:' ? 'secureConnect' : 'connect';
+      socket.once(isReady, () => clearTimeout(connecting));
+    });
+    request.on('close', () => clearTimeout(connecting));
     request.on('error', reject);
     request.end(bytes);
   });

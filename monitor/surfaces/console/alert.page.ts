@@ -21,7 +21,7 @@ import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
 
 const muteHours = [1, 8, 24, 168] as const;
-const Params = Type.Object({ episodeId: Type.Integer({ minimum: 1 }) });
+const Params = Type.Object({ episodeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const Note = Type.Object({ note: Type.Optional(Type.String({ maxLength: 500 })) });
 const Mute = Type.Object({
   hours: Type.Union([0, ...muteHours].map((hours) => Type.Literal(String(hours)))),

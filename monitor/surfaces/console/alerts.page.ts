@@ -45,10 +45,12 @@ import type { ConsoleDeps } from './index.ts';
 const openShown = 200;
 const pastShown = 50;
 const Query = Type.Object({
-  site: Type.Optional(Type.Integer({ minimum: 1 })),
+  site: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   saved: Type.Optional(Type.String()),
 });
-const ChannelParams = Type.Object({ channelId: Type.Integer({ minimum: 1 }) });
+const ChannelParams = Type.Object({
+  channelId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 const ChannelForm = Type.Object({
   kind: Type.Union([Type.Literal('email'), Type.Literal('webhook')]),
   name: Type.String({ maxLength: 200 }),

@@ -65,7 +65,10 @@ const ChangeForm = Type.Object({
   timeout: short,
   enabled: Type.Optional(Type.String()),
 });
-const ProbeParams = Type.Object({ ...SiteParams.properties, probeId: Type.Integer({ minimum: 1 }) });
+const ProbeParams = Type.Object({
+  ...SiteParams.properties,
+  probeId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 /** Lines of one chart that the eye tells apart. */
 const probesDrawn = 8;
 

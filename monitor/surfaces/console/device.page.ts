@@ -41,7 +41,10 @@ import { viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
 import { inventoryNotice } from './inventory-notice.ts';
 
-const Params = Type.Object({ ...SiteParams.properties, deviceId: Type.Integer({ minimum: 1 }) });
+const Params = Type.Object({
+  ...SiteParams.properties,
+  deviceId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 type Params = Static<typeof Params>;
 const Query = Type.Object({
   saved: Type.Optional(Type.String()),

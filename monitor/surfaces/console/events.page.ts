@@ -27,7 +27,7 @@ const Query = Type.Object({
   sensor: Type.Optional(Type.String({ maxLength: 20 })),
   from: Type.Optional(Type.String({ maxLength: 40 })),
   to: Type.Optional(Type.String({ maxLength: 40 })),
-  after: Type.Optional(Type.Integer({ minimum: 1 })),
+  after: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
 });
 type Query = Static<typeof Query>;
 

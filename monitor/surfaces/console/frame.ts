@@ -49,7 +49,9 @@ export interface PageOptions {
   status?: number;
 }
 
-export const SiteParams = Type.Object({ siteId: Type.Integer({ minimum: 1 }) });
+export const SiteParams = Type.Object({
+  siteId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 export type SiteParams = Static<typeof SiteParams>;
 
 /** Sends a page of the console in its frame, or the file of one of its tables (`dataTable`). */

@@ -37,7 +37,7 @@ interface Shown {
   toast?: Html;
 }
 
-const Params = Type.Object({ operatorId: Type.Integer({ minimum: 1 }) });
+const Params = Type.Object({ operatorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const Role = Type.Union([Type.Literal('operator'), Type.Literal('viewer')]);
 const Person = Type.Object({
   email: Type.String({ maxLength: 320 }),

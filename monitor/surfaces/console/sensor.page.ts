@@ -50,7 +50,10 @@ const dayMs = 86_400_000;
 const gapsMax = 500;
 const setAsideMax = 20;
 const foreignMax = 100;
-const Params = Type.Object({ ...SiteParams.properties, sensorId: Type.Integer({ minimum: 1 }) });
+const Params = Type.Object({
+  ...SiteParams.properties,
+  sensorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+});
 
 export function registerSensorPage(app: App, deps: ConsoleDeps): void {
   app.get('/sites/:siteId/sensors/:sensorId', { schema: { params: Params } }, async (request, reply) => {

@@ -15,7 +15,7 @@ export interface CatalogDeps {
   catalog: Catalog;
 }
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 400 }));
 const OfferBody = Type.Object({
   slug: text,

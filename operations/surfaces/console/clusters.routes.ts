@@ -20,7 +20,7 @@ export interface ClustersDeps {
   clock: Clock;
 }
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const ClusterForm = Type.Object({
   name: Type.String({ maxLength: 200 }),
   location: Type.String({ pattern: '^[1-9][0-9]{0,15}$' }),

@@ -14,7 +14,7 @@ export interface PoolsDeps {
   catalog: Catalog;
 }
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const text = Type.Optional(Type.String({ maxLength: 100 }));
 const PoolBody = Type.Object({ prefix: text, gateway: text, first: text, last: text });
 

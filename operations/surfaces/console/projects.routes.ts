@@ -19,7 +19,7 @@ export interface ProjectsDeps {
   clock: Clock;
 }
 
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const oneOrMany = Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())]));
 const ProjectForm = Type.Object({
   name: Type.String(),

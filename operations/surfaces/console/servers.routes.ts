@@ -25,7 +25,7 @@ const Query = Type.Object({
   status: Type.Optional(Type.String({ maxLength: 20 })),
   after: Type.Optional(Type.String({ maxLength: 16 })),
 });
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const PowerForm = Type.Object({
   action: Type.Union([Type.Literal('start'), Type.Literal('shutdown'), Type.Literal('stop')]),
 });

@@ -15,7 +15,7 @@ export interface UsageDeps {
 
 const text = Type.Optional(Type.String({ maxLength: 16 }));
 const FleetQuery = Type.Object({ period: text, by: text, page: text });
-const Id = Type.Object({ id: Type.Integer({ minimum: 1 }) });
+const Id = Type.Object({ id: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) });
 const monthsShown = 12;
 
 export function registerUsage(app: App, deps: UsageDeps): void {

@@ -190,6 +190,8 @@ async function orConflict<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof CodedError && error.code === 'webhooks.test_rate')
+      throw new HttpError(429, { code: 'rate_limited', reason: 'test_rate', message: error.message });
     if (!(error instanceof CodedError) || error.code !== 'webhooks.disabled') throw error;
     throw new HttpError(409, { code: 'conflict', message: error.message });
   }

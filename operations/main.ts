@@ -40,6 +40,8 @@ export function addCommands(program: Command): void {
     .option('--organization <id>', 'needed when they belong to several', wholeNumber)
     .option('--name <name>', 'what the key is called', 'command line')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(['read', 'full']).default('read'))
+    .option('--days <days>', 'how long it works', wholeNumber, 365)
+    .option('--no-expiry', 'it works until it is revoked')
     .action(async (options) => (await import('./commands/issue-key.ts')).issueKeyCommand(options));
   program
     .command('revoke-key')

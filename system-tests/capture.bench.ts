@@ -26,6 +26,9 @@ const warmUpReadings = 3;
 const measuredReadings = 5;
 const mixedFlows = 60_000;
 const floodFlows = 1_000_000;
+/** Connections of the capture that whole commands read: four million packets. */
+const longFlows = 152_000;
+const commandRounds = 3;
 const namedBeforeFlood = 2000;
 /** Tshark takes a fiftieth of everybody's pace: it reads the beginning only. */
 const tsharkPackets = 40_000;
@@ -92,6 +95,7 @@ export async function run(report: (line: string) => void): Promise<void> {
     reportAll(flood, report);
     reportTarget(flood, 'nfpcapd', 3, report);
     reportFlood(captures.flood, report);
+    reportCommands(folder, report);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -203,6 +207,57 @@ function reportTarget(
   );
 }
 
+/** Whole commands, from their start to their end, on a capture that is long enough to be a person's. */
+function reportCommands(folder: string, report: (line: string) => void): void {
+  const file = join(folder, 'long.pcap');
+  const mixed = createMixedCapture(longFlows);
+  const packets = mixed.frames;
+  writeMixed(file, mixed, packets);
+  const svc = fileURLToPath(new URL('../svc', import.meta.url));
+  const own: Program[] = [
+    { name: 'svc sensor read', command: (path) => [svc, 'sensor', 'read', path] },
+    { name: 'svc sensor read --json', command: (path) => [svc, 'sensor', 'read', '--json', path] },
+  ];
+  const peers = mixedPrograms().filter((program) => program !== ours && !program.isSlow);
+  const samples = new Map([...own, ...peers].map(({ name }) => [name, [] as number[]]));
+  for (let round = 0; round < commandRounds; round += 1) {
+    for (const { name, command } of [...own, ...peers]) {
+      const seconds = secondsOf(command(file));
+      if (seconds !== null) samples.get(name)!.push(seconds);
+    }
+  }
+  report(`whole commands, from start to end: ${packets.toLocaleString('en-US')} packets of mixed traffic`);
+  for (const [name, seconds] of samples) {
+    if (seconds.length > 0) report(`  ${name}: ${median(seconds).toFixed(2)} s of processor time`);
+    else report(`  ${name} can't be run here and is left out`);
+  }
+  for (const { name, command } of own) {
+    for (const [peer, factor] of [
+      ['ndpiReader -e 0', 4],
+      ['softflowd', 1],
+      ['tcpdump -w', 0.4],
+    ] as const) {
+      const others = samples.get(peer)!;
+      if (others.length === 0) continue;
+      const speed = median(others) / median(samples.get(name)!);
+      report(
+        `  ${speed >= factor ? 'reached' : 'MISSED'}: ${name} has ${speed.toFixed(2)} of the speed of ${peer}, wanted ${factor}`,
+      );
+    }
+    const mib = residentMiB(command(file));
+    report(`  ${mib < 256 ? 'reached' : 'MISSED'}: ${name} has ${mib} MiB resident, wanted below 256`);
+  }
+}
+
+/** The most that a command had resident. */
+function residentMiB(command: readonly string[]): number {
+  const rss = spawnSync(process.execPath, ['--input-type=module', '-e', rssScript, ...command], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  return Number(rss.stdout.trim());
+}
+
 /** What the flood must not do: take memory without bound, or the names that were known before. */
 function reportFlood(file: string, report: (line: string) => void): void {
   const [live] = JSON.parse(runProgram([process.execPath, reader, file])) as [LiveReading];
@@ -214,22 +269,18 @@ function reportFlood(file: string, report: (line: string) => void): void {
   const named = spawnSync('bash', ['-c', script, 'bash', process.execPath, svc, 'sensor', 'read', file], {
     encoding: 'utf8',
   });
-  const rss = spawnSync(process.execPath, ['--input-type=module', '-e', rssScript, svc, file], {
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-  });
-  const mib = Number(rss.stdout.trim());
+  const mib = residentMiB([process.execPath, svc, 'sensor', 'read', file, '--json']);
   const isKept = Number(named.stdout.trim()) >= namedBeforeFlood;
   report(
     `  ${mib < 256 && isKept ? 'reached' : 'MISSED'}: sensor read on the flood: ${mib} MiB resident, wanted below 256; ${named.stdout.trim()} of ${namedBeforeFlood} names listed`,
   );
 }
 
-/** Starts `sensor read --json` and prints the most that it had resident, MiB. */
+/** Starts a command and prints the most that it had resident, MiB. */
 const rssScript = `
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-const child = spawn(process.execPath, [process.argv[1], 'sensor', 'read', process.argv[2], '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+const child = spawn(process.argv[1], process.argv.slice(2), { stdio: ['ignore', 'pipe', 'ignore'] });
 let most = 0;
 const look = () => { try { most = Math.max(most, Number(/VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/' + child.pid + '/status', 'utf8'))?.[1] ?? 0)); } catch {} };
 child.stdout.on('data', look);

@@ -64,6 +64,7 @@ export interface Applications {
     address: string,
     fromMinute: number,
     toMinute: number,
+    segment?: string,
   ): Promise<AddressUse[]>;
   /**
    * A site's applications of a range by bytes, largest first. Of a range around the last day the top connections are those
@@ -133,8 +134,14 @@ export function createApplications(deps: {
   return {
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
-    sumAddressApplications: (siteId, address, fromMinute, toMinute) =>
-      facts.sumAddressApplications({ siteId, address, fromMinute, toMinute }),
+    sumAddressApplications: (siteId, address, fromMinute, toMinute, segment) =>
+      facts.sumAddressApplications({
+        siteId,
+        address,
+        fromMinute,
+        toMinute,
+        ...(segment === undefined ? {} : { segment }),
+      }),
     async list(siteId, view, fromMs, toMs, limit, nameContains = '') {
       const range = { ...viewRange(siteId, view, fromMs, toMs), limit, nameContains };
       const nowMs = deps.clock.nowMs();

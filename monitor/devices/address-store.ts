@@ -20,11 +20,25 @@ export interface AddressConflict {
   macs: string[];
 }
 
+/** An address, and its segment where it is not globally unique. */
+export interface AddressPlace {
+  address: string;
+  segment: string;
+}
+
+/** The segments of a site on which an address had owners, the one seen last first; none for a globally unique address. */
+export async function listSegments(db: Queryable, siteId: number, address: string): Promise<string[]> {
+  const { rows } = await sql<{ segment: string }>`
+    select segment from ip_bindings where site_id = ${siteId} and address = ${address}::inet and segment <> ''
+    group by segment order by max(last_seen_at) desc, segment limit 100`.execute(db);
+  return rows.map((row) => row.segment);
+}
+
 /** Who owned an address of a site and when, for three months; the present owner first. */
 export async function listOwners(
   db: Queryable,
   siteId: number,
-  address: string,
+  { address, segment }: AddressPlace,
   limit: number,
 ): Promise<AddressOwner[]> {
   const { rows } = await sql<AddressOwner>`
@@ -33,7 +47,7 @@ export async function listOwners(
       (extract(epoch from b.last_seen_at) * 1000)::float8 as "lastSeenMs",
       (extract(epoch from b.ended_at) * 1000)::float8 as "endedAtMs"
     from ip_bindings b join devices d on d.id = b.device_id left join device_names n on n.mac = b.mac
-    where b.site_id = ${siteId} and b.address = ${address}::inet
+    where b.site_id = ${siteId} and b.address = ${address}::inet and b.segment = ${segment}
     order by b.ended_at desc nulls first, b.last_seen_at desc, b.id desc limit ${limit}`.execute(db);
   return rows;
 }
@@ -42,13 +56,13 @@ export async function listOwners(
 export async function listAddressConflicts(
   db: Queryable,
   siteId: number,
-  address: string,
+  { address, segment }: AddressPlace,
   limit: number,
 ): Promise<AddressConflict[]> {
   const { rows } = await sql<AddressConflict>`
     select (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
       (extract(epoch from resolved_at) * 1000)::float8 as "resolvedAtMs", macs
-    from ip_conflicts where site_id = ${siteId} and address = ${address}::inet
+    from ip_conflicts where site_id = ${siteId} and address = ${address}::inet and segment = ${segment}
     order by resolved_at desc nulls first, id desc limit ${limit}`.execute(db);
   return rows;
 }

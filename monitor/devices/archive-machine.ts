@@ -1,5 +1,6 @@
 import type { Events } from '#monitor/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { placeDetails } from './record-sightings.ts';
 import { insertBindings, lockAllSites, type NewBinding, resolveConflicts } from './sightings-store.ts';
 import { archiveDevices, endMatches, type ReleasedClaim } from './store.ts';
 
@@ -27,12 +28,12 @@ export async function archiveMachine(
   const { archived, released } = await archiveDevices(trx, gone);
   await insertBindings(trx, released.flatMap(toLaterBinding));
   await endMatches(trx, gone.clusterId, gone.vmId);
-  for (const { siteId, address, macs } of await resolveConflicts(trx, released)) {
+  for (const { siteId, macs, ...place } of await resolveConflicts(trx, released)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_resolved',
       siteId,
       details: {
-        address,
+        ...placeDetails(place),
         mac_addresses: macs,
         reason: 'machine_destroyed',
         cluster_id: gone.clusterId,

@@ -12,8 +12,10 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   type AddressConflict,
   type AddressOwner,
+  type AddressPlace,
   listAddressConflicts,
   listOwners,
+  listSegments,
 } from './address-store.ts';
 import { type ArchiveMachineInput, archiveMachine } from './archive-machine.ts';
 import { type Device, parseDeviceKey } from './device.ts';
@@ -25,7 +27,7 @@ import type { SightingUpload } from './sighting.ts';
 import * as store from './store.ts';
 import { writeManufacturers } from './write-manufacturers.ts';
 
-export type { AddressConflict, AddressOwner } from './address-store.ts';
+export type { AddressConflict, AddressOwner, AddressPlace } from './address-store.ts';
 export { type Device, type DeviceLabel, deviceKeyOf, labelDevice, parseMac } from './device.ts';
 export {
   type Claim,
@@ -68,9 +70,11 @@ export interface Devices {
   /** Which addresses a device owned when, for three months; live claims first. */
   listBindings(deviceId: number): Promise<reads.Claim[]>;
   /** Who owned an address and when, the present owner first. */
-  listOwners(siteId: number, address: string, limit: number): Promise<AddressOwner[]>;
+  listOwners(siteId: number, place: AddressPlace, limit: number): Promise<AddressOwner[]>;
+  /** The segments on which an address that is not globally unique had owners, the one seen last first. */
+  listSegments(siteId: number, address: string): Promise<string[]>;
   /** When several MACs claimed an address, open conflicts first. */
-  listAddressConflicts(siteId: number, address: string, limit: number): Promise<AddressConflict[]>;
+  listAddressConflicts(siteId: number, place: AddressPlace, limit: number): Promise<AddressConflict[]>;
   /** Devices without a manufacturer, for `vendors`. */
   readonly backlog: Backlog;
 }
@@ -102,8 +106,9 @@ export function createDevices(deps: DevicesDeps): Devices {
     find: (siteId, id) => reads.findDevice(db(), siteId, id),
     listClaims: (deviceIds) => reads.listClaims(db(), deviceIds, true),
     listBindings: (deviceId) => reads.listClaims(db(), [deviceId], false),
-    listOwners: (siteId, address, limit) => listOwners(db(), siteId, address, limit),
-    listAddressConflicts: (siteId, address, limit) => listAddressConflicts(db(), siteId, address, limit),
+    listOwners: (siteId, place, limit) => listOwners(db(), siteId, place, limit),
+    listSegments: (siteId, address) => listSegments(db(), siteId, address),
+    listAddressConflicts: (siteId, place, limit) => listAddressConflicts(db(), siteId, place, limit),
     backlog: {
       list: (afterId, limit) => store.listUnnamed(db(), afterId, limit),
       write: (names) => writeManufacturers(db(), names),

@@ -46,7 +46,7 @@ const randomized = sql`(get_byte(decode(left(d.mac, 2), 'hex'), 0) & 2) <> 0`;
 const label = sql`coalesce(n.name, case when d.match_ended_at is null or d.archived_at is not null then d.matched_vm_name end,
   case when ${randomized} then 'Randomized device' end, d.manufacturer, d.mac)`;
 const inConflict = sql`exists (select 1 from ip_conflicts p join ip_bindings b
-  on b.site_id = p.site_id and b.address = p.address and b.ended_at is null
+  on b.site_id = p.site_id and b.address = p.address and b.segment = p.segment and b.ended_at is null
   where p.site_id = d.site_id and p.resolved_at is null and b.device_id = d.id)`;
 const conditions: Readonly<Record<DeviceFilter, RawBuilder<unknown>>> = {
   all: sql`true`,
@@ -109,7 +109,7 @@ export async function countDevices(db: Queryable, siteId: number): Promise<Devic
       count(*) filter (where ${conditions.archived})::int as archived,
       count(*) filter (where ${randomized})::int as randomized,
       (select count(distinct b.device_id)::int from ip_conflicts p join ip_bindings b
-        on b.site_id = p.site_id and b.address = p.address and b.ended_at is null
+        on b.site_id = p.site_id and b.address = p.address and b.segment = p.segment and b.ended_at is null
         where p.site_id = ${siteId} and p.resolved_at is null) as conflict,
       (select count(*)::int from ip_conflicts where site_id = ${siteId} and resolved_at is null) as "conflictAddresses"
     from devices d where d.site_id = ${siteId}`.execute(db);
@@ -119,6 +119,8 @@ export async function countDevices(db: Queryable, siteId: number): Promise<Devic
 /** An address that more than one MAC claimed at the same time. */
 export interface Conflict {
   address: string;
+  /** Blank for a globally unique address. */
+  segment: string;
   /** Everybody who claimed it meanwhile. */
   macs: string[];
   openedAtMs: number;
@@ -128,7 +130,7 @@ export interface Conflict {
 /** The conflicts of a site that this MAC has had a part in, newest first. */
 export async function listConflicts(db: Queryable, siteId: number, mac: string): Promise<Conflict[]> {
   const { rows } = await sql<Conflict>`
-    select host(address) as address, macs, ${ms('opened_at')} as "openedAtMs", ${ms('resolved_at')} as "resolvedAtMs"
+    select host(address) as address, segment, macs, ${ms('opened_at')} as "openedAtMs", ${ms('resolved_at')} as "resolvedAtMs"
     from ip_conflicts where site_id = ${siteId} and macs @> ${[mac]}::text[]
     order by resolved_at is not null, opened_at desc limit 100`.execute(db);
   return rows;
@@ -168,6 +170,8 @@ export async function findDevice(db: Queryable, siteId: number, id: number): Pro
 export interface Claim {
   deviceId: number;
   address: string;
+  /** Blank for a globally unique address. */
+  segment: string;
   firstSeenMs: number;
   /** Start of the newest minute; written every five minutes while nobody else claims the address. */
   lastSeenMs: number;
@@ -183,11 +187,12 @@ export async function listClaims(
   isLiveOnly: boolean,
 ): Promise<Claim[]> {
   const { rows } = await sql<Claim>`
-    select b.device_id as "deviceId", host(b.address) as address, ${ms('b.first_seen_at')} as "firstSeenMs",
+    select b.device_id as "deviceId", host(b.address) as address, b.segment, ${ms('b.first_seen_at')} as "firstSeenMs",
            ${ms('b.last_seen_at')} as "lastSeenMs", ${ms('b.ended_at')} as "endedAtMs", b.ended_by as "endedBy",
            p.id is not null and b.ended_at is null as "isInConflict"
     from ip_bindings b
-    left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.resolved_at is null
+    left join ip_conflicts p on p.site_id = b.site_id and p.address = b.address and p.segment = b.segment
+      and p.resolved_at is null
     where b.device_id = any(${[...deviceIds]}::bigint[]) and (b.ended_at is null or not ${isLiveOnly}::bool)
     order by b.device_id, b.ended_at is not null, b.last_seen_at desc, b.address`.execute(db);
   return rows;

@@ -85,12 +85,21 @@ async function placeNews(
   const byKey = new Map(devices.map((device) => [deviceKeyOf(device), device]));
   const claims = news.flatMap((one) =>
     one.address !== null && one.mayOwn
-      ? { address: one.address, minutes: one.minutes, device: byKey.get(deviceKeyOf(one))! }
+      ? {
+          address: one.address,
+          segment: one.addressSegment,
+          minutes: one.minutes,
+          device: byKey.get(deviceKeyOf(one))!,
+        }
       : [],
   );
   if (claims.length === 0) return [];
   await placeClaims(trx, claims);
-  const addresses = claims.map(({ device, address }) => ({ siteId: device.siteId, address }));
+  const addresses = claims.map(({ device, address, segment }) => ({
+    siteId: device.siteId,
+    address,
+    segment,
+  }));
   const owners = claims.map(({ device }) => device);
   return [...addresses, ...(await store.excludeCrowded(trx, owners, addressesOfHostMax))];
 }
@@ -122,6 +131,7 @@ async function toDevices(
 interface Claim {
   device: store.SeenDevice;
   address: string;
+  segment: string;
   minutes: number[];
 }
 
@@ -134,11 +144,18 @@ async function placeClaims(trx: Queryable, claims: readonly Claim[]): Promise<vo
   const updated: store.NewBinding[] = [];
   const inserted: store.NewBinding[] = [];
   const removed: number[] = [];
-  for (const { device, address, minutes } of claims) {
+  for (const { device, address, segment, minutes } of claims) {
     const placed = placeMinutes(stored.get(`${device.id} ${address}`) ?? [], minutes, device.releasedMs);
     removed.push(...placed.removed);
     for (const binding of placed.written) {
-      const row = { ...binding, siteId: device.siteId, deviceId: device.id, mac: device.mac, address };
+      const row = {
+        ...binding,
+        siteId: device.siteId,
+        deviceId: device.id,
+        mac: device.mac,
+        address,
+        segment,
+      };
       (binding.id === null ? inserted : updated).push(row);
     }
   }
@@ -155,20 +172,25 @@ async function settleAddresses(
 ): Promise<void> {
   if (addresses.length === 0) return;
   await store.endSuperseded(trx, addresses);
-  for (const { siteId, address, macs } of await store.openConflicts(trx, addresses)) {
+  for (const { siteId, macs, ...place } of await store.openConflicts(trx, addresses)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_opened',
       siteId,
-      details: { address, mac_addresses: macs },
+      details: { ...placeDetails(place), mac_addresses: macs },
     });
   }
-  for (const { siteId, address, macs } of await store.resolveConflicts(trx, addresses)) {
+  for (const { siteId, macs, ...place } of await store.resolveConflicts(trx, addresses)) {
     await deps.events.record(trx, {
       kind: 'ip_conflict_resolved',
       siteId,
-      details: { address, mac_addresses: macs, reason: 'one_owner_left' },
+      details: { ...placeDetails(place), mac_addresses: macs, reason: 'one_owner_left' },
     });
   }
+}
+
+/** Where it happened, for events. */
+export function placeDetails({ address, segment }: Pick<store.SiteAddress, 'address' | 'segment'>) {
+  return segment === '' ? { address } : { address, segment };
 }
 
 async function refresh(

@@ -1,4 +1,5 @@
 /** What uploads say of devices, put together for a whole batch. */
+import { isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { HostInventory } from '#contracts/sensor-api/telemetry.ts';
 import type { ForeignCheck, Spoken } from '#monitor/placements/index.ts';
 import { type ForeignReason, parseDeviceKey, parseMac } from './device.ts';
@@ -26,6 +27,8 @@ export interface Observation {
   mac: string;
   /** Canonical text; null where the device was seen without one. */
   address: string | null;
+  /** Where the address means something: the device's segment; blank for a globally unique one. */
+  addressSegment: string;
   /** Starts of minutes, rising, none twice. */
   minutes: number[];
   /** Whether its own kernel's neighbour table says so, and not packets alone, which a router forwards as well. */
@@ -48,6 +51,12 @@ export interface Observations {
 export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses' | 'macs', Spoken[]> {
   const addresses = new Map<number, Set<string>>();
   const macs = new Map<number, Set<string>>();
+  // A key comes again in every minute and capture.
+  const parsed = new Map<string, string | undefined>();
+  const macOf = (deviceKey: string) => {
+    if (!parsed.has(deviceKey)) parsed.set(deviceKey, parseDeviceKey(deviceKey)?.mac);
+    return parsed.get(deviceKey);
+  };
   const note = (
     spoken: Map<number, Set<string>>,
     sensorId: number | undefined,
@@ -63,7 +72,7 @@ export function listSpoken(batch: readonly SightingUpload[]): Record<'addresses'
       for (const { deviceKey, address } of hosts) {
         if (deviceKey === '') continue;
         note(addresses, sensorId, address);
-        note(macs, sensorId, parseDeviceKey(deviceKey)?.mac);
+        note(macs, sensorId, macOf(deviceKey));
       }
     }
     for (const { mac, address } of inventory?.neighbours ?? []) {
@@ -109,7 +118,7 @@ export function collectObservations(
     if (!device) return;
     if (sensorId !== undefined) {
       if (isForeign.mac(sensorId, device.mac, minute)) return;
-      if (address !== '' && isForeign.address(sensorId, address, minute)) return;
+      if (address !== '' && isForeign.address(sensorId, address, minute, [device.segment])) return;
     }
     const key = `${siteId} ${deviceKey} ${address}`;
     const known = found.get(key);
@@ -118,7 +127,14 @@ export function collectObservations(
       if (known.minutes.at(-1) !== minute) known.minutes.push(minute);
       return;
     }
-    found.set(key, { siteId, ...device, address: address || null, minutes: [minute], isNeighbour });
+    found.set(key, {
+      siteId,
+      ...device,
+      address: address || null,
+      addressSegment: addressSegmentOf(device.segment, address),
+      minutes: [minute],
+      isNeighbour,
+    });
   };
   for (const upload of batch) {
     const { siteId, sensorId, minutes, inventory } = upload;
@@ -142,6 +158,12 @@ export function collectObservations(
       add(upload, `${segment}|${mac}`, address, newest, true);
   }
   return { observations: [...merged(found.values())].sort(inOrder), foreign: [...foreign.values()] };
+}
+
+/** Two networks may use one private address at once; a globally unique one is one owner's wherever it is seen. */
+function addressSegmentOf(segment: string, address: string): string {
+  const bytes = parseAddress(address);
+  return bytes === null || isGloballyUnique(bytes) ? '' : segment;
 }
 
 /** Interfaces of the host are its own, but for a macvtap's, which is its guest's. */

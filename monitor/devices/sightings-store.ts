@@ -27,12 +27,12 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
   const { rows } = await sql<Need>`
     with seen as (
       select o.n, o.site_id, o.segment, o.mac, to_timestamp(o.first) as first, to_timestamp(o.last) as last,
-        f.mac is null or (o.is_neighbour and f.reason <> 'many_addresses') as may_own, o.address
+        f.mac is null or (o.is_neighbour and f.reason <> 'many_addresses') as may_own, o.address, o.address_segment
       from unnest(${observations.map((one) => one.siteId)}::bigint[], ${observations.map((one) => one.segment)}::text[],
           ${observations.map((one) => one.mac)}::text[], ${observations.map((one) => one.address)}::inet[],
           ${observations.map((one) => one.minutes[0]!)}::float8[], ${observations.map((one) => one.minutes.at(-1)!)}::float8[],
-          ${observations.map((one) => one.isNeighbour)}::bool[])
-        with ordinality as o(site_id, segment, mac, address, first, last, is_neighbour, n)
+          ${observations.map((one) => one.isNeighbour)}::bool[], ${observations.map((one) => one.addressSegment)}::text[])
+        with ordinality as o(site_id, segment, mac, address, first, last, is_neighbour, address_segment, n)
       left join foreign_macs f on f.site_id = o.site_id and f.mac = o.mac and f.seen_at > svc_now() - interval '1 day'),
     judged as (
       select s.n, d.id as device_id, b.id as binding_id, s.may_own,
@@ -40,7 +40,7 @@ export async function findNeeds(db: Queryable, observations: readonly Observatio
           or (s.may_own and s.address is not null and (
             b.id is null or s.first < b.first_seen_at or s.last > b.last_seen_at + interval '1 hour'
             or exists (select 1 from ip_bindings r where r.site_id = s.site_id and r.address = s.address
-              and r.ended_at is null and r.mac <> s.mac))) as is_news,
+              and r.segment = s.address_segment and r.ended_at is null and r.mac <> s.mac))) as is_news,
         s.last >= least(d.last_seen_at, case when s.may_own then b.last_seen_at end)
           + make_interval(secs => ${lagSeconds}) as is_later
       from seen s
@@ -84,7 +84,7 @@ export async function upsertForeign(db: Queryable, macs: readonly ForeignMac[]):
     update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
     from noted n join devices d on d.site_id = n.site_id and d.mac = n.mac
     where n.is_new and b.device_id = d.id and b.ended_at is null
-    returning b.site_id as "siteId", host(b.address) as address`.execute(db);
+    returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);
   return rows;
 }
 
@@ -193,19 +193,22 @@ export interface NewBinding extends Binding {
   deviceId: number;
   mac: string;
   address: string;
+  /** Blank for a globally unique address. */
+  segment: string;
 }
 
 export async function insertBindings(db: Queryable, bindings: readonly NewBinding[]): Promise<void> {
   if (bindings.length === 0) return;
   await sql`
-    insert into ip_bindings (site_id, device_id, mac, address, first_seen_at, last_seen_at, ended_at, ended_by)
-    select b.site_id, b.device_id, b.mac, b.address, to_timestamp(b.first), to_timestamp(b.last),
+    insert into ip_bindings (site_id, device_id, mac, address, segment, first_seen_at, last_seen_at, ended_at, ended_by)
+    select b.site_id, b.device_id, b.mac, b.address, b.segment, to_timestamp(b.first), to_timestamp(b.last),
       to_timestamp(b.ended / 1000), b.ended_by
     from unnest(${bindings.map((one) => one.siteId)}::bigint[], ${bindings.map((one) => one.deviceId)}::bigint[],
         ${bindings.map((one) => one.mac)}::text[], ${bindings.map((one) => one.address)}::inet[],
         ${bindings.map((one) => one.firstMinute)}::float8[], ${bindings.map((one) => one.lastMinute)}::float8[],
-        ${bindings.map((one) => one.endedMs)}::float8[], ${bindings.map((one) => one.endedBy as EndedBy | null)}::text[])
-      as b(site_id, device_id, mac, address, first, last, ended, ended_by)`.execute(db);
+        ${bindings.map((one) => one.endedMs)}::float8[], ${bindings.map((one) => one.endedBy as EndedBy | null)}::text[],
+        ${bindings.map((one) => one.segment)}::text[])
+      as b(site_id, device_id, mac, address, first, last, ended, ended_by, segment)`.execute(db);
 }
 
 export async function deleteBindings(db: Queryable, ids: readonly number[]): Promise<void> {
@@ -232,14 +235,16 @@ export async function refreshTimes(
     from due where held.id = due.id`.execute(db);
 }
 
-/** An address of a site. */
+/** An address of a site, with its segment where it is not globally unique. */
 export interface SiteAddress {
   siteId: number;
   address: string;
+  segment: string;
 }
 
 const ofAddresses = (addresses: readonly SiteAddress[]) => sql`
-  unnest(${addresses.map((one) => one.siteId)}::bigint[], ${addresses.map((one) => one.address)}::inet[]) as a(site_id, address)`;
+  unnest(${addresses.map((one) => one.siteId)}::bigint[], ${addresses.map((one) => one.address)}::inet[],
+    ${addresses.map((one) => one.segment)}::text[]) as a(site_id, address, segment)`;
 
 /**
  * Ends live claims of owners who fell silent while another went on: after ten minutes, or an hour where they clashed.
@@ -248,11 +253,13 @@ export async function endSuperseded(db: Queryable, addresses: readonly SiteAddre
   await sql`
     update ip_bindings old set ended_at = old.last_seen_at + interval '1 minute', ended_by = 'owner'
     from ${ofAddresses(addresses)}
-    where old.site_id = a.site_id and old.address = a.address and old.ended_at is null
+    where old.site_id = a.site_id and old.address = a.address and old.segment = a.segment and old.ended_at is null
       and exists (select 1 from ip_bindings b
-        where b.site_id = a.site_id and b.address = a.address and b.ended_at is null and b.mac <> old.mac
+        where b.site_id = a.site_id and b.address = a.address and b.segment = a.segment and b.ended_at is null
+          and b.mac <> old.mac
           and b.last_seen_at > old.last_seen_at + case when exists (
-            select 1 from ip_conflicts p where p.site_id = a.site_id and p.address = a.address and p.resolved_at is null)
+            select 1 from ip_conflicts p where p.site_id = a.site_id and p.address = a.address and p.segment = a.segment
+              and p.resolved_at is null)
             then interval '1 hour' else interval '10 minutes' end)`.execute(db);
 }
 
@@ -270,24 +277,27 @@ export async function openConflicts(
 ): Promise<OpenedConflict[]> {
   const { rows } = await sql<OpenedConflict & { isNew: boolean }>`
     with owners as (
-      select b.site_id, b.address, b.mac, min(b.first_seen_at) as first_seen, max(b.last_seen_at) as last_seen
+      select b.site_id, b.address, b.segment, b.mac, min(b.first_seen_at) as first_seen, max(b.last_seen_at) as last_seen
       from ${ofAddresses(addresses)} join ip_bindings b on b.site_id = a.site_id and b.address = a.address
+        and b.segment = a.segment
       where b.ended_at is null
-      group by b.site_id, b.address, b.mac),
+      group by b.site_id, b.address, b.segment, b.mac),
     clashes as (
-      select a.site_id, a.address, array_agg(distinct a.mac order by a.mac) as macs
-      from owners a join owners b on b.site_id = a.site_id and b.address = a.address and b.mac <> a.mac
+      select a.site_id, a.address, a.segment, array_agg(distinct a.mac order by a.mac) as macs
+      from owners a join owners b on b.site_id = a.site_id and b.address = a.address and b.segment = a.segment
+        and b.mac <> a.mac
       where a.first_seen < b.last_seen and b.first_seen < a.last_seen
         and a.last_seen > b.last_seen - interval '5 minutes' and b.last_seen > a.last_seen - interval '5 minutes'
-      group by a.site_id, a.address)
-    insert into ip_conflicts as held (site_id, address, macs)
-    select site_id, address, macs from clashes c
+      group by a.site_id, a.address, a.segment)
+    insert into ip_conflicts as held (site_id, address, segment, macs)
+    select site_id, address, segment, macs from clashes c
     where not exists (select 1 from ip_conflicts p where p.site_id = c.site_id and p.address = c.address
+      and p.segment = c.segment
       and p.resolved_at is null and p.macs @> c.macs)
-    order by site_id, address
-    on conflict (site_id, address) where resolved_at is null
+    order by site_id, segment, address
+    on conflict (site_id, segment, address) where resolved_at is null
       do update set macs = array(select distinct unnest(held.macs || excluded.macs) order by 1)
-    returning site_id as "siteId", host(address) as address, macs, xmax = 0 as "isNew"`.execute(db);
+    returning site_id as "siteId", host(address) as address, segment, macs, xmax = 0 as "isNew"`.execute(db);
   return rows.filter((row) => row.isNew).map(({ isNew: _, ...conflict }) => conflict);
 }
 
@@ -300,10 +310,10 @@ export async function resolveConflicts(
   const { rows } = await sql<OpenedConflict>`
     update ip_conflicts p set resolved_at = svc_now()
     from ${ofAddresses(addresses)}
-    where p.site_id = a.site_id and p.address = a.address and p.resolved_at is null
+    where p.site_id = a.site_id and p.address = a.address and p.segment = a.segment and p.resolved_at is null
       and (select count(distinct b.mac) from ip_bindings b
-           where b.site_id = p.site_id and b.address = p.address and b.ended_at is null) < 2
-    returning p.site_id as "siteId", host(p.address) as address, p.macs`.execute(db);
+           where b.site_id = p.site_id and b.address = p.address and b.segment = p.segment and b.ended_at is null) < 2
+    returning p.site_id as "siteId", host(p.address) as address, p.segment, p.macs`.execute(db);
   return rows;
 }
 
@@ -333,6 +343,6 @@ export async function excludeCrowded(
     update ip_bindings b set ended_at = b.last_seen_at + interval '1 minute', ended_by = 'owner'
     from crowded c join devices d on d.site_id = c.site_id and d.mac = c.mac
     where b.device_id = d.id and b.ended_at is null
-    returning b.site_id as "siteId", host(b.address) as address`.execute(db);
+    returning b.site_id as "siteId", host(b.address) as address, b.segment`.execute(db);
   return rows;
 }

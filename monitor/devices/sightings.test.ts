@@ -236,3 +236,36 @@ const hostInterface = {
   vlan: 0,
   addresses: [],
 };
+
+test('NET-3.3: one private address on two networks is two addresses: no conflict between them, and each its own', async () => {
+  const shared = '10.0.0.5';
+  const link = 'fe80::1';
+  const both = (ago: number) => [
+    upload(ago, host(macA, shared, 'br7'), host(macA, link, 'br7')),
+    upload(ago, host(macB, shared, 'br8'), host(macB, link, 'br8')),
+  ];
+  await record(...both(9), ...both(8));
+  await record(...both(3));
+  assert.deepEqual(await events(), []);
+  assert.deepEqual(await bindings(macA), [`${shared} 9-3 live`, `${link} 9-3 live`]);
+  assert.deepEqual(await bindings(macB), [`${shared} 9-3 live`, `${link} 9-3 live`]);
+  assert.deepEqual(await world.devices.listSegments(siteId, shared), ['br7', 'br8']);
+  const owners = await world.devices.listOwners(siteId, { address: shared, segment: 'br8' }, 10);
+  assert.deepEqual(
+    owners.map((owner) => owner.mac),
+    [macB],
+  );
+  // A second owner on one of them is a conflict there.
+  const third = '00:1b:21:00:00:0c';
+  await record(...both(3), upload(3, host(third, shared, 'br7')));
+  await record(...both(2), upload(2, host(third, shared, 'br7')));
+  assert.deepEqual(await events(), [`ip_conflict_opened ${shared}`]);
+  const conflicts = (segment: string) =>
+    world.devices.listAddressConflicts(siteId, { address: shared, segment }, 10);
+  assert.deepEqual((await conflicts('br7'))[0]!.macs, [macA, third]);
+  assert.deepEqual(await conflicts('br8'), []);
+  // A public address is one wherever it is seen.
+  await record(upload(2, host(macA, address, 'br7'), host(macB, address, 'br8')));
+  await record(upload(1, host(macA, address, 'br7'), host(macB, address, 'br8')));
+  assert.deepEqual(await events(), [`ip_conflict_opened ${shared}`, `ip_conflict_opened ${address}`]);
+});

@@ -7,6 +7,7 @@ export interface ReleasedClaim {
   deviceId: number;
   mac: string;
   address: string;
+  segment: string;
   /** Its newest minute where that began after the archive. */
   laterMinute: number | null;
 }
@@ -47,8 +48,8 @@ export async function archiveDevices(
         last_seen_at = least(b.last_seen_at, date_trunc('minute', svc_now()))
       from ip_bindings before
       where b.device_id = any(${ids}::bigint[]) and b.ended_at is null and b.first_seen_at < svc_now() and before.id = b.id
-      returning b.site_id, b.device_id, b.mac, b.address, before.last_seen_at)
-    select site_id as "siteId", host(address) as address, device_id as "deviceId", mac,
+      returning b.site_id, b.device_id, b.mac, b.address, b.segment, before.last_seen_at)
+    select site_id as "siteId", host(address) as address, segment, device_id as "deviceId", mac,
       case when last_seen_at >= svc_now() then extract(epoch from last_seen_at)::float8 end as "laterMinute"
     from ended`.execute(db);
   if (gone.siteId !== null) {

@@ -11,8 +11,13 @@ export const inventoryStaleSeconds = 900;
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 const within = (range: facts.SiteRange) =>
   sql`minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})`;
+/** Of a capture's rows of a minute: they are of the segment, or of none that is known. */
+const ofSegment = (range: facts.AddressRange) =>
+  range.segment === undefined ? sql`true` : sql`max(segment collate "C") in ('', ${range.segment})`;
 const ofAddress = (range: facts.AddressRange) =>
   sql`site_id = ${range.siteId} and address = ${range.address}::inet`;
+const atSegment = (range: facts.AddressRange) =>
+  range.segment === undefined ? sql`true` : sql`segment = ${range.segment}`;
 
 export async function readAddress(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts> {
   const [sightings, seen, knownCaptures] = await Promise.all([
@@ -30,29 +35,31 @@ export async function readAddress(db: Queryable, range: facts.AddressRange): Pro
 
 async function findSightings(db: Queryable, range: facts.AddressRange): Promise<facts.Sighting[]> {
   const { rows } = await sql<facts.Sighting>`
-    select ${seconds('minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
+    select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
       case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
-    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
-    where address = ${range.address}::inet
-    order by minute`.execute(db);
+    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute})) s
+    where address = ${range.address}::inet and ${atSegment(range)}
+    order by s.minute, rx_bytes + tx_bytes desc, segment collate "C"`.execute(db);
   return rows;
 }
 
 async function findSeen(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts['seen']> {
   const { rows } = await sql<{ minute: number; captureId: number }>`
-    select distinct ${seconds('minute')} as minute, capture_id as "captureId" from host_minutes
-    where ${ofAddress(range)} and ${within(range)} and not is_foreign order by 1, 2`.execute(db);
+    select ${seconds('minute')} as minute, capture_id as "captureId" from host_minutes
+    where ${ofAddress(range)} and ${within(range)} and not is_foreign
+    group by host_minutes.minute, capture_id having ${ofSegment(range)} order by 1, 2`.execute(db);
   return rows;
 }
 
 async function findLastCaptures(db: Queryable, range: facts.AddressRange): Promise<number[]> {
   const { rows } = await sql<{ captureId: number }>`
-    select distinct capture_id as "captureId" from host_minutes
+    select capture_id as "captureId" from host_minutes
     where ${ofAddress(range)} and not is_foreign and minute = (
       select minute from host_minutes
       where ${ofAddress(range)} and not is_foreign
         and minute < to_timestamp(${range.fromMinute}) and minute >= to_timestamp(${range.fromMinute}) - interval '1 day'
-      order by minute desc limit 1) order by 1`.execute(db);
+      group by minute, capture_id having ${ofSegment(range)} order by minute desc limit 1)
+    group by capture_id having ${ofSegment(range)} order by 1`.execute(db);
   return rows.map((row) => row.captureId);
 }
 
@@ -70,7 +77,8 @@ async function findListening(
     with placements as materialized (
       select c.id as capture_id, p.began_at, p.ended_at, p.is_open, p.speaks
       from captures c cross join lateral address_placements(c.sensor_id, ${range.address}::inet) p
-      where c.id = any(${[...captureIds]}::bigint[])),
+      where c.id = any(${[...captureIds]}::bigint[])
+        and (p.is_unique or p.segment = '' or ${range.segment ?? ''} in ('', p.segment))),
     inventory as (
       select case when listed_at > svc_now() - make_interval(secs => ${inventoryStaleSeconds}) then listed_at
         else 'infinity' end as certain_until
@@ -108,12 +116,14 @@ export async function explainAddress(
   range: facts.AddressRange,
 ): Promise<Omit<facts.CaptureRow, 'reason'>[]> {
   const { rows } = await sql<Omit<facts.CaptureRow, 'reason' | 'role'> & { vantage: number }>`
-    with strongest as (select minute, capture_id
+    with strongest as (select distinct on (minute) minute, capture_id
       from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute}))
-      where address = ${range.address}::inet),
+      where address = ${range.address}::inet and ${atSegment(range)}
+      order by minute, rx_bytes + tx_bytes desc, segment collate "C"),
     h as (select minute, capture_id, sum(rx_bytes)::float8 as rx, sum(tx_bytes)::float8 as tx, sum(packets)::float8 as packets,
         case when min(device_key) = max(device_key) then min(device_key) else '' end as device_key, is_foreign
-      from host_minutes where ${ofAddress(range)} and ${within(range)} group by minute, capture_id, is_foreign)
+      from host_minutes where ${ofAddress(range)} and ${within(range)}
+      group by minute, capture_id, is_foreign having ${ofSegment(range)})
     select extract(epoch from h.minute)::float8 as minute, c.id as "captureId", c.sensor_id as "sensorId", c.name as capture,
       m.vantage, h.rx as "rxBytes", h.tx as "txBytes", h.packets, h.device_key as "deviceKey", m.observed_ms as "observedMs",
       m.kernel_dropped as "kernelDropped", m.parser_dropped as "parserDropped", m.detail_truncated as "detailTruncated",

@@ -9,6 +9,7 @@ import { copyRows, createRowWriter, type Queryable } from '#service-kit/postgres
 import { directionCode, evidenceCode, vantageCode } from './codes.ts';
 import { collectUsage, localAddressOf, type NameApplication } from './collect-facts.ts';
 import { type FactOrigin, type FactUpload, type GapInput, pairsKeptMs } from './facts.ts';
+import { segmentsOf } from './segments.ts';
 
 /** Counters stay where a double holds them exactly, whatever a sensor claims. */
 const counterMax = Number.MAX_SAFE_INTEGER;
@@ -22,7 +23,7 @@ interface OriginMinute {
 
 const hostColumns = [
   ...['site_id', 'minute', 'capture_id', 'address', 'rx_bytes', 'tx_bytes', 'packets', 'device_key'],
-  ...['lan_rx_bytes', 'lan_tx_bytes', 'is_foreign'],
+  ...['lan_rx_bytes', 'lan_tx_bytes', 'is_foreign', 'segment'],
 ];
 const factColumns = [
   ...[
@@ -38,10 +39,12 @@ const factColumns = [
   ],
   ...['evidence', 'is_attributed', 'inbound_bytes', 'outbound_bytes', 'packets', 'last_sent_at'],
   'is_foreign',
+  'segment',
 ];
 const pairColumns = [
   ...['site_id', 'minute', 'capture_id', 'vantage', 'direction', 'client', 'server', 'name', 'protocol'],
   ...['server_port', 'evidence', 'is_attributed', 'client_bytes', 'server_bytes', 'packets', 'is_foreign'],
+  'segment',
 ];
 
 /** Appends uploads to every table of facts, and marks the sites' minutes as changed. */
@@ -174,8 +177,13 @@ async function copyFacts(
   const facts = createRowWriter(1024 * 1024);
   const pairs = createRowWriter(1024 * 1024);
   for (const { siteId, sensorId, captureId, minute } of minutes) {
-    const isForeign = (address: string | null) =>
-      address !== null && how.isForeign(sensorId, address, minute.minute);
+    const segmentOf = segmentsOf(minute);
+    const isForeign = (address: string | null) => {
+      if (address === null) return false;
+      const segment = segmentOf(address);
+      const segments = segment === '' ? undefined : [segment, minute.capture];
+      return how.isForeign(sensorId, address, minute.minute, segments);
+    };
     const minuteMs = minute.minute * 1000;
     const vantage = vantageCode(minute.role);
     const usage = collectUsage(minute.usage, nameApplication);
@@ -194,6 +202,7 @@ async function copyFacts(
       hosts.bigint(lan?.rxBytes ?? 0);
       hosts.bigint(lan?.txBytes ?? 0);
       hosts.boolean(isForeign(host.address));
+      hosts.text(segmentOf(host.address));
     }
     for (const fact of usage.facts) {
       facts.row(factColumns.length);
@@ -213,6 +222,7 @@ async function copyFacts(
       facts.bigint(Math.min(fact.packets, counterMax));
       facts.timestamp(fact.lastSentMs || null);
       facts.boolean(isForeign(fact.localAddress));
+      facts.text(segmentOf(fact.localAddress));
     }
     // Pairs older than their 24 hours are not stored at all.
     if (minuteMs <= pairsFromMs) continue;
@@ -234,6 +244,7 @@ async function copyFacts(
       pairs.bigint(pair.serverBytes);
       pairs.bigint(pair.packets);
       pairs.boolean(isForeign(localAddressOf(pair)));
+      pairs.text(segmentOf(localAddressOf(pair)));
     }
   }
   if (hosts.count > 0) await copyRows(trx, 'host_minutes', hostColumns, hosts.finish());

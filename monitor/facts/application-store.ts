@@ -186,6 +186,7 @@ export async function readAddressApplications(
     with f as materialized (
       select * from application_facts
       where site_id = ${range.siteId} and local_address = ${range.address}::inet and direction in (1, 2) and not is_foreign
+        and ${range.segment === undefined ? sql`true` : sql`segment in ('', ${range.segment})`}
         and minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})),
     owners as (
       select distinct on (minute, direction) minute, direction, capture_id

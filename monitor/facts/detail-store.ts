@@ -9,14 +9,21 @@ import { type Coverage, inHours, inSpans, type Span } from './span-store.ts';
 const listMax = 10;
 const pairsMax = 5;
 
-/** `owned`: whose the addresses of these spans were, minute by minute, at each one's strongest capture. */
+/**
+ * `owned`: whose the addresses of these spans were, minute by minute, at each one's strongest capture. What has no segment
+ * itself is of the only one that there was.
+ */
 export function ownedMinutes(siteId: number, spans: readonly Span[]): RawBuilder<unknown> {
   const each = spans.map(
-    (span) => sql`select address, minute, device_key
+    (span) => sql`select address, minute, segment, device_key
       from strongest_host_minutes(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) where device_key <> ''`,
   );
-  const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as device_key where false`;
-  return sql`owned as materialized (${each.length === 0 ? nothing : sql.join(each, sql` union all `)})`;
+  const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as segment,
+    null::text as device_key where false`;
+  return sql`owned_at as materialized (${each.length === 0 ? nothing : sql.join(each, sql` union all `)}),
+    owned as materialized (select * from owned_at union all
+      select address, minute, '', min(device_key) from owned_at o group by address, minute
+      having count(*) = 1 and min(segment) <> '')`;
 }
 
 /** Lists are cut after counting; a row of the result is one entry of one list. */
@@ -62,7 +69,7 @@ export async function readApplication(
       union all
       select p.client, p.server, case when p.direction <> 4 then p.local end as local, o.device_key,
         sum(p.client_bytes + p.server_bytes) filter (where p.owns) as bytes
-      from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute
+      from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute and o.segment = p.segment
       group by 1, 2, 3, 4),
     ${cutLists}`.execute(db);
   if (fromPairs.rows.length > 0) return toDetail(fromPairs.rows, false);
@@ -75,7 +82,7 @@ export async function readApplication(
       union all
       select null::inet as client, null::inet as server, case when j.direction <> 4 then j.local end as local, o.device_key,
         sum(j.inbound_bytes + j.outbound_bytes) filter (where j.owns) as bytes
-      from judged j left join owned o on o.address = j.local and o.minute = j.minute
+      from judged j left join owned o on o.address = j.local and o.minute = j.minute and o.segment = j.segment
       group by 1, 2, 3, 4),
     ${cutLists}`.execute(db);
   return toDetail(fromFacts.rows, true);
@@ -99,20 +106,21 @@ function toDetail(rows: readonly Entry[], isFallback: boolean): facts.Applicatio
 export async function sumAddressApplications(
   db: Queryable,
   coverage: Coverage,
-  address: string,
+  { address, segment }: Pick<facts.AddressRange, 'address' | 'segment'>,
 ): Promise<facts.AddressUse[]> {
   const { siteId, hours, judged, unjudged } = coverage;
+  const ofSegment = segment === undefined ? sql`true` : sql`segment in ('', ${segment})`;
   const { rows } = await sql<
     Omit<facts.AddressUse, 'direction' | 'evidence'> & { direction: number; evidence: number }
   >`
     with ${judgedFacts({ siteId, judged, unjudged, direction: null, local: address })},
     pieces as (
       select direction, name, protocol, server_port, evidence, is_attributed, inbound_bytes, outbound_bytes, last_sent_at
-      from application_hours where site_id = ${siteId} and local = ${address}::inet and ${inHours(hours)}
+      from application_hours where site_id = ${siteId} and local = ${address}::inet and ${inHours(hours)} and ${ofSegment}
       union all
       select direction, name, protocol, server_port, evidence, is_attributed, case when owns then inbound_bytes end,
         case when owns then outbound_bytes end, last_sent_at
-      from judged)
+      from judged where ${ofSegment})
     select direction, name, protocol, server_port as "serverPort", max(evidence) as evidence, bool_or(is_attributed) as "isAttributed",
       sum(inbound_bytes)::float8 as "inboundBytes", sum(outbound_bytes)::float8 as "outboundBytes",
       (extract(epoch from max(last_sent_at)) * 1000)::float8 as "lastSentMs"

@@ -25,13 +25,13 @@ export function deviceMinutes(
   const { siteId, spans } = coverage;
   const ofAddresses = addresses === null ? sql`true` : sql`address = any(${[...addresses]}::inet[])`;
   const nothing = sql`select null::inet as address, null::timestamptz as minute, null::text as device_key, null::bigint as rx,
-    null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx where false`;
+    null::bigint as tx, null::bigint as packets, null::bigint as lan_rx, null::bigint as lan_tx, null::text as segment where false`;
   const parts = spans.flatMap((span) => {
     const call = sql`(${siteId}, to_timestamp(${span.from}), to_timestamp(${span.to})) where ${ofAddresses}`;
     return [
-      sql`select address, minute, device_key, rx_bytes as rx, tx_bytes as tx, packets, null::bigint as lan_rx, null::bigint as lan_tx
+      sql`select address, minute, device_key, rx_bytes as rx, tx_bytes as tx, packets, null::bigint as lan_rx, null::bigint as lan_tx, segment
         from strongest_host_minutes${call}`,
-      sql`select address, minute, device_key, null, null, null, rx_bytes, tx_bytes from strongest_lan_minutes${call}`,
+      sql`select address, minute, device_key, null, null, null, rx_bytes, tx_bytes, segment from strongest_lan_minutes${call}`,
     ];
   });
   return sql`device_minutes as (${parts.length === 0 ? nothing : unionAll(parts)})`;
@@ -163,11 +163,13 @@ export async function listTopAddresses(
   const { rows } = await sql<facts.TopAddress>`
     with ${deviceMinutes(coverage, null)},
     pieces as (
-      select address, rx_bytes as rx, tx_bytes as tx, packets, last_minute from address_hours
+      select address, segment, rx_bytes as rx, tx_bytes as tx, packets, last_minute from address_hours
       where site_id = ${siteId} and ${inHours(hours)} and rx_bytes is not null
-      union all select address, rx, tx, packets, minute from device_minutes where rx is not null)
-    select host(address) as address, sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes",
+      union all select address, segment, rx, tx, packets, minute from device_minutes where rx is not null)
+    select host(address) as address, segment, sum(rx)::float8 as "rxBytes", sum(tx)::float8 as "txBytes",
       sum(packets)::float8 as packets, extract(epoch from max(last_minute))::float8 as "lastSeenMinute"
-    from pieces group by address order by sum(rx) + sum(tx) desc, address limit ${limit}`.execute(db);
+    from pieces group by address, segment order by sum(rx) + sum(tx) desc, address, segment collate "C" limit ${limit}`.execute(
+    db,
+  );
   return rows;
 }

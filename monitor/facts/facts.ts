@@ -29,6 +29,11 @@ export interface SiteRange {
 export interface AddressRange extends SiteRange {
   /** Canonical text. */
   address: string;
+  /**
+   * Of an address that is not unique: the segment; blank for what nobody saw an owner of. Absent: wherever it was seen, and of
+   * several segments the strongest.
+   */
+  segment?: string;
 }
 
 export type Vantage = 'uplink' | 'bridge';
@@ -163,6 +168,8 @@ export interface SiteStep {
 
 export interface TopAddress {
   address: string;
+  /** Blank for a unique address, and where no owner was seen. */
+  segment: string;
   rxBytes: number;
   txBytes: number;
   packets: number;

@@ -118,8 +118,8 @@ export async function judgeMinutes(
   await sql`
     with ${judgedFacts(judging)}, ${judgedNames}, ${judgedPairs({ ...judging, unjudged: young })}, ${judgedPairSums},
     kept_owners as (
-      insert into minute_owners (site_id, minute, direction, local, capture_id, vantage)
-      select ${site}, minute, direction, local, capture_id, vantage from fresh_owners),
+      insert into minute_owners (site_id, minute, direction, local, capture_id, vantage, segment)
+      select ${site}, minute, direction, local, capture_id, vantage, segment from fresh_owners),
     kept_names as (
       insert into name_minutes (site_id, minute, ${nameColumns}, locals)
       select ${site}, minute, ${nameColumns}, locals from name_sums

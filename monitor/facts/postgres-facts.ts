@@ -46,7 +46,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     newestMinutes: () => addresses.newestMinutes(db()),
     readAddressApplications: (range) => applications.readAddressApplications(db(), range),
     sumAddressApplications: (range) =>
-      covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range.address)),
+      covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range)),
     rankApplications: (range) =>
       covered(range, (trx, coverage) => applications.rankApplications(trx, coverage, range)),
     stepApplications: (range) =>

@@ -15,21 +15,24 @@ export async function rejudgeAddresses(trx: Queryable, changed: readonly Changed
 
 async function rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void> {
   const since = changed.map((one) => (Number.isFinite(one.since) ? one.since : 0));
-  // Every capture's rows of an address and minute have one verdict, so it is asked once for each.
+  // Rows of a capture, minute, address and segment have one verdict, so it is asked once for each.
+  const covers = sql`p.began_at < d.minute + interval '1 minute' and p.ended_at > d.minute
+              and (p.is_unique or p.segment = '' or d.segment = '' or p.segment in (d.segment, d.name))`;
   const update = (table: string, local: string) => sql`
       update ${sql.table(table)} f set is_foreign = v.is_foreign
       from (
         select d.*, exists (select 1 from address_placements(d.sensor_id, d.address) p
-            where p.began_at < d.minute + interval '1 minute' and p.ended_at > d.minute)
+            where ${covers})
           and not exists (select 1 from address_placements(d.sensor_id, d.address) p
-            where p.began_at < d.minute + interval '1 minute' and p.ended_at > d.minute and p.speaks) as is_foreign
+            where ${covers} and p.speaks) as is_foreign
         from (
-          select distinct g.address, f.site_id, f.minute, f.capture_id, c.sensor_id
+          select distinct g.address, f.site_id, f.minute, f.capture_id, f.segment, c.sensor_id, c.name
           from given g cross join sites t
           join ${sql.table(table)} f on f.site_id = t.id and ${sql.raw(local)} = g.address
             and f.minute >= greatest(g.since, svc_now() - make_interval(hours => ${hoursMax})) - interval '1 minute'
           join captures c on c.id = f.capture_id) d) v
       where f.site_id = v.site_id and ${sql.raw(local)} = v.address and f.minute = v.minute and f.capture_id = v.capture_id
+        and f.segment = v.segment
         and f.is_foreign <> v.is_foreign
       returning f.site_id, f.minute`;
   await sql`

@@ -106,28 +106,28 @@ export async function recomputeHour(
 
   await sql`
     with ${deviceMinutes({ siteId, spans }, null)}
-    insert into address_hours (hour, site_id, address, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes, lan_tx_bytes)
-    select ${start}, ${site}, address, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
+    insert into address_hours (hour, site_id, address, segment, device_key, rx_bytes, tx_bytes, packets, last_minute, lan_rx_bytes, lan_tx_bytes)
+    select ${start}, ${site}, address, segment, device_key, sum(rx), sum(tx), sum(packets), max(minute) filter (where rx is not null),
       sum(lan_rx), sum(lan_tx)
-    from device_minutes group by address, device_key`.execute(trx);
+    from device_minutes group by address, segment, device_key`.execute(trx);
 
   const judging = { siteId, judged: spans, unjudged: [], direction: null };
   await sql`
     with ${judgedFacts(judging)}, ${ownedMinutes(siteId, spans)},
     ${judgedPairs({ ...judging, judged: hasPairs ? spans : [] })},
     by_address as (
-      insert into application_hours (hour, site_id, direction, name, protocol, server_port, local, device_key, inbound_bytes,
+      insert into application_hours (hour, site_id, direction, name, protocol, server_port, local, segment, device_key, inbound_bytes,
         outbound_bytes, evidence, is_attributed, owner, seen, last_sent_at)
-      select ${start}, ${site}, j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key,
+      select ${start}, ${site}, j.direction, j.name, j.protocol, j.server_port, j.local, j.segment, o.device_key,
         sum(j.inbound_bytes) filter (where j.owns), sum(j.outbound_bytes) filter (where j.owns), max(j.evidence),
         bool_or(j.is_attributed), min(j.vantage) filter (where j.owns), min(j.vantage), max(j.last_sent_at)
-      from judged j left join owned o on o.address = j.local and o.minute = j.minute
-      group by j.direction, j.name, j.protocol, j.server_port, j.local, o.device_key
+      from judged j left join owned o on o.address = j.local and o.minute = j.minute and o.segment = j.segment
+      group by j.direction, j.name, j.protocol, j.server_port, j.local, j.segment, o.device_key
       order by j.local)
     insert into pair_hours (hour, site_id, direction, name, protocol, server_port, client, server, local, device_key, bytes)
     select ${start}, ${site}, p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key,
       sum(p.client_bytes + p.server_bytes) filter (where p.owns)
-    from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute
+    from judged_pairs p left join owned o on o.address = p.local and o.minute = p.minute and o.segment = p.segment
     group by p.direction, p.name, p.protocol, p.server_port, p.client, p.server, p.local, o.device_key`.execute(
     trx,
   );

@@ -4,8 +4,9 @@ import { type AuditActor, record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
-import { accessLinkMail } from '#service-kit/sign-in/index.ts';
+import { accessLinkMail, factorsChangedMail } from '#service-kit/sign-in/index.ts';
 import { checkNewPassword, parsePerson } from './add-operator.ts';
 import { type Actor, type Operator, type OperatorRole, requireOperator } from './operator.ts';
 import * as store from './store.ts';
@@ -113,6 +114,32 @@ export async function changeOwnPassword(
     await store.updatePassword(tx, operatorId, passwordHash);
     await recordOperator(tx, actor, 'operator.change_password', operator);
   });
+}
+
+/** For another person who has lost every second factor: removes them and ends their sessions. Null: no such person. */
+export async function removeFactors(
+  db: Queryable,
+  post: Post,
+  actor: Actor,
+  operatorId: number,
+): Promise<Operator | null> {
+  requireOperator(actor);
+  if (actor.kind === 'person' && actor.id === operatorId) {
+    throw new CodedError('operators.own', 'Change your own second factors on the page of your account.');
+  }
+  const operator = await db.transaction().execute(async (tx) => {
+    const found = await store.findOperator(tx, operatorId);
+    if (!found) return null;
+    await removeSecondFactors(tx, operatorId);
+    await endSessions(tx, operatorId);
+    await recordOperator(tx, actor, 'operator.remove_second_factors', found);
+    return found;
+  });
+  if (operator) {
+    const what = 'An operator removed your second factors and ended your sessions';
+    post.sendLater(async () => factorsChangedMail(operator, what, post.linkTo('/reset-password')));
+  }
+  return operator;
 }
 
 /**

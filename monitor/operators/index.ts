@@ -13,6 +13,7 @@ import {
   changeOwnPassword,
   type Invited,
   inviteOperator,
+  removeFactors,
   sendAccessLink,
 } from './change-operators.ts';
 import { checkPassword } from './check-password.ts';
@@ -39,6 +40,8 @@ export interface Operators {
   invite(actor: Actor, input: { email: string; name: string; role: OperatorRole }): Promise<Invited>;
   /** Sends another person a link to set a password; null when there is none. Throws `operators.own`. */
   sendAccessLink(actor: Actor, operatorId: number): Promise<Invited | null>;
+  /** For another person who has lost every second factor; null when there is none. Throws `operators.own`. */
+  removeSecondFactors(actor: Actor, operatorId: number): Promise<Operator | null>;
   /** Throws `operators.wrong_password`, `operators.invalid`. */
   changeOwnPassword(
     actor: Actor,
@@ -63,6 +66,7 @@ export function createOperators(deps: { db: () => Queryable; post: Post }): Oper
     list: () => store.listOperators(deps.db()),
     invite: (actor, input) => inviteOperator(deps.db(), post, actor, input),
     sendAccessLink: (actor, operatorId) => sendAccessLink(deps.db(), post, actor, operatorId),
+    removeSecondFactors: (actor, operatorId) => removeFactors(deps.db(), post, actor, operatorId),
     changeOwnPassword: (actor, operatorId, input) => changeOwnPassword(deps.db(), actor, operatorId, input),
     change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };

@@ -9,7 +9,7 @@
  * all of them: nothing is judged by what has changed meanwhile.
  */
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { isForeign, type Place, type Placement } from './placement.ts';
+import { isAt, isForeign, type Place, type Placement } from './placement.ts';
 import * as store from './store.ts';
 
 export { covers, isForeign, type Place, type Placement } from './placement.ts';
@@ -22,8 +22,16 @@ export interface Spoken {
   subject: string;
 }
 
-/** Says whether what a sensor tells of an address or MAC in a minute is foreign. */
-export type ForeignCheck = (sensorId: number, subject: string, minute: number) => boolean;
+/**
+ * Says whether what a sensor tells of an address or MAC in a minute is foreign. An address that is not unique is asked about
+ * with the segments that it may have been seen on: a blank one is any.
+ */
+export type ForeignCheck = (
+  sensorId: number,
+  subject: string,
+  minute: number,
+  segments?: readonly string[],
+) => boolean;
 
 /** Keeps placements as they are to the end of the transaction. */
 export async function share(trx: Queryable): Promise<void> {
@@ -40,12 +48,15 @@ export function checkMacs(db: Queryable, spoken: readonly Spoken[]): Promise<For
   return check(db, spoken, store.findMacPlacements);
 }
 
+const anywhere = [''];
+
 async function check(
   db: Queryable,
   spoken: readonly Spoken[],
   find: (db: Queryable, spoken: readonly Spoken[]) => Promise<(Placement & { index: number })[]>,
 ): Promise<ForeignCheck> {
   const found = spoken.length === 0 ? [] : await find(db, spoken);
+  if (found.length === 0) return () => false;
   // By sensor and subject; asked for every row of an upload, so it makes no text.
   const known = new Map<number, Map<string, Placement[]>>();
   for (const { index, ...placement } of found) {
@@ -54,9 +65,11 @@ async function check(
     known.set(sensorId, ofSensor);
     ofSensor.set(subject, [...(ofSensor.get(subject) ?? []), placement]);
   }
-  return (sensorId, subject, minute) => {
+  return (sensorId, subject, minute, segments = anywhere) => {
     const placements = known.get(sensorId)?.get(subject);
-    return placements !== undefined && isForeign(placements, minute);
+    if (placements === undefined) return false;
+    const here = placements.filter((placement) => isAt(placement, segments));
+    return isForeign(here, minute);
   };
 }
 

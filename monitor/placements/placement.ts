@@ -1,5 +1,9 @@
 /** Where a server was, as far as it matters to one sensor. Times are seconds since 1970, infinite where open. */
 export interface Placement {
+  /** Where it means anything: blank where that is not known. */
+  segment: string;
+  /** False: the address means something inside its segment only. Absent: true. */
+  isUnique?: boolean;
   beganAt: number;
   endedAt: number;
   /** The server was on this sensor's node, or nobody said where. */
@@ -9,6 +13,15 @@ export interface Placement {
 /** Whether the placement reaches into a minute; the second at which it starts. */
 export function covers(placement: Pick<Placement, 'beganAt' | 'endedAt'>, minute: number): boolean {
   return placement.beganAt < minute + 60 && placement.endedAt > minute;
+}
+
+/** Whether a placement is about an address as it was seen at these segments; of a blank one nobody knows which it is. */
+export function isAt(
+  placement: Pick<Placement, 'segment' | 'isUnique'>,
+  segments: readonly string[],
+): boolean {
+  if (placement.isUnique !== false || placement.segment === '') return true;
+  return segments.includes('') || segments.includes(placement.segment);
 }
 
 /**

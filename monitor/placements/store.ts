@@ -23,7 +23,8 @@ export async function findAddressPlacements(
   spoken: readonly Spoken[],
 ): Promise<(Placement & { index: number })[]> {
   const { rows } = await sql<Placement & { index: number }>`
-    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks
+    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks,
+      p.segment, p.is_unique as "isUnique"
     from unnest(${spoken.map((one) => one.sensorId)}::bigint[], ${spoken.map((one) => one.subject)}::inet[])
       with ordinality as q(sensor_id, address, n)
     cross join lateral address_placements(q.sensor_id, q.address) p`.execute(db);
@@ -35,7 +36,8 @@ export async function findMacPlacements(
   spoken: readonly Spoken[],
 ): Promise<(Placement & { index: number })[]> {
   const { rows } = await sql<Placement & { index: number }>`
-    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks
+    select (q.n - 1)::int as index, ${seconds('p.began_at')} as "beganAt", ${seconds('p.ended_at')} as "endedAt", p.speaks,
+      '' as segment
     from unnest(${spoken.map((one) => one.sensorId)}::bigint[], ${spoken.map((one) => one.subject)}::text[])
       with ordinality as q(sensor_id, mac, n)
     cross join lateral mac_placements(q.sensor_id, q.mac) p`.execute(db);

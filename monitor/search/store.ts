@@ -12,6 +12,8 @@ export interface SiteHit {
 
 export interface AddressHit extends SiteHit {
   address: string;
+  /** Blank for a globally unique address. */
+  segment: string;
   deviceId: number;
   mac: string;
   /** Null while the binding lasts. */
@@ -78,7 +80,7 @@ export async function findSensors(db: Queryable, text: string, limit: number): P
   return rows;
 }
 
-/** Live owners first; each address of a site once. */
+/** Live owners first; each address of a site once, and one that is not unique once for each of its segments. */
 export async function findAddresses(
   db: Queryable,
   first: string,
@@ -87,13 +89,13 @@ export async function findAddresses(
 ): Promise<AddressHit[]> {
   const { rows } = await sql<AddressHit>`
     with owned as (
-      select distinct on (b.address, b.site_id) b.address, b.site_id, b.device_id, b.mac, b.ended_at
+      select distinct on (b.address, b.site_id, b.segment) b.address, b.site_id, b.segment, b.device_id, b.mac, b.ended_at
       from ip_bindings b where b.address >= ${first}::inet and b.address <= ${last}::inet
-      order by b.address, b.site_id, b.ended_at desc nulls first, b.last_seen_at desc limit ${limit})
-    select t.id as "siteId", t.name as "siteName", host(o.address) as address, o.device_id as "deviceId", o.mac,
+      order by b.address, b.site_id, b.segment, b.ended_at desc nulls first, b.last_seen_at desc limit ${limit})
+    select t.id as "siteId", t.name as "siteName", host(o.address) as address, o.segment, o.device_id as "deviceId", o.mac,
       (extract(epoch from o.ended_at) * 1000)::float8 as "endedAtMs"
     from owned o join sites t on t.id = o.site_id
-    order by o.ended_at is not null, o.address, lower(t.name)`.execute(db);
+    order by o.ended_at is not null, o.address, lower(t.name), o.segment`.execute(db);
   return rows;
 }
 

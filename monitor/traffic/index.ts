@@ -59,12 +59,16 @@ export interface CaptureLoss extends CaptureLosses {
 }
 
 export interface Traffic {
-  /** Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order. */
+  /**
+   * Every minute from `fromMinute` (inclusive) to `toMinute` (exclusive) of an exact address, in order; of one that is not
+   * globally unique on a segment.
+   */
   readAddressMinutes(
     siteId: number,
     address: string,
     fromMinute: number,
     toMinute: number,
+    segment?: string,
   ): Promise<AddressMinute[]>;
   /** Every capture's row of an address in these minutes, the chosen one of each minute first, with why it counts. */
   explainAddress(
@@ -72,6 +76,7 @@ export interface Traffic {
     address: string,
     fromMinute: number,
     toMinute: number,
+    segment?: string,
   ): Promise<Provenance[]>;
   /** A site's traffic in steps, both ends in milliseconds on whole steps. */
   readSiteTraffic(siteId: number, fromMs: number, toMs: number, stepSeconds: number): Promise<SiteTraffic>;
@@ -117,6 +122,8 @@ export interface Traffic {
   newestMinutes(): Promise<Map<number, number>>;
 }
 
+const at = (segment: string | undefined) => (segment === undefined ? {} : { segment });
+
 /** Range in milliseconds as the facts take it. */
 const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
   siteId,
@@ -141,14 +148,14 @@ export function createTraffic(deps: TrafficDeps): Traffic {
     return rows.map((row) => ({ ...row, hostName: sensors.get(row.sensorId)?.hostName ?? '' }));
   }
   return {
-    readAddressMinutes: (siteId, address, fromMinute, toMinute) =>
+    readAddressMinutes: (siteId, address, fromMinute, toMinute, segment) =>
       readAddressMinutes(
         facts,
-        { siteId, address, fromMinute, toMinute },
+        { siteId, address, fromMinute, toMinute, ...at(segment) },
         deps.setAsides?.listMinutes ?? null,
       ),
-    explainAddress: async (siteId, address, fromMinute, toMinute) =>
-      named(await facts.explainAddress({ siteId, address, fromMinute, toMinute })),
+    explainAddress: async (siteId, address, fromMinute, toMinute, segment) =>
+      named(await facts.explainAddress({ siteId, address, fromMinute, toMinute, ...at(segment) })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>
       readSiteTraffic(facts, { siteId, fromMs, toMs, stepSeconds }),
     listTopAddresses: (siteId, fromMs, toMs, limit) =>

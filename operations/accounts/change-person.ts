@@ -1,8 +1,11 @@
-/** What others change of a person: a password link, and whether they may sign in. */
+/** What others change of a person: a password, second factors, and whether they may sign in. */
 import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
+import type { Post } from '#service-kit/mail/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
 import { endSessions, hashPassword } from '#service-kit/sessions/index.ts';
+import { factorsChangedMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid } from './account.ts';
 import { type Actor, requireOperator, requireSystem } from './actor.ts';
 import * as store from './store.ts';
@@ -24,6 +27,26 @@ export async function setPassword(
     const subject = { kind: 'person', id: personId, name: person.email };
     await record(trx, actor, { operation: 'person.reset_password', subject });
   });
+}
+
+/** Operators only, for a person who has lost every second factor; they are mailed. Throws `accounts.invalid`. */
+export async function removeFactors(
+  db: Queryable,
+  post: Post,
+  actor: Actor,
+  personId: number,
+): Promise<void> {
+  requireOperator(actor);
+  const person = await store.findPerson(db, personId);
+  if (person === null) throw invalid('There is no such person.');
+  await inTransaction(db, async (trx) => {
+    await removeSecondFactors(trx, personId);
+    await endSessions(trx, personId);
+    const subject = { kind: 'person', id: personId, name: person.email };
+    await record(trx, actor, { operation: 'person.remove_second_factors', subject });
+  });
+  const what = 'An operator removed your second factors and ended your sessions';
+  post.sendLater(async () => factorsChangedMail(person, what, post.linkTo('/reset-password')));
 }
 
 /**

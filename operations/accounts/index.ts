@@ -20,7 +20,7 @@ import {
 } from './actor.ts';
 import { addMember, removeMember, renameOrganization, revokeInvitation } from './change-members.ts';
 import { changePassword } from './change-password.ts';
-import { setPassword, setPersonActive } from './change-person.ts';
+import { removeFactors, setPassword, setPersonActive } from './change-person.ts';
 import { renameTenant, setBillingProfile, setTenantStatus } from './change-tenant.ts';
 import { type CreateCustomerInput, type CreateCustomerResult, createCustomer } from './create-customer.ts';
 import {
@@ -89,6 +89,8 @@ export interface Accounts {
   setPassword(actor: Actor, personId: number, password: string): Promise<void>;
   /** Mails a person a link to set a password. Operators only. */
   sendAccessLink(actor: Actor, personId: number): Promise<Delivery>;
+  /** For a person who has lost every second factor: removes them and ends their sessions. Operators only. */
+  removeSecondFactors(actor: Actor, personId: number): Promise<void>;
   /** A deactivated person can't sign in, none of their keys acts, and their sessions have ended for good. */
   setPersonActive(actor: Actor, personId: number, isActive: boolean): Promise<void>;
 
@@ -157,6 +159,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     setPassword: (actor, personId, password) => setPassword(db(), actor, personId, password),
     sendAccessLink: (actor, personId) => sendAccessLink(db(), post, actor, personId),
+    removeSecondFactors: (actor, personId) => removeFactors(db(), post, actor, personId),
     setPersonActive: (actor, personId, isActive) => setPersonActive(db(), actor, personId, isActive),
 
     createCustomer: (actor, input) => createCustomer({ db: db(), post, revokeKeysOf }, actor, input),

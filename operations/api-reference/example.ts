@@ -101,9 +101,9 @@ const usuallyNull = new Set([
   'expires_at',
   'finished_at',
 ]);
-/** Left out of example requests unless they are required: things one sets rarely. */
+/** Left out of example requests unless they are required: things one sets rarely, and ids that only the reader knows. */
 const rarelySent =
-  /^(tenant|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout)$/;
+  /^(tenant|network_id|billing_cycle|dry_run|user_data|ssh_keys|hostname|public_ip|network_ip|timeout_s|on_timeout)$/;
 
 type Schemas = Readonly<Record<string, Json>>;
 

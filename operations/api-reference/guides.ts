@@ -40,7 +40,7 @@ export function guidesOf(document: ReferenceDocument, options: GuideOptions): Gu
     startGuide(options),
     keyGuide(options),
     workspaceGuide,
-    listGuide,
+    listGuide(facts),
     takes(operations, 'header', 'Idempotency-Key') ? idempotencyGuide : null,
     waitingGuide(operations),
     rateGuide(facts),
@@ -121,7 +121,7 @@ const workspaceGuide: Guide = {
   ],
 };
 
-const listGuide: Guide = {
+const listGuide = (facts: ApiFacts): Guide => ({
   id: 'pagination',
   title: 'Lists and pages',
   content: [
@@ -130,10 +130,10 @@ const listGuide: Guide = {
     ),
     codeBlock({
       label: 'The second page',
-      code: 'curl "$URL/api/v2/servers?status=running&limit=50&cursor=$NEXT" \\\n  -H "Authorization: Bearer $KEY"',
+      code: `curl "${facts.origin ?? '$URL'}/api/v2/servers?status=running&limit=50&cursor=$NEXT" \\\n  -H "Authorization: Bearer $KEY"`,
     }),
   ],
-};
+});
 
 const idempotencyGuide: Guide = {
   id: 'idempotency',
@@ -236,9 +236,9 @@ const errorGuide: Guide = {
 
 const cachingGuide: Guide = {
   id: 'caching',
-  title: 'Asking for news only',
+  title: 'Conditional requests',
   content: paragraph(
-    'Every read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body.',
+    'A read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body. Send it as `If-Match` with a change: when the server or network was changed meanwhile the answer is a `412` (`etag_mismatch`), and nothing was done. What counts its own call (`/key`, `/account`, `/usage`) has no tag.',
   ),
 };
 
@@ -273,11 +273,11 @@ const clientGuide: Guide = {
   title: 'TypeScript client',
   content: [
     paragraph(
-      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package.',
+      'The client is made from the same document as this reference. It has a method for each call, waits and tries again where that is safe, walks through pages, and needs no other package. Ask us for `svc-client`, or make it with `npm run package:client`.',
     ),
     codeBlock({
       label: 'TypeScript',
-      code: `import { createClient } from './client.ts';
+      code: `import { createClient } from 'svc-client';
 
 const api = createClient({ url: process.env.URL!, key: process.env.KEY! });
 const server = await api.createServer({ plan: 'kvm-1', image: 'debian-13' });

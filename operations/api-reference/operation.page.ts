@@ -13,7 +13,7 @@ import {
 import { type Operation, type Parameter, type Response, resolveSchema } from './document.ts';
 import { exampleAnswer } from './example.ts';
 import { type FieldRow, fieldRows, fieldTable, type Places, typeOf } from './fields.ts';
-import { curlOf, typescriptOf } from './snippets.ts';
+import { curlOf, typescriptOf, usualAnswer } from './snippets.ts';
 import { tryForm } from './try-form.ts';
 
 export interface OperationOptions {
@@ -27,7 +27,7 @@ export interface OperationOptions {
 export function renderOperation(operation: Operation, options: OperationOptions): Html {
   const { places, origin } = options;
   const { schemas } = places.document;
-  const answer = operation.responses.find((one) => one.status.startsWith('2') && one.schema !== null);
+  const answer = usualAnswer(operation);
   const version = operation.isInV1 ? 'v1 and v2' : 'v2 only';
   return html`<section class="operation" id="${operation.id}"><header class="operation-header"><h2><a class="anchor" href="#${operation.id}">${operation.summary}</a></h2><p class="operation-path"><span class="method">${operation.method}</span> <code>${operation.path}</code> ${badge('neutral', `${operation.scope} key`)} ${badge('neutral', version)}</p></header><div class="operation-columns"><div class="operation-text"><p>${prose(operation.description)}</p>${parameterTable(operation.parameters, places)}${bodyTable(operation, places)}${answerTable(operation.responses, options)}</div><div class="operation-code">${codeBlock({ label: 'curl', code: curlOf(operation, origin, schemas) })}${codeBlock({ label: 'TypeScript', code: typescriptOf(operation, schemas) })}${
     answer !== undefined &&

@@ -4,6 +4,12 @@ import { exampleParameter, exampleRequest } from './example.ts';
 
 type Schemas = Readonly<Record<string, Json>>;
 
+/** The answer that the call usually gets: what it made, where it makes something, and never that of a dry run. */
+export function usualAnswer(operation: Operation): Operation['responses'][number] | undefined {
+  const good = operation.responses.filter((one) => one.status.startsWith('2') && one.schema !== null);
+  return good.find((one) => one.status === '201') ?? good[0];
+}
+
 /** The path with its variables filled in, and the query that the call can't do without. */
 function examplePath(operation: Operation, schemas: Schemas): string {
   let path = operation.path;
@@ -42,7 +48,8 @@ export function typescriptOf(operation: Operation, schemas: Schemas): string {
   if (operation.body?.isRequired) values.push(literalOf(exampleRequest(operation.body.schema, schemas)));
   const call = `api.${operation.id}(${values.join(', ')})`;
   const list = listNameOf(operation, schemas);
-  if (list === null) return `const ${resultNameOf(operation)} = await ${call};`;
+  if (list === null)
+    return usualAnswer(operation) ? `const ${resultNameOf(operation)} = await ${call};` : `await ${call};`;
   return `for await (const ${list.replace(/ies$/, 'y').replace(/s$/, '')} of ${call}) {\n  // …\n}`;
 }
 
@@ -56,8 +63,14 @@ function listNameOf(operation: Operation, schemas: Schemas): string | null {
 }
 
 function resultNameOf(operation: Operation): string {
-  const schema = operation.responses.find((one) => one.status.startsWith('2'))?.schema;
-  const name = typeof schema?.$ref === 'string' ? schema.$ref.split('/').at(-1)! : 'answer';
+  const schema = usualAnswer(operation)?.schema;
+  const name =
+    typeof schema?.$ref === 'string'
+      ? schema.$ref
+          .split('/')
+          .at(-1)!
+          .replace(/^Created/, '')
+      : 'answer';
   return name[0]!.toLowerCase() + name.slice(1);
 }
 

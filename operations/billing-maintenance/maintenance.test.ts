@@ -83,7 +83,7 @@ test('API-8.6: requests of a month’s last day are charged in the next month, b
   await moveDatabaseClock(world.database, '0');
 });
 
-test('API-3.6, API-8.6: going over refuses nothing; maintenance alone suspends a debt, and takes it back when it is paid', async () => {
+test('API-3.5, API-3.6, API-8.6: going over refuses nothing; maintenance alone suspends a debt, and takes it back when it is paid', async () => {
   const customer = await world.createCustomer('Debt');
   const key = await world.createKey(customer);
   const { tenant } = customer;

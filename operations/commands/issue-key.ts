@@ -8,6 +8,9 @@ export async function issueKeyCommand(options: {
   organization?: number;
   name: string;
   scope: 'read' | 'full';
+  days: number;
+  /** False for a key that does not expire. */
+  expiry: boolean;
 }): Promise<void> {
   await withFeatures(async ({ accounts, apiKeys }) => {
     const person = await accounts.findPersonByEmail(options.email);
@@ -26,6 +29,7 @@ export async function issueKeyCommand(options: {
       name: options.name,
       scope: options.scope,
       tenantIds: null,
+      expiresAt: options.expiry ? new Date(Date.now() + options.days * 86_400_000) : null,
     });
     process.stdout.write(`${issued.token}\n`);
   });

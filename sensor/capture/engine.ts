@@ -7,7 +7,7 @@
 
 import { Booking } from './booking.ts';
 import { decodeFrame } from './decode-link.ts';
-import { beginAgain, Field, Flag, flowWords, isSending, noteMac, noteState } from './flow-record.ts';
+import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from './flow-record.ts';
 import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
@@ -257,8 +257,9 @@ export class Engine {
     sums[((base + Field.bytes) >> 1) + side]! += bytes;
     words[base + Field.packets + side]! += packets;
     words[base + Field.lastSeen] = this.now;
-    if (noteState(words, base, side, p)) flows.noteTurn(base, this.now);
-    if (isSending(p, words[base + Field.flags]!)) words[base + Field.lastSent + side] = this.offsetMs;
+    const meaning = noteState(words, base, side, p);
+    if ((meaning & Meaning.sending) !== 0) words[base + Field.lastSent + side] = this.offsetMs;
+    if ((meaning & Meaning.end) !== 0) flows.noteEnd(base, this.now);
     // What is found in a tunnel may need room, so this flow is complete before anybody looks inside. A datagram in
     // fragments is looked at when it is whole.
     if (p.protocol !== Protocol.tcp && !p.isFragment) this.#inspect(p, base, side, 0, 0);
@@ -297,9 +298,9 @@ export class Engine {
       this.#judgeSides(base);
       this.#naming.onNewFlow(base, p, side, this.now);
     }
-    if (noteState(flows.words, base, side, p)) flows.noteTurn(base, this.now);
-    if (isSending(p, flows.words[base + Field.flags]!))
-      flows.words[base + Field.lastSent + side] = this.offsetMs;
+    const meaning = noteState(flows.words, base, side, p);
+    if ((meaning & Meaning.sending) !== 0) flows.words[base + Field.lastSent + side] = this.offsetMs;
+    if ((meaning & Meaning.end) !== 0) flows.noteEnd(base, this.now);
     this.#inspect(p, base, side, path, depth + 1);
   }
 

@@ -90,48 +90,59 @@ export function isExchange(flags: number): boolean {
   return (flags & Flag.exchange) !== 0;
 }
 
-/** Flags of which each change is a turn in a flow's life. */
-const turnMask = Flag.answered | Flag.reset | (Flag.fin * 3);
+/** What a packet means for its flow, as bits. */
+export const Meaning = {
+  /** It closed the connection, or answered the only request: nothing more is to come. */
+  end: 1,
+  /** Its sender takes part in the service. */
+  sending: 2,
+} as const;
 
-/** Notes who has sent, and how far a TCP connection is in its life; true when the flow was answered or closed. */
-export function noteState(words: Int32Array, base: number, side: number, p: Packet): boolean {
+/**
+ * Notes who has sent, and how far a TCP connection is in its life; answers what the packet means.
+ *
+ * A reset, an opening, its bare answer and an ICMP error are no sending: any closed or scanned port sends those. Neither is
+ * what follows a handshake on which nothing is said (NET-2.4.4).
+ */
+export function noteState(words: Int32Array, base: number, side: number, p: Packet): number {
   const before = words[base + Field.flags]!;
   let flags = (before | (Flag.sent << side)) & ~Flag.exchange;
   if ((flags & (Flag.sent * 3)) === Flag.sent * 3) flags = (flags | Flag.answered) & ~Flag.unanswered;
+  let isSending = p.dataEnd > p.dataAt;
   if (p.protocol === Protocol.tcp) {
-    if (p.tcpFlags > 0) {
-      if ((p.tcpFlags & 0x01) !== 0) flags |= Flag.fin << side;
-      if ((p.tcpFlags & 0x04) !== 0) flags |= Flag.reset;
-      if (p.dataEnd > p.dataAt) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
-      else if ((p.tcpFlags & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
+    const bits = p.tcpFlags;
+    if (bits > 0) {
+      if ((bits & 0x05) !== 0) {
+        if ((bits & 0x01) !== 0) flags |= Flag.fin << side;
+        if ((bits & 0x04) !== 0) flags |= Flag.reset;
+      }
+      if (isSending) flags = (flags | Flag.confirmed | Flag.data) & ~Flag.unanswered;
+      else if ((bits & 0x12) === 0x10 && isClientSide(flags, side)) flags |= Flag.confirmed;
     }
-  } else if ((flags & ~before & Flag.answered) !== 0 && isOneEach(words, base, flags)) flags |= Flag.exchange;
-  if (flags === before) return false;
+    if (!isSending || (bits & 0x04) !== 0) isSending = isSendingBare(p, flags);
+  } else {
+    if ((flags & ~before & Flag.answered) !== 0 && isOneEach(words, base, flags)) flags |= Flag.exchange;
+    if (p.protocol !== Protocol.udp) isSending = !isIcmpError(p);
+    else if (p.isFragment) isSending = true;
+  }
+  const meaning = isSending ? Meaning.sending : 0;
+  if (flags === before) return meaning;
   words[base + Field.flags] = flags;
-  return ((flags ^ before) & turnMask) !== 0;
+  if ((flags & (Flag.exchange | Flag.reset | (Flag.fin * 3))) === 0) return meaning;
+  return (isExchange(flags) || isClosed(flags)) && !isClosed(before) ? meaning | Meaning.end : meaning;
+}
+
+/** The same for a segment without data, and for a reset. */
+function isSendingBare(p: Packet, flags: number): boolean {
+  if (p.tcpFlags < 0) return p.isFragment;
+  if ((p.tcpFlags & 0x06) !== 0 || (flags & (Flag.answered | Flag.reset)) !== Flag.answered) return false;
+  return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
 }
 
 /** What a tunnel carries has no packets of its own to go by. */
 function isOneEach(words: Int32Array, base: number, flags: number): boolean {
   if ((flags & Flag.inner) !== 0) return false;
   return words[base + Field.packets]! <= 1 && words[base + Field.packets + 1]! <= 1;
-}
-
-/**
- * True for a packet with which its sender takes part in the service, `flags` being those of the flow with it. A reset, an
- * opening, its bare answer and an ICMP error are what any closed or scanned port sends; so is whatever follows a handshake
- * on which nothing is said (NET-2.4.4).
- */
-export function isSending(p: Packet, flags: number): boolean {
-  if (p.protocol === Protocol.tcp) {
-    if (p.tcpFlags < 0) return p.isFragment;
-    if ((p.tcpFlags & 0x04) !== 0) return false;
-    if (p.dataEnd > p.dataAt) return true;
-    if ((p.tcpFlags & 0x02) !== 0 || (flags & (Flag.answered | Flag.reset)) !== Flag.answered) return false;
-    return (flags & Flag.data) !== 0 || (flags & Flag.handshakeSeen) === 0;
-  }
-  if (p.protocol === Protocol.udp) return p.dataEnd > p.dataAt || p.isFragment;
-  return !isIcmpError(p);
 }
 
 /** Unreachable, time exceeded and their like, which answer a packet of another protocol. */

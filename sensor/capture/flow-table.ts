@@ -119,10 +119,9 @@ export class FlowTable {
     return this.#insert(p, isLower, ports, meta, hash, now);
   }
 
-  /** A packet answered the flow or closed it. If it is over now, it leaves after a while. */
-  noteTurn(base: number, now: number): void {
-    const queue = this.#queueFor(base);
-    if (queue !== Queue.over && queue !== Queue.closed) return;
+  /** The flow is over, as far as anyone can tell: it leaves after a while. */
+  noteEnd(base: number, now: number): void {
+    const queue = isClosed(this.words[base + Field.flags]!) ? Queue.closed : Queue.over;
     this.#queues.append(base / flowWords, queue, now);
     if (this.#queues.counts[queue]! > this.#bound) this.#trim(queue, now);
   }

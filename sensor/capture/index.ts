@@ -98,16 +98,19 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 export { isSupportedLinkType } from './decode-link.ts';
-export type {
-  FlowRows,
-  ListedAnswer,
-  ListedApplication,
-  ListedConversation,
-  ListedEnd,
-  ListedFlow,
-  ListedHost,
-  ListedRows,
-  RowWeight,
+export {
+  FlowRow,
+  type FlowRows,
+  type ListedAnswer,
+  type ListedApplication,
+  type ListedConversation,
+  type ListedEnd,
+  type ListedFlow,
+  type ListedHost,
+  type ListedRows,
+  type RawRow,
+  type RowWeight,
+  type TableRows,
 } from './listed-rows.ts';
 export type { CutCounts } from './listing.ts';
 export {
@@ -118,3 +121,4 @@ export {
   type ReadingResult,
 } from './reading.ts';
 export { type PageFile, pageBytes } from './row-store.ts';
+export { keyAt } from './summing-table.ts';

@@ -6,6 +6,7 @@ import { evidenceText, protocolLabel } from './ledger.ts';
 import type { NameEvidence } from './minute-report.ts';
 import type { NameTable } from './name-table.ts';
 import type { RowStore } from './row-store.ts';
+import { Evidence } from './stream-units.ts';
 import { keyAt } from './summing-table.ts';
 import type { TunnelPaths } from './tunnels.ts';
 
@@ -78,11 +79,23 @@ export interface ListedApplication {
 /** What rows may be ordered by, besides their text. */
 export type RowWeight = 'bytes' | 'packets' | 'sent' | 'received';
 
+/** A row as it is kept: its words and sums, valid until the next one is asked for. */
+export interface RawRow {
+  readonly words: Int32Array;
+  readonly sums: Float64Array;
+  readonly at: number;
+}
+
 /** Rows that are made when they are asked for. */
-export interface ListedRows<T> extends Iterable<T> {
+export interface TableRows<T> extends Iterable<T> {
   readonly count: number;
   at(row: number): T;
   weight(row: number, kind: RowWeight): number;
+}
+
+/** The same, also as they are kept. */
+export interface ListedRows<T> extends TableRows<T> {
+  raw(row: number): RawRow;
 }
 
 /** Positions in a listed flow's row, in words; bytes are two doubles. */
@@ -117,6 +130,7 @@ abstract class Rows<T> implements ListedRows<T> {
   }
 
   abstract at(row: number): T;
+  abstract raw(row: number): RawRow;
   abstract weight(row: number, kind: RowWeight): number;
 
   *[Symbol.iterator](): Iterator<T> {
@@ -137,6 +151,11 @@ export class FlowRows extends Rows<ListedFlow> {
     if (rows.count <= orderedMax) this.#order = orderOf(rows);
   }
 
+  raw(row: number): RawRow {
+    this.#seek(row);
+    return this.rows;
+  }
+
   at(row: number): ListedFlow {
     this.#seek(row);
     const { words, sums, at } = this.rows;
@@ -145,13 +164,8 @@ export class FlowRows extends Rows<ListedFlow> {
     const protocol = meta & 0xff;
     const ports = words[at + FlowRow.ports]!;
     // Fragments whose first never came have no ports.
-    const hasPorts = ports !== 0 && portProtocols.has(protocol);
+    const hasPorts = this.hasPorts(words, at);
     const serverIp = addressAt(words, at + FlowRow.server, version);
-    const host = words[at + FlowRow.name]! - 1;
-    const evidence = evidenceText[words[at + FlowRow.evidence]!] as ListedFlow['evidence'];
-    // An outer name gives way to the name under which the client looked the server up.
-    const named = evidence === 'tls_outer' ? words[at + FlowRow.flowName]! - 1 : host;
-    const domain = named < 0 ? -1 : this.#names.domain(named);
     const sum = (at + FlowRow.bytes) >> 1;
     return {
       protocol,
@@ -160,15 +174,46 @@ export class FlowRows extends Rows<ListedFlow> {
         port: hasPorts ? ports >>> 16 : null,
       },
       server: { ip: serverIp, port: hasPorts ? ports & 0xffff : null },
-      host: host < 0 ? null : this.#names.host(host),
-      name: protocolLabel(protocol, version) ?? (domain < 0 ? serverIp : this.#names.host(domain)),
-      evidence,
-      tunnel: this.#tunnels.text(meta >>> 16) || null,
+      host: this.host(words, at),
+      name: this.name(words, at) ?? serverIp,
+      evidence: this.evidence(words, at),
+      tunnel: this.tunnel(words, at),
       clientPackets: words[at + FlowRow.packets]!,
       clientBytes: sums[sum]!,
       serverPackets: words[at + FlowRow.packets + 1]!,
       serverBytes: sums[sum + 1]!,
     };
+  }
+
+  /** As on the wire; null where none. The row is a raw one, as for those below. */
+  host(words: Int32Array, at: number): string | null {
+    const host = words[at + FlowRow.name]! - 1;
+    return host < 0 ? null : this.#names.host(host);
+  }
+
+  /** Protocol label or registrable domain; null where the server's address is the name. */
+  name(words: Int32Array, at: number): string | null {
+    const meta = words[at + FlowRow.meta]!;
+    const label = protocolLabel(meta & 0xff, (meta >> 8) & 0xff);
+    if (label !== null) return label;
+    // An outer name gives way to the name under which the client looked the server up.
+    const isOuter = words[at + FlowRow.evidence] === Evidence.outer;
+    const named = words[at + (isOuter ? FlowRow.flowName : FlowRow.name)]! - 1;
+    const domain = named < 0 ? -1 : this.#names.domain(named);
+    return domain < 0 ? null : this.#names.host(domain);
+  }
+
+  evidence(words: Int32Array, at: number): ListedFlow['evidence'] {
+    return evidenceText[words[at + FlowRow.evidence]!] as ListedFlow['evidence'];
+  }
+
+  tunnel(words: Int32Array, at: number): string | null {
+    return this.#tunnels.text(words[at + FlowRow.meta]! >>> 16) || null;
+  }
+
+  /** True where the protocol has ports and the flow's are known. */
+  hasPorts(words: Int32Array, at: number): boolean {
+    return words[at + FlowRow.ports] !== 0 && portProtocols.has(words[at + FlowRow.meta]! & 0xff);
   }
 
   weight(row: number, kind: RowWeight): number {
@@ -220,6 +265,11 @@ function orderOf(rows: RowStore): Int32Array | null {
 
 /** Conversations in the order in which they were met. */
 export class ConversationRows extends Rows<ListedConversation> {
+  raw(row: number): RawRow {
+    this.rows.seek(row);
+    return this.rows;
+  }
+
   at(row: number): ListedConversation {
     this.rows.seek(row);
     const { words, sums, at } = this.rows;
@@ -248,6 +298,11 @@ export class ConversationRows extends Rows<ListedConversation> {
 
 /** Addresses in the order in which they were met. */
 export class HostRows extends Rows<ListedHost> {
+  raw(row: number): RawRow {
+    this.rows.seek(row);
+    return this.rows;
+  }
+
   at(row: number): ListedHost {
     this.rows.seek(row);
     const { words, sums, at } = this.rows;
@@ -286,6 +341,11 @@ export class ApplicationRows extends Rows<ListedApplication> {
     }
     this.#order = new Uint32Array(rows.count).map((_, row) => row);
     this.#order.sort((a, b) => bytes[b]! - bytes[a]! || a - b);
+  }
+
+  raw(row: number): RawRow {
+    this.rows.seek(this.#order[row]!);
+    return this.rows;
   }
 
   at(row: number): ListedApplication {

@@ -67,7 +67,7 @@ export interface ListingOptions {
   flowsMax: number;
   /** Takes what memory should not hold; null keeps everything in memory. */
   file: PageFile | null;
-  onAnswer(answer: ListedAnswer): void;
+  onAnswer(make: () => ListedAnswer): void;
   /** False for what no application is to be made of; everything is unless given. */
   countsUsage?: ((words: Int32Array, base: number, client: number, name: number) => boolean) | undefined;
 }
@@ -184,29 +184,7 @@ export class Listing {
 
   /** Hands over the answer in `dnsMessage`, which `packet`'s source sent. */
   addAnswer(packet: Packet, querySeen: boolean): void {
-    const p = packet;
-    const chain: string[] = [];
-    for (let i = 0; i < dnsMessage.chainLength; i += 1) chain.push(dnsName(dnsChain[i]!));
-    const addresses = [];
-    for (let i = 0; i < dnsMessage.addressCount; i += 1) {
-      const at = i * 5;
-      const address = formatWords(
-        dnsAddresses[at]!,
-        dnsAddresses[at + 1]!,
-        dnsAddresses[at + 2]!,
-        dnsAddresses[at + 3]!,
-        dnsAddresses[at + 4]!,
-      );
-      addresses.push({ address, ttl: dnsAddressTtls[i]! });
-    }
-    this.#options.onAnswer({
-      client: { ip: formatWords(p.version, p.target0, p.target1, p.target2, p.target3), port: p.targetPort },
-      server: { ip: formatWords(p.version, p.source0, p.source1, p.source2, p.source3), port: p.sourcePort },
-      name: dnsName(0),
-      cnameChain: chain,
-      addresses,
-      querySeen,
-    });
+    this.#options.onAnswer(() => makeAnswer(packet, querySeen));
   }
 
   #takeBooked(base: number): BookedCounters {
@@ -359,6 +337,32 @@ export class Listing {
     sums[at + 1]! += isUpInbound ? down : up;
     sums[at + 2]! += packets;
   }
+}
+
+/** The answer in `dnsMessage`, as it stands there. */
+function makeAnswer(p: Packet, querySeen: boolean): ListedAnswer {
+  const chain: string[] = [];
+  for (let i = 0; i < dnsMessage.chainLength; i += 1) chain.push(dnsName(dnsChain[i]!));
+  const addresses = [];
+  for (let i = 0; i < dnsMessage.addressCount; i += 1) {
+    const at = i * 5;
+    const address = formatWords(
+      dnsAddresses[at]!,
+      dnsAddresses[at + 1]!,
+      dnsAddresses[at + 2]!,
+      dnsAddresses[at + 3]!,
+      dnsAddresses[at + 4]!,
+    );
+    addresses.push({ address, ttl: dnsAddressTtls[i]! });
+  }
+  return {
+    client: { ip: formatWords(p.version, p.target0, p.target1, p.target2, p.target3), port: p.targetPort },
+    server: { ip: formatWords(p.version, p.source0, p.source1, p.source2, p.source3), port: p.sourcePort },
+    name: dnsName(0),
+    cnameChain: chain,
+    addresses,
+    querySeen,
+  };
 }
 
 /** Ids of names have 20 bits, evidence those above. */

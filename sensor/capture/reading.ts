@@ -32,8 +32,8 @@ export interface ReadingOptions {
   local: CaptureOptions['local'];
   /** An upper bound of packets in the file: no more flows than that can occur. */
   packetsMax: number;
-  /** Takes every DNS answer when it comes. */
-  onAnswer(answer: ListedAnswer): void;
+  /** Hears of every DNS answer when it comes; `make` is for answers that are wanted, and valid during the call. */
+  onAnswer(make: () => ListedAnswer): void;
   /** Takes rows that memory should not hold; null or none keeps everything in memory. */
   pageFile?: PageFile | null;
   /** False for what no application is to be made of. */

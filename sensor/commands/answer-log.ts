@@ -13,14 +13,19 @@ export class AnswerLog {
   #open: string[] = [];
   #openLength = 0;
 
-  constructor(file: PageFile) {
+  readonly #keptMax: number;
+
+  /** Only the first `keptMax` are kept, the others counted. */
+  constructor(file: PageFile, keptMax: number) {
     this.#file = file;
+    this.#keptMax = keptMax;
   }
 
   /** Names and addresses are ASCII, so that a character is a byte. */
-  add(answer: ListedAnswer): void {
-    const line = answerJson(answer);
+  add(make: () => ListedAnswer): void {
     this.count += 1;
+    if (this.count > this.#keptMax) return;
+    const line = answerJson(make());
     this.#open.push(line);
     this.#openLength += line.length + 1;
     if (this.#openLength >= pageBytes) this.#closePages();

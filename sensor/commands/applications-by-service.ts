@@ -3,10 +3,10 @@
  * remote address is.
  */
 import { serviceName } from '#common/ip/port-services.ts';
-import type { ListedApplication, ListedRows, RowWeight } from '#sensor/capture/index.ts';
+import type { ListedApplication, RowWeight, TableRows } from '#sensor/capture/index.ts';
 
 /** The same rows, with those of one service added up, the largest first. */
-export function applicationsByService(rows: ListedRows<ListedApplication>): ListedRows<ListedApplication> {
+export function applicationsByService(rows: TableRows<ListedApplication>): TableRows<ListedApplication> {
   const services = new Map<string, ListedApplication>();
   // Of the others there may be millions, so only their numbers are kept.
   const others: number[] = [];

@@ -1,5 +1,5 @@
 /** Which rows a table shows, in which order, without making the others. */
-import type { ListedRows } from '#sensor/capture/index.ts';
+import type { TableRows } from '#sensor/capture/index.ts';
 import type { SortOrder } from './read-query.ts';
 
 /** Up to this many rows are chosen in one pass; more are sorted as a whole. */
@@ -7,7 +7,7 @@ const onePassMax = 1000;
 
 /** Numbers of the first `top` rows in this order, all of them for 0. Rows of equal weight stay as they are. */
 export function chooseRows<T>(
-  rows: ListedRows<T>,
+  rows: TableRows<T>,
   sort: SortOrder,
   top: number,
   nameOf: (row: T) => string,

@@ -6,6 +6,7 @@ import type {
   ListedFlow,
   ListedHost,
   ListedRows,
+  RawRow,
   ReadingResult,
   RowWeight,
 } from '#sensor/capture/index.ts';
@@ -78,6 +79,10 @@ class ChosenRows<T> implements ListedRows<T> {
 
   at(row: number): T {
     return this.#rows.at(this.rowOf(row));
+  }
+
+  raw(row: number): RawRow {
+    return this.#rows.raw(this.rowOf(row));
   }
 
   weight(row: number, kind: RowWeight): number {

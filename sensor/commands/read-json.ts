@@ -1,18 +1,28 @@
 /**
  * The JSON of `sensor read --json`. Fields are part of what programs rely on: add, never rename.
  *
- * Rows are written one by one as text, one a line: neither the document nor its objects would fit into memory.
+ * Rows are written one by one, one a line, from the words in which they are kept: neither the document nor its objects
+ * would fit into memory, and strings would cost more than finding the rows. Addresses, hosts and labels hold nothing
+ * that JSON would escape: names are checked when they are read.
  */
-import type { ListedApplication, ListedFlow } from '#sensor/capture/index.ts';
+import {
+  FlowRow,
+  keyAt,
+  type ListedApplication,
+  type ListedRows,
+  type RawRow,
+  type ReadingResult,
+} from '#sensor/capture/index.ts';
 import { formatInstant, formatMinute } from './instants.ts';
+import { JsonBytes } from './json-bytes.ts';
 import type { Findings } from './read.ts';
-
 import type { TextOutput } from './text-output.ts';
 import { transportName } from './transport-names.ts';
 
 /** The whole document. */
 export function writeJson(out: TextOutput, { facts, result, answers, selection, minutes }: Findings): void {
   const { totals } = result;
+  const json = new JsonBytes((bytes) => out.writeBytes(bytes));
   const capture = {
     packets: totals.packets,
     bytes: totals.ipBytes,
@@ -23,49 +33,41 @@ export function writeJson(out: TextOutput, { facts, result, answers, selection, 
     last_at: formatInstant(facts.lastAt),
     link_type: facts.linkType,
   };
-  out.write(`{\n"capture": ${JSON.stringify(capture)}`);
-  writeRows(out, 'flows', selection.flows, flowJson);
-  writeAnswers(out, answers.pieces());
-  writeRows(
-    out,
-    'hosts',
-    selection.hosts,
-    (host) =>
-      `{"ip":"${host.address}","rx_bytes":${host.rxBytes},"tx_bytes":${host.txBytes},"packets":${host.packets}}`,
+  json.text(`{\n"capture": ${JSON.stringify(capture)}`);
+  writeRows(json, 'flows', selection.flows.count, flowWriter(json, selection.flows, result.flows));
+  writeAnswers(json, answers.pieces());
+  writeRows(json, 'hosts', selection.hosts.count, (row) => writeHost(json, selection.hosts.raw(row)));
+  writeRows(json, 'conversations', selection.conversations.count, (row) =>
+    writeConversation(json, selection.conversations.raw(row)),
   );
-  writeRows(
-    out,
-    'conversations',
-    selection.conversations,
-    (pair) =>
-      `{"a":"${pair.a}","b":"${pair.b}","packets_a_to_b":${pair.packetsAToB},"bytes_a_to_b":${pair.bytesAToB},"packets_b_to_a":${pair.packetsBToA},"bytes_b_to_a":${pair.bytesBToA}}`,
+  writeRows(json, 'applications', result.applications.count, (row) =>
+    writeApplication(json, result.applications.at(row)),
   );
-  writeRows(out, 'applications', result.applications, applicationJson);
   if (minutes) {
-    writeRows(
-      out,
-      'minutes',
-      minutes.rows(),
-      (one) =>
-        `{"minute":"${formatMinute(one.minute)}","packets":${one.packets},"bytes":${one.bytes},"parser_dropped":${one.parserDropped}}`,
-    );
+    const rows = minutes.rows();
+    writeRows(json, 'minutes', rows.length, (row) => {
+      const one = rows[row]!;
+      json.ascii('{"minute":').quoted(formatMinute(one.minute));
+      json.ascii(',"packets":').number(one.packets).ascii(',"bytes":').number(one.bytes);
+      json.ascii(',"parser_dropped":').number(one.parserDropped).ascii('}');
+    });
   }
-  out.write('\n}\n');
+  json.text('\n}\n');
 }
 
-function writeRows<T>(out: TextOutput, name: string, rows: Iterable<T>, toJson: (row: T) => string): void {
-  out.write(`,\n"${name}": [`);
-  let before = '\n  ';
-  for (const row of rows) {
-    out.write(before + toJson(row));
-    before = ',\n  ';
+function writeRows(json: JsonBytes, name: string, count: number, write: (row: number) => void): void {
+  json.text(`,\n"${name}": [`);
+  for (let row = 0; row < count; row += 1) {
+    json.ascii(row === 0 ? '\n  ' : ',\n  ');
+    write(row);
+    json.endRow();
   }
-  out.write(before === '\n  ' ? ']' : '\n]');
+  json.ascii(count === 0 ? ']' : '\n]');
 }
 
 /** Lines that are JSON already; a piece may begin and end in the middle of one. */
-function writeAnswers(out: TextOutput, pieces: Iterable<string>): void {
-  out.write(',\n"dns": [');
+function writeAnswers(json: JsonBytes, pieces: Iterable<string>): void {
+  json.text(',\n"dns": [');
   let isFirst = true;
   // The last line feed waits for a line behind it, which is separated by a comma.
   let waits = false;
@@ -73,28 +75,90 @@ function writeAnswers(out: TextOutput, pieces: Iterable<string>): void {
     if (piece === '') continue;
     const endsLine = piece.endsWith('\n');
     const text = (endsLine ? piece.slice(0, -1) : piece).replaceAll('\n', ',\n  ');
-    out.write((isFirst ? '\n  ' : waits ? ',\n  ' : '') + text);
+    json.text((isFirst ? '\n  ' : waits ? ',\n  ' : '') + text);
     isFirst = false;
     waits = endsLine;
   }
-  out.write(isFirst ? ']' : '\n]');
+  json.ascii(isFirst ? ']' : '\n]');
 }
 
-/** Addresses, hosts and tunnels hold nothing that JSON would escape: names are checked when they are read. */
-function flowJson(flow: ListedFlow): string {
-  const { client, server } = flow;
-  return (
-    `{"transport":"${transportName(flow.protocol)}","client":{"ip":"${client.ip}","port":${client.port}},` +
-    `"server":{"ip":"${server.ip}","port":${server.port}},"host":${flow.host === null ? 'null' : `"${flow.host}"`},` +
-    `"name":"${flow.name}","evidence":"${flow.evidence}","tunnel":${flow.tunnel === null ? 'null' : `"${flow.tunnel}"`},` +
-    `"client_packets":${flow.clientPackets},"client_bytes":${flow.clientBytes},` +
-    `"server_packets":${flow.serverPackets},"server_bytes":${flow.serverBytes}}`
-  );
+function flowWriter(json: JsonBytes, rows: ListedRows<unknown>, flows: ReadingResult['flows']) {
+  return (row: number): void => {
+    const { words, sums, at } = rows.raw(row);
+    const meta = words[at + FlowRow.meta]!;
+    const version = (meta >> 8) & 0xff;
+    const hasPorts = flows.hasPorts(words, at);
+    const ports = words[at + FlowRow.ports]!;
+    json
+      .ascii('{"transport":"')
+      .ascii(transportName(meta & 0xff))
+      .ascii('","client":{"ip":"');
+    json.address(version, words, at + FlowRow.client);
+    writePort(json.ascii('","port":'), hasPorts, ports >>> 16);
+    json.ascii('},"server":{"ip":"').address(version, words, at + FlowRow.server);
+    writePort(json.ascii('","port":'), hasPorts, ports & 0xffff);
+    json.ascii('},"host":').quoted(flows.host(words, at)).ascii(',"name":"');
+    const name = flows.name(words, at);
+    if (name === null) json.address(version, words, at + FlowRow.server);
+    else json.ascii(name);
+    json.ascii('","evidence":"').ascii(flows.evidence(words, at));
+    json.ascii('","tunnel":').quoted(flows.tunnel(words, at));
+    const sum = (at + FlowRow.bytes) >> 1;
+    json.ascii(',"client_packets":').number(words[at + FlowRow.packets]!);
+    json.ascii(',"client_bytes":').number(sums[sum]!);
+    json.ascii(',"server_packets":').number(words[at + FlowRow.packets + 1]!);
+    json
+      .ascii(',"server_bytes":')
+      .number(sums[sum + 1]!)
+      .ascii('}');
+  };
 }
 
-function applicationJson(one: ListedApplication): string {
-  return (
-    `{"name":"${one.name}","transport":"${transportName(one.protocol)}","server_port":${one.serverPort},` +
-    `"inbound_bytes":${one.inboundBytes},"outbound_bytes":${one.outboundBytes}}`
-  );
+function writePort(json: JsonBytes, hasPorts: boolean, port: number): void {
+  if (hasPorts) json.number(port);
+  else json.ascii('null');
+}
+
+function writeHost(json: JsonBytes, { words, sums, at }: RawRow): void {
+  const key = at + keyAt(3);
+  const sum = at >> 1;
+  json.ascii('{"ip":"').address(words[key + 4]!, words, key);
+  json
+    .ascii('","rx_bytes":')
+    .number(sums[sum]!)
+    .ascii(',"tx_bytes":')
+    .number(sums[sum + 1]!);
+  json
+    .ascii(',"packets":')
+    .number(sums[sum + 2]!)
+    .ascii('}');
+}
+
+function writeConversation(json: JsonBytes, { words, sums, at }: RawRow): void {
+  const key = at + keyAt(4);
+  const sum = at >> 1;
+  const version = words[key + 8]!;
+  json
+    .ascii('{"a":"')
+    .address(version, words, key)
+    .ascii('","b":"')
+    .address(version, words, key + 4);
+  json
+    .ascii('","packets_a_to_b":')
+    .number(sums[sum]!)
+    .ascii(',"bytes_a_to_b":')
+    .number(sums[sum + 1]!);
+  json
+    .ascii(',"packets_b_to_a":')
+    .number(sums[sum + 2]!)
+    .ascii(',"bytes_b_to_a":')
+    .number(sums[sum + 3]!);
+  json.ascii('}');
+}
+
+function writeApplication(json: JsonBytes, one: ListedApplication): void {
+  json.ascii('{"name":"').ascii(one.name).ascii('","transport":"').ascii(transportName(one.protocol));
+  writePort(json.ascii('","server_port":'), one.serverPort !== null, one.serverPort ?? 0);
+  json.ascii(',"inbound_bytes":').number(one.inboundBytes);
+  json.ascii(',"outbound_bytes":').number(one.outboundBytes).ascii('}');
 }

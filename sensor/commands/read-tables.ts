@@ -3,7 +3,7 @@
  *
  * Only rows that are shown become text.
  */
-import type { ListedAnswer, ListedFlow, ListedRows } from '#sensor/capture/index.ts';
+import type { ListedAnswer, ListedFlow, TableRows } from '#sensor/capture/index.ts';
 import type { AnswerLog } from './answer-log.ts';
 import { applicationsByService } from './applications-by-service.ts';
 import { chooseRows } from './chosen-rows.ts';
@@ -32,7 +32,7 @@ function* tableLines(findings: Findings, query: ReadQuery, look: TextLook): Gene
   function* show<T>(
     title: string,
     columns: Column[],
-    rows: ListedRows<T>,
+    rows: TableRows<T>,
     nameOf: (row: T) => string,
     cells: (row: T) => string[],
   ) {
@@ -190,8 +190,8 @@ interface Connection extends ListedFlow {
 }
 
 /** A name that one connection said in two ways, such as CONNECT and the hello behind it, is one row. */
-class Connections implements ListedRows<Connection> {
-  readonly #flows: ListedRows<ListedFlow>;
+class Connections implements TableRows<Connection> {
+  readonly #flows: TableRows<ListedFlow>;
   readonly #continues: (row: number) => boolean;
   /** First row of each connection and host; null where each row is one. */
   readonly #first: Uint32Array | null;
@@ -223,7 +223,7 @@ class Connections implements ListedRows<Connection> {
     return { ...flow, knownBy: ways.join(', ') };
   }
 
-  weight(row: number, kind: Parameters<ListedRows<ListedFlow>['weight']>[1]): number {
+  weight(row: number, kind: Parameters<TableRows<ListedFlow>['weight']>[1]): number {
     return this.#flows.weight(this.#first ? this.#first[row]! : row, kind);
   }
 

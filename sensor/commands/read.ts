@@ -52,7 +52,9 @@ export async function readFiles(
       : (await import('./read-tables.ts')).tablesWriter(query, screen.look);
     const captures = openInOrder(paths, screen.complain);
     const progress = createProgress(isatty(2) ? process.stderr : null);
-    const answers = new AnswerLog(pages);
+    // A table shows the first ones, unless their names order them.
+    const isCut = !options.json && query.top > 0 && query.sort !== 'name';
+    const answers = new AnswerLog(pages, isCut ? query.top : Number.POSITIVE_INFINITY);
     const minutes = options.minutes ? new MinuteSums() : null;
     const hasFilter = isFiltered(query);
     const { facts, result, problems } = readFrames(captures, {
@@ -62,8 +64,8 @@ export async function readFiles(
       minutes,
       pageFile: pages,
       onProgress: progress?.show,
-      onAnswer: (answer) => {
-        if (!hasFilter || matchesAnswer(answer, query)) answers.add(answer);
+      onAnswer: (make) => {
+        if (!hasFilter || matchesAnswer(make(), query)) answers.add(make);
       },
       countsUsage: hasFilter ? (usage) => matchesUsage(usage, query) : undefined,
     });

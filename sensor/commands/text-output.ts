@@ -10,6 +10,8 @@ const fullPipeWaitMs = 2;
 
 export interface TextOutput {
   write(text: string): void;
+  /** Text that is bytes already; they are taken before this returns. */
+  writeBytes(bytes: Uint8Array): void;
   /** Hands over what is left. */
   end(): void;
 }
@@ -22,11 +24,15 @@ export function createTextOutput(descriptor: number): TextOutput {
   let parts: string[] = [];
   let length = 0;
 
+  function writeAll(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) at += writeSome(descriptor, bytes, at);
+  }
+
   function flush(): void {
     const bytes = Buffer.from(parts.join(''));
     parts = [];
     length = 0;
-    for (let at = 0; at < bytes.length; ) at += writeSome(descriptor, bytes, at);
+    writeAll(bytes);
   }
 
   return {
@@ -34,6 +40,10 @@ export function createTextOutput(descriptor: number): TextOutput {
       parts.push(text);
       length += text.length;
       if (length >= pieceLength) flush();
+    },
+    writeBytes(bytes) {
+      if (length > 0) flush();
+      writeAll(bytes);
     },
     end() {
       if (length > 0) flush();

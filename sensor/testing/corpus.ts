@@ -81,7 +81,7 @@ export function readCapture(file: string): WholeReading {
   const answers: ListedAnswer[] = [];
   const { result } = readFrames([{ path, file: openCaptureFile(path) }], {
     local: { prefixes: [], addresses: [] },
-    onAnswer: (answer) => answers.push(answer),
+    onAnswer: (make) => answers.push(make()),
   });
   return wholeReading(result, answers);
 }

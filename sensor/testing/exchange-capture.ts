@@ -36,7 +36,8 @@ export function writeExchanges(path: string, count: number, options: ExchangeOpt
     record.writeUInt32LE(1_700_000_000 + Math.floor(i / perSecond), 0);
     record.writeUInt32LE(Math.floor(((i % perSecond) / perSecond) * 1e6), 4);
     const remote = 0x0b000000 + firstRemote + (i % remotes);
-    const port = 1024 + (i % 60_000);
+    // Ephemeral ports without a known service, which would be taken for the server.
+    const port = 52_000 + (i % 11_987);
     for (let packet = 0; packet < packets; packet += 1) {
       record.writeUInt32BE(packet === 0 ? 0xc0000201 : remote, header + 26);
       record.writeUInt32BE(packet === 0 ? remote : 0xc0000201, header + 30);

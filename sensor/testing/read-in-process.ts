@@ -15,7 +15,11 @@ export async function readInProcess(
   const written: string[] = [];
   const complaints: string[] = [];
   const status = await readFiles(paths, options, {
-    out: { write: (text) => written.push(text), end() {} },
+    out: {
+      write: (text) => written.push(text),
+      writeBytes: (bytes) => written.push(Buffer.from(bytes).toString()),
+      end() {},
+    },
     look: { width: null, isColored: false },
     complain: (sentence) => complaints.push(`${sentence}\n`),
   });

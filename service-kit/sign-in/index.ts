@@ -8,7 +8,7 @@
 export { type AccountPagesOptions, registerAccountPages } from './account.routes.ts';
 export { type ConfirmDeps, confirmIdentity } from './confirm-identity.ts';
 export { linkDelivery } from './link-delivery.ts';
-export { accessLinkMail, addedAsOwnerMail, invitationMail } from './mails.ts';
+export { accessLinkMail, addedAsOwnerMail, factorsChangedMail, invitationMail } from './mails.ts';
 export type { OwnOperation, SignInPeople, SignInPerson } from './people.ts';
 export { proceedSignIn } from './second-step.routes.ts';
 export { registerSignIn, type SignInDeps } from './sign-in.routes.ts';

@@ -75,8 +75,8 @@ export const mutationsOfApi: readonly Mutation[] = [
     rule: 'API-2.1.h',
     what: 'the last use is written on each call',
     file: keys,
-    find: `    where key_id = \${keyId} and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')\``,
-    replace: '    where key_id = ${keyId}`',
+    find: ` and (last_used_at is null or last_used_at < svc_now() - interval '60 seconds')\n    for no key update`,
+    replace: '\n    for no key update',
   },
   {
     rule: 'API-2.1.5',

@@ -106,7 +106,12 @@ type Ask = (facts: FactStore, siteId: number) => Promise<unknown>;
 
 function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;
-  const address = { ...range, address: pick(sampleAddresses) };
+  const segment = pick([undefined, '', 'br0', 'br1']);
+  const address = {
+    ...range,
+    address: pick(sampleAddresses),
+    ...(segment === undefined ? {} : { segment }),
+  };
   const direction = pick<Direction | null>(['outbound', 'inbound', 'internal', 'transit', null]);
   const view = { ...range, direction };
   const limit = 1 + random(20);

@@ -7,6 +7,7 @@ import {
   compare,
   compareAddresses,
   nullsLast,
+  resolveSegments,
   stepOf,
   strongest,
   sumOf,
@@ -42,6 +43,7 @@ export function readAddressApplications(
   const used = rows
     .usage(range.siteId)
     .filter((one) => within(range)(one) && one.local === range.address)
+    .filter((one) => range.segment === undefined || ['', range.segment].includes(one.ownSegment))
     .filter((one) => one.direction === 'outbound' || one.direction === 'inbound');
   const owned = [...Map.groupBy(used, (one) => `${one.minute} ${one.direction}`).values()].flatMap((all) => {
     const bytes = (capture: UsageFact['capture']) =>
@@ -81,6 +83,7 @@ export function readAddressApplications(
 
 interface JudgedFact extends UsageFact {
   owns: boolean;
+  segment: string;
 }
 
 /** Each fact with whether its capture counts: the owning vantage's strongest for this local address. */
@@ -96,8 +99,25 @@ function judged(rows: MemoryRows, range: facts.ViewRange): JudgedFact[] {
     const owner = hasBytes || ofFirst.length === all.length ? first : 3 - first;
     return [...Map.groupBy(all, (one) => one.local ?? '').values()].flatMap((ofLocal) => {
       const eligible = ofLocal.filter((one) => one.vantage === owner);
-      const capture = eligible.length > 0 ? strongestCapture(eligible) : null;
-      return ofLocal.map((one) => ({ ...one, owns: one.vantage === owner && one.capture === capture }));
+      const captures = [...Map.groupBy(eligible, (one) => one.capture).entries()];
+      const ownOf = (of: readonly UsageFact[]) =>
+        of
+          .map((one) => one.ownSegment)
+          .sort()
+          .at(-1) ?? '';
+      const resolved = resolveSegments(
+        captures,
+        ([, of]) => ownOf(of),
+        captures.map(([, of]) => ownOf(of)),
+      );
+      // Of each segment the strongest capture.
+      const owners = new Map<UsageFact['capture'], string>();
+      for (const [segment, ofSegment] of Map.groupBy(captures, (one) => resolved.get(one) ?? null))
+        if (segment !== null) owners.set(strongestCapture(ofSegment.flatMap(([, of]) => of)), segment);
+      return ofLocal.map((one) => {
+        const segment = one.vantage === owner ? owners.get(one.capture) : undefined;
+        return { ...one, owns: segment !== undefined, segment: segment ?? one.ownSegment };
+      });
     });
   });
 }
@@ -107,9 +127,11 @@ const bytesOf = (all: readonly JudgedFact[], read: (one: JudgedFact) => number) 
   return owning.length > 0 ? sumOf(owning, read) : null;
 };
 export function sumAddressApplications(rows: MemoryRows, range: facts.AddressRange): facts.AddressUse[] {
-  const used = judged(rows, { ...range, direction: null }).filter(
-    (one) => one.local === range.address && (one.direction === 'outbound' || one.direction === 'inbound'),
-  );
+  const used = judged(rows, { ...range, direction: null })
+    .filter(
+      (one) => one.local === range.address && (one.direction === 'outbound' || one.direction === 'inbound'),
+    )
+    .filter((one) => range.segment === undefined || ['', range.segment].includes(one.segment));
   return [...Map.groupBy(used, (one) => `${one.direction} ${keyText(one)}`).values()]
     .map((all): facts.AddressUse => {
       const { direction, name, protocol, serverPort } = all[0]!;
@@ -218,10 +240,15 @@ export function readApplication(
   const young = used.filter((one) => rows.isYoung(one.minute));
   const isFallback = young.length === 0;
   const owners = new Map(
-    strongest(rows, range).map((row) => [`${row.address} ${row.minute}`, row.deviceKey]),
+    strongest(rows, range).map((row) => [`${row.address} ${row.minute} ${row.segment}`, row.deviceKey]),
   );
+  // What has no segment itself is of the only one whose owner is known.
+  for (const all of Map.groupBy(strongest(rows, range), (row) => `${row.address} ${row.minute}`).values()) {
+    const known = all.filter((row) => row.deviceKey !== '');
+    if (known.length === 1) owners.set(`${known[0]!.address} ${known[0]!.minute} `, known[0]!.deviceKey);
+  }
   const endOf = (one: JudgedFact) => {
-    const deviceKey = owners.get(`${one.local} ${one.minute}`) || null;
+    const deviceKey = owners.get(`${one.local} ${one.minute} ${one.segment}`) || null;
     return JSON.stringify([deviceKey, deviceKey === null ? one.local : null]);
   };
   const ends = Map.groupBy(

@@ -11,11 +11,12 @@ import type { FactStore } from '../index.ts';
 import * as applications from './memory-applications.ts';
 import { createMemoryRows, type HostRow, type MemoryRows, type PlacementBook } from './memory-rows.ts';
 import {
-  byStrength,
+  chooseRow,
   compare,
   compareAddresses,
   type OwnedMinute,
   owned,
+  ownSegmentOf,
   stepOf,
   strongest,
   sumOf,
@@ -81,7 +82,8 @@ function listeningCoverage(at: {
 }
 
 function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.AddressFacts {
-  const hosts = rows.hosts(range.siteId).filter((host) => host.address === range.address);
+  const ofAddress = rows.hosts(range.siteId).filter((host) => host.address === range.address);
+  const hosts = ofAddress.filter((one) => isOfSegment(one, range));
   const inRange = hosts.filter(within(range));
   const before = hosts.filter(
     (one) => one.minute < range.fromMinute && one.minute >= range.fromMinute - 86_400,
@@ -89,14 +91,19 @@ function readAddress(rows: MemoryRows, range: facts.AddressRange): facts.Address
   const last = Math.max(...before.map((one) => one.minute));
   const knownCaptures = before.filter((one) => one.minute === last).map((one) => one.capture.captureId);
   const ids = new Set([...knownCaptures, ...inRange.map((one) => one.capture.captureId)]);
-  const byMinute = [...Map.groupBy(inRange, (one) => one.minute)].sort(([a], [b]) => a - b);
+  const byMinute = [...Map.groupBy(ofAddress.filter(within(range)), (one) => one.minute)].sort(
+    ([a], [b]) => a - b,
+  );
   return {
-    sightings: byMinute.map(([minute, all]) => {
-      const chosen = all.toSorted(byStrength)[0]!;
+    sightings: byMinute.flatMap(([minute, ofMinute]) => {
+      const found = chooseRow(ofMinute, range.segment);
+      if (!found) return [];
+      const { row: chosen, all } = found;
       const { captureId, observedMs, totals } = chosen.capture;
       const { rxBytes, txBytes } = chosen;
       const packets = totals.mergedFrames > 0 ? null : chosen.packets;
-      return { minute, captureId, rxBytes, txBytes, packets, observedMs, coverage: coverageOf(chosen, all) };
+      const coverage = coverageOf(chosen, all);
+      return [{ minute, captureId, rxBytes, txBytes, packets, observedMs, coverage }];
     }),
     seen: inRange
       .map(({ minute, capture }) => ({ minute, captureId: capture.captureId }))
@@ -154,6 +161,11 @@ function listForeign(
     .slice(0, limit);
 }
 
+/** A capture's rows of a minute are of the segment that is asked about, or of none that is known. */
+function isOfSegment(row: HostRow, { segment }: facts.AddressRange): boolean {
+  return segment === undefined || ['', segment].includes(ownSegmentOf(row));
+}
+
 function explainAddress(rows: MemoryRows, range: facts.AddressRange): facts.CaptureRow[] {
   const isAsked = (one: HostRow) => one.address === range.address && within(range)(one);
   const foreign = new Set(rows.foreignHosts(range.siteId).filter(isAsked));
@@ -161,9 +173,10 @@ function explainAddress(rows: MemoryRows, range: facts.AddressRange): facts.Capt
   const byMinute = [...Map.groupBy(hosts, (one) => one.minute)].sort(([a], [b]) => a - b);
   return explainRows(
     byMinute.flatMap(([minute, all]) => {
-      const chosen = all.filter((one) => !foreign.has(one)).sort(byStrength)[0];
+      const counted = all.filter((one) => !foreign.has(one));
+      const chosen = chooseRow(counted, range.segment)?.row;
       const others = all
-        .filter((one) => one !== chosen)
+        .filter((one) => one !== chosen && isOfSegment(one, range))
         .sort(
           (a, b) =>
             Number(foreign.has(a)) - Number(foreign.has(b)) ||
@@ -211,15 +224,21 @@ function sumSite(rows: MemoryRows, range: facts.SiteRange & { stepSeconds: numbe
 }
 
 function listTopAddresses(rows: MemoryRows, range: facts.SiteRange, limit: number): facts.TopAddress[] {
-  return [...Map.groupBy(strongest(rows, range), (one) => one.address)]
-    .map(([address, all]) => ({
-      address,
+  return [...Map.groupBy(strongest(rows, range), (one) => `${one.address} ${one.segment}`).values()]
+    .map((all) => ({
+      address: all[0]!.address,
+      segment: all[0]!.segment,
       rxBytes: sumOf(all, (one) => one.rxBytes),
       txBytes: sumOf(all, (one) => one.txBytes),
       packets: sumOf(all, (one) => one.packets),
       lastSeenMinute: Math.max(...all.map((one) => one.minute)),
     }))
-    .sort((a, b) => b.rxBytes + b.txBytes - a.rxBytes - a.txBytes || compareAddresses(a.address, b.address))
+    .sort(
+      (a, b) =>
+        b.rxBytes + b.txBytes - a.rxBytes - a.txBytes ||
+        compareAddresses(a.address, b.address) ||
+        compare(a.segment, b.segment),
+    )
     .slice(0, limit);
 }
 

@@ -4,6 +4,7 @@ import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import { vantageCode } from '../codes.ts';
 import { localAddressOf, type NameApplication } from '../collect-facts.ts';
 import type * as facts from '../facts.ts';
+import { segmentsOf } from '../segments.ts';
 
 export interface CaptureRowOfMinute {
   siteId: number;
@@ -24,6 +25,8 @@ export interface HostRow {
   txBytes: number;
   packets: number;
   deviceKey: string;
+  /** Those that its contributions name. */
+  segments: Set<string>;
   /** Its own contributions disagreed, or one of them did not know. */
   isDisputed: boolean;
   lanRxBytes: number;
@@ -35,6 +38,8 @@ export interface UsageFact extends TelemetryUsageRow {
   capture: CaptureRowOfMinute;
   vantage: number;
   isAttributed: boolean;
+  /** As the capture's minute has it. */
+  ownSegment: string;
   local: string | null;
   inboundBytes: number;
   outboundBytes: number;
@@ -117,6 +122,7 @@ export function createMemoryRows(
   }
 
   function addHosts(capture: CaptureRowOfMinute, minute: TelemetryMinute): void {
+    const segmentOf = segmentsOf(minute);
     const internal = minute.usage.filter((row) => row.direction === 'internal');
     for (const host of minute.hosts.filter((one) => one.isLocal)) {
       const { address, deviceKey } = host;
@@ -125,13 +131,15 @@ export function createMemoryRows(
       const key = `${capture.captureId} ${minute.minute} ${address}`;
       let row = hosts.get(key);
       if (!row) {
-        row = { address, minute: minute.minute, capture, deviceKey, isDisputed: false, ...noBytes };
+        const known = { deviceKey, isDisputed: false, segments: new Set<string>() };
+        row = { address, minute: minute.minute, capture, ...known, ...noBytes };
         hosts.set(key, row);
       }
       if (row.isDisputed || row.deviceKey !== deviceKey) {
         row.isDisputed = true;
         row.deviceKey = '';
       }
+      if (segmentOf(address) !== '') row.segments.add(segmentOf(address));
       row.rxBytes += host.rxBytes;
       row.txBytes += host.txBytes;
       row.packets += host.packets;
@@ -147,6 +155,7 @@ export function createMemoryRows(
         for (const minute of minutes) {
           const capture = captureRow(origin, minute);
           addHosts(capture, minute);
+          const segmentOf = segmentsOf(minute);
           for (const row of minute.usage) {
             const isHost = row.direction === 'inbound';
             usage.push({
@@ -155,6 +164,7 @@ export function createMemoryRows(
               minute: minute.minute,
               capture,
               vantage: vantageCode(minute.role),
+              ownSegment: segmentOf(localAddressOf(row)),
               local: localAddressOf(row),
               inboundBytes: isHost ? row.clientBytes : row.serverBytes,
               outboundBytes: isHost ? row.serverBytes : row.clientBytes,

@@ -30,13 +30,69 @@ export function byStrength(a: HostRow, b: HostRow): number {
   );
 }
 
-/** Rows after selection, the chosen one of each address and minute. */
-export function strongest(rows: MemoryRows, range: facts.SiteRange): HostRow[] {
-  const inRange = rows.hosts(range.siteId).filter(within(range));
-  return [...Map.groupBy(inRange, (one) => `${one.address} ${one.minute}`).values()].map((all) => ({
-    ...all.toSorted(byStrength)[0]!,
+/** The segment of a row's own, blank for none. */
+export const ownSegmentOf = (row: Pick<HostRow, 'segments'>) => [...row.segments].sort().at(-1) ?? '';
+
+/**
+ * The segment that each of these belongs to: its own, else the only one that any of `named` has; null where that are
+ * several.
+ */
+export function resolveSegments<T>(
+  all: readonly T[],
+  ownOf: (one: T) => string,
+  named: Iterable<string>,
+): Map<T, string | null> {
+  const segments = new Set([...named].filter((segment) => segment !== ''));
+  const only = segments.size > 1 ? null : ([...segments][0] ?? '');
+  return new Map(all.map((one) => [one, ownOf(one) || only]));
+}
+
+/** Rows of one address and minute by their segments; those that nobody can tell the segment of are left out. */
+function bySegment(all: readonly HostRow[], named: readonly HostRow[] = all): [string, HostRow[]][] {
+  const resolved = resolveSegments(
+    all,
+    ownSegmentOf,
+    named.flatMap((one) => [...one.segments]),
+  );
+  return [...Map.groupBy(all, (one) => resolved.get(one) ?? null)].filter(
+    (group): group is [string, HostRow[]] => group[0] !== null,
+  );
+}
+
+export interface ChosenRow {
+  segment: string;
+  /** As it came, and the rows that it was chosen from. */
+  row: HostRow;
+  all: readonly HostRow[];
+  deviceKey: string;
+}
+
+/** The chosen row of each segment of an address and minute. */
+export function chooseRows(ofMinute: readonly HostRow[]): ChosenRow[] {
+  return bySegment(ofMinute).map(([segment, all]) => ({
+    segment,
+    row: all.toSorted(byStrength)[0]!,
+    all,
     deviceKey: ownerOf(all),
   }));
+}
+
+/** The chosen row of an address and minute, of this segment or of any. */
+export function chooseRow(ofMinute: readonly HostRow[], segment: string | undefined): ChosenRow | undefined {
+  return chooseRows(ofMinute)
+    .filter((one) => segment === undefined || one.segment === segment)
+    .sort(
+      (a, b) =>
+        b.row.rxBytes + b.row.txBytes - a.row.rxBytes - a.row.txBytes || compare(a.segment, b.segment),
+    )[0];
+}
+
+/** Rows after selection, the chosen one of each address, segment and minute. */
+export function strongest(rows: MemoryRows, range: facts.SiteRange): (HostRow & { segment: string })[] {
+  const inRange = rows.hosts(range.siteId).filter(within(range));
+  return [...Map.groupBy(inRange, (one) => `${one.address} ${one.minute}`).values()].flatMap((all) =>
+    chooseRows(all).map(({ segment, row, deviceKey }) => ({ ...row, segment, deviceKey })),
+  );
 }
 
 /** Of one address and minute: what the captures that know an owner agree on. */
@@ -62,12 +118,18 @@ export function owned(rows: MemoryRows, range: facts.SiteRange): OwnedMinute[] {
   const internal = rows
     .hosts(range.siteId)
     .filter((one) => within(range)(one) && one.lanRxBytes + one.lanTxBytes > 0);
-  for (const all of Map.groupBy(internal, (one) => one.minute).values()) {
-    const owner = Math.max(...all.map((one) => one.capture.vantage));
-    const eligible = all.filter((one) => one.capture.vantage === owner);
-    for (const ofAddress of Map.groupBy(eligible, (one) => one.address).values()) {
+  const hosts = rows.hosts(range.siteId).filter(within(range));
+  for (const [minute, all] of Map.groupBy(internal, (one) => one.minute)) {
+    const placed = [...Map.groupBy(all, (one) => one.address)].flatMap(([address, of]) => {
+      const named = hosts.filter((one) => one.minute === minute && one.address === address);
+      return bySegment(of, named).map(([, ofSegment]) => ofSegment);
+    });
+    const owner = Math.max(...placed.flat().map((one) => one.capture.vantage));
+    for (const ofSegment of placed) {
+      const ofAddress = ofSegment.filter((one) => one.capture.vantage === owner);
+      if (ofAddress.length === 0) continue;
       const asLan = ofAddress.map((one) => ({ ...one, rxBytes: one.lanRxBytes, txBytes: one.lanTxBytes }));
-      const { minute, deviceKey, rxBytes, txBytes } = asLan.sort(byStrength)[0]!;
+      const { deviceKey, rxBytes, txBytes } = asLan.sort(byStrength)[0]!;
       lan.push({ kind: 'lan', minute, deviceKey, rxBytes, txBytes });
     }
   }

@@ -36,7 +36,7 @@ const names: readonly (readonly [string, TelemetryEvidence])[] = [
   ['203.0.113.5', 'none'],
   ['GRE', 'ip_protocol'],
 ];
-const keys = ['br0|02:00:00:00:00:01', 'br0|02:00:00:00:00:02', ''];
+const macs = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
 const directions = ['outbound', 'outbound', 'inbound', 'internal', 'transit'] as const;
 
 export interface RandomUploads {
@@ -55,7 +55,13 @@ export function randomUpload(random: Random, { origins, minutes }: RandomUploads
   const told = captures.slice(random(2), 1 + random(3)).map(([capture, role]): TelemetryMinute => {
     const own = random(3) === 0 ? randomMinute(random, minute) : seen;
     const usage = random(4) === 0 ? own.usage.slice(1) : own.usage;
-    return { ...own, usage, capture, role };
+    // Keys name the segment: mostly the one bridge, and what two bridges see of their own.
+    const isApart = random(3) === 0;
+    const hosts = own.hosts.map(({ deviceKey: mac, ...host }) => {
+      const segment = isApart ? capture : 'br0';
+      return { ...host, deviceKey: mac === '' ? '' : `${segment}|${mac}` };
+    });
+    return { ...own, hosts, usage, capture, role };
   });
   const gap = { fromMinute: minute, toMinute: minute + 60 * random(3), capture: pick(['', 'eth0']) };
   const gaps = random(6) === 0 ? [{ ...gap, reason: 'sensor_down' as const }] : [];
@@ -86,7 +92,7 @@ function randomMinute(random: Random, minute: number): Omit<TelemetryMinute, 'ca
       rxBytes: random(5),
       txBytes: random(5),
       packets: random(9),
-      deviceKey: pick(keys),
+      deviceKey: pick([...macs, '']),
     })),
     usage: Array.from({ length: random(5) }, () => randomUsage(random, minute)),
   };
@@ -115,4 +121,8 @@ function randomUsage(random: Random, minute: number): TelemetryUsageRow {
 }
 
 export const sampleAddresses: readonly string[] = locals;
-export const sampleKeys: readonly string[] = [...keys.filter((key) => key !== ''), 'br0|02:00:00:00:00:99'];
+export const sampleKeys: readonly string[] = [
+  ...macs.map((mac) => `br0|${mac}`),
+  `br1|${macs[0]}`,
+  'br0|02:00:00:00:00:99',
+];

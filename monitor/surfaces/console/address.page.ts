@@ -4,9 +4,9 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { canonicalAddress } from '#common/ip/index.ts';
+import { canonicalAddress, isGloballyUnique, parseAddress } from '#common/ip/index.ts';
 import type { AddressUse } from '#monitor/applications/index.ts';
-import type { AddressConflict, AddressOwner } from '#monitor/devices/index.ts';
+import type { AddressConflict, AddressOwner, AddressPlace } from '#monitor/devices/index.ts';
 import type { Site } from '#monitor/sites/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
@@ -44,6 +44,8 @@ import { minuteText, type OriginLine, originTable, readMinute } from './origin.t
 const Params = Type.Object({ ...SiteParams.properties, address: Type.String({ maxLength: 64 }) });
 const Query = Type.Object({
   range: Type.Optional(Type.String()),
+  /** Of an address that is not globally unique. */
+  segment: Type.Optional(Type.String({ maxLength: 128 })),
   from: Type.Optional(Type.String()),
   to: Type.Optional(Type.String()),
   at: Type.Optional(Type.String()),
@@ -65,19 +67,21 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
       const nowMs = Date.now();
       const site = await siteOf(deps.sites, request.params.siteId);
       const address = canonicalOf(request.params.address);
+      const { segment, others } = await segmentOf(deps, site, address, request.query);
+      const place = { address, segment };
       const range = rangeOf(request.query, nowMs);
       const at = readMinute(request.query.at);
       const step = Math.floor((request.query.step ?? 60) / 60) * 60;
       const [points, used, owners, conflicts, origin] = await Promise.all([
-        readPoints(deps, site, address, range, nowMs),
-        readUse(deps, site, address, range),
-        deps.devices.listOwners(site.id, address, ownersMax),
-        deps.devices.listAddressConflicts(site.id, address, ownersMax),
-        at === null ? null : readOrigin(deps, site, address, at, at + step),
+        readPoints(deps, site, place, range, nowMs),
+        readUse(deps, site, place, range),
+        deps.devices.listOwners(site.id, place, ownersMax),
+        deps.devices.listAddressConflicts(site.id, place, ownersMax),
+        at === null ? null : readOrigin(deps, site, place, at, at + step),
       ]);
       const content = [
         pageHeader({
-          title: code(address, true),
+          title: segment === '' ? code(address, true) : html`${code(address, true)} on ${code(segment)}`,
           state: stateOf(points, owners, conflicts, nowMs),
           actions: rangePicker({
             url: withQuery(request.url, { at: undefined, step: undefined }),
@@ -85,6 +89,7 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
             nowMs,
           }),
         }),
+        otherSegments(request, others),
         conflictNotice(conflicts, nowMs),
         origin &&
           section(
@@ -132,10 +137,38 @@ export function registerAddressPage(app: App, deps: ConsoleDeps): void {
       const nowMs = Date.now();
       const site = await siteOf(deps.sites, request.params.siteId);
       const range = rangeOf(request.query, nowMs);
-      const points = await readPoints(deps, site, canonicalOf(request.params.address), range, nowMs);
+      const address = canonicalOf(request.params.address);
+      const { segment } = await segmentOf(deps, site, address, request.query);
+      const points = await readPoints(deps, site, { address, segment }, range, nowMs);
       return chartJson('bit/s', chartData(points, range));
     },
   );
+}
+
+/** Which network is meant: the one that was asked for, else the one where the address was seen last; and the others. */
+async function segmentOf(
+  deps: ConsoleDeps,
+  site: Site,
+  address: string,
+  query: Query,
+): Promise<{ segment: string; others: string[] }> {
+  if (isGloballyUnique(parseAddress(address)!)) return { segment: '', others: [] };
+  const segments = await deps.devices.listSegments(site.id, address);
+  const segment = query.segment ?? segments[0] ?? '';
+  return { segment, others: segments.filter((other) => other !== segment) };
+}
+
+/** A blank segment is none to ask about: the address is unique, or nobody saw an owner of it. */
+const segmentArgument = ({ segment }: AddressPlace) => segment || undefined;
+
+function otherSegments(request: FastifyRequest, others: readonly string[]): Content {
+  if (others.length === 0) return false;
+  const links = others.map((segment) => html`${link(withQuery(request.url, { segment }), code(segment))} `);
+  return notice({
+    tone: 'info',
+    title: 'Other networks use this address too',
+    text: html`Each has traffic and owners of its own: ${links}`,
+  });
 }
 
 function canonicalOf(text: string): string {
@@ -156,27 +189,36 @@ function rangeOf(query: Query, nowMs: number): Range {
   };
 }
 
-async function readPoints(deps: ConsoleDeps, site: Site, address: string, range: Range, nowMs: number) {
+async function readPoints(deps: ConsoleDeps, site: Site, place: AddressPlace, range: Range, nowMs: number) {
   // The running minute has not been uploaded yet, and neither has what lies ahead.
   const until = Math.min(range.toMs / 1000, Math.floor(nowMs / 60_000) * 60);
   const from = range.fromMs / 1000;
-  const minutes = from < until ? await deps.traffic.readAddressMinutes(site.id, address, from, until) : [];
+  const segment = segmentArgument(place);
+  const minutes =
+    from < until ? await deps.traffic.readAddressMinutes(site.id, place.address, from, until, segment) : [];
   return pointsOf(minutes, range, nowMs);
 }
 
-async function readUse(deps: ConsoleDeps, site: Site, address: string, range: Range): Promise<AddressUse[]> {
+async function readUse(
+  deps: ConsoleDeps,
+  site: Site,
+  place: AddressPlace,
+  range: Range,
+): Promise<AddressUse[]> {
   const to = range.toMs / 1000;
   return deps.applications.sumAddressApplications(
     site.id,
-    address,
+    place.address,
     Math.max(range.fromMs / 1000, to - 86_400),
     to,
+    segmentArgument(place),
   );
 }
 
 /** The captures that counted it, and the uploads that brought those minutes. */
-async function readOrigin(deps: ConsoleDeps, site: Site, address: string, from: number, to: number) {
-  const rows = await deps.traffic.explainAddress(site.id, address, from, to);
+async function readOrigin(deps: ConsoleDeps, site: Site, place: AddressPlace, from: number, to: number) {
+  const { address } = place;
+  const rows = await deps.traffic.explainAddress(site.id, address, from, to, segmentArgument(place));
   const sensorIds = [...new Set(rows.map((row) => row.sensorId))];
   const uploads = sensorIds.length === 0 ? [] : await deps.inbox.listKept(sensorIds, from, to);
   return rows.map(

@@ -1,36 +1,37 @@
 /** An event as a sentence; what it is about leads to what is known of it. */
 import type { MonitorEvent } from '#monitor/events/index.ts';
 import { type Content, code, html, link } from '#service-kit/pages/index.ts';
+import { addressHref, addressText } from './address-link.ts';
 
 const endings: Readonly<Record<string, string>> = {
   one_owner_left: 'one of them is left',
   machine_destroyed: 'the server of one of them was destroyed',
+  segments_told_apart: 'they are on networks of their own',
 };
 
 /** Facts of kinds that have no sentence are listed by their names. */
 export function describeEvent(event: MonitorEvent): Content {
   const { kind, siteId, details } = event;
-  const { address, mac_addresses: macs, reason, sequence, spool_id: spool, error } = details;
+  const { address, segment, mac_addresses: macs, reason, sequence, spool_id: spool, error } = details;
   if (kind === 'telemetry_rejected' && sequence !== undefined)
     return html`Upload ${textOf(sequence)} of spool ${code(textOf(spool))} was skipped: ${textOf(error)}`;
   const holders = Array.isArray(macs)
     ? macs.map((mac, index) => html`${index > 0 ? ' and ' : ' '}${code(String(mac))}`)
     : '';
   if (kind === 'ip_conflict_opened' && address !== undefined)
-    return html`${addressLink(siteId, address)} is claimed by${holders}`;
+    return html`${addressLink(siteId, address, segment)} is claimed by${holders}`;
   if (kind === 'ip_conflict_resolved' && address !== undefined)
-    return html`${addressLink(siteId, address)} was claimed by${holders}; ${endings[textOf(reason)] ?? textOf(reason)}`;
+    return html`${addressLink(siteId, address, segment)} was claimed by${holders}; ${endings[textOf(reason)] ?? textOf(reason)}`;
   return Object.entries(details).map(([name, value], index) => {
-    const shown = name === 'address' ? addressLink(siteId, value) : html`<span>${textOf(value)}</span>`;
+    const shown =
+      name === 'address' ? addressLink(siteId, value, segment) : html`<span>${textOf(value)}</span>`;
     return html`${index > 0 ? '; ' : ''}${name.replaceAll('_', ' ')} ${shown}`;
   });
 }
 
-function addressLink(siteId: number | null, address: unknown): Content {
-  const text = textOf(address);
-  return siteId === null
-    ? code(text)
-    : link(`/sites/${siteId}/addresses/${encodeURIComponent(text)}`, code(text));
+function addressLink(siteId: number | null, address: unknown, segment: unknown): Content {
+  const place = { address: textOf(address), segment: typeof segment === 'string' ? segment : '' };
+  return siteId === null ? addressText(place) : link(addressHref(siteId, place), addressText(place));
 }
 
 function textOf(value: unknown): string {

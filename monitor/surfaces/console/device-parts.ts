@@ -20,6 +20,7 @@ import {
   moment,
   type Tone,
 } from '#service-kit/pages/index.ts';
+import { addressHref, addressText } from './address-link.ts';
 import { namedHref } from './application-detail.ts';
 import { dataTable, pagedRows } from './data-table.ts';
 import { eventName } from './words.ts';
@@ -130,8 +131,7 @@ export function bindingTable(request: FastifyRequest, siteId: number, rows: read
       {
         key: 'address',
         header: 'Address',
-        cell: (row) =>
-          link(`/sites/${siteId}/addresses/${encodeURIComponent(row.address)}`, code(row.address)),
+        cell: (row) => link(addressHref(siteId, row), addressText(row)),
         value: (row) => row.address,
       },
       {

@@ -37,6 +37,7 @@ import {
   tabs,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { addressHref } from './address-link.ts';
 import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
 import { labelSources, stateBadge } from './device-parts.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
@@ -330,7 +331,7 @@ function addressesOf(siteId: number, claims: readonly Claim[]): Content {
       .slice(0, addressesShown)
       .map(
         (claim) =>
-          html`${link(`/sites/${siteId}/addresses/${encodeURIComponent(claim.address)}`, code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
+          html`${link(addressHref(siteId, claim), code(claim.address))}${claim.isInConflict ? html` ${badge('warn', 'conflict')}` : ''} `,
       ),
     more > 0 ? `+${more}` : '',
   ];

@@ -77,6 +77,12 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
   );
 
   app.post(
+    '/settings/people/:operatorId/factors',
+    { config: { isSensitive: true }, schema: { params: Params } },
+    (request, reply) => removeFactors(deps, request, reply, request.params.operatorId),
+  );
+
+  app.post(
     '/settings/people/:operatorId/link',
     { config: { isSensitive: true }, schema: { params: Params } },
     async (request, reply) => {
@@ -91,6 +97,23 @@ export function registerPeoplePage(app: App, deps: ConsoleDeps): void {
       }
     },
   );
+}
+
+/** For a person who has lost every second factor. */
+async function removeFactors(
+  deps: ConsoleDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  operatorId: number,
+) {
+  try {
+    const removed = await deps.operators.removeSecondFactors(viewerOf(request).actor, operatorId);
+    if (!removed) throw unknownPerson();
+  } catch (error) {
+    if (error instanceof HttpError) throw error;
+    return showPeople(deps, request, reply, { fault: faultText(error, 'operators.own') });
+  }
+  return reply.redirect('/settings?saved=1', 303);
 }
 
 async function changePerson(
@@ -247,6 +270,17 @@ function personActions(csrfToken: string, person: ListedOperator): Content {
       ? button('Make read-only', { role: 'viewer' })
       : button('Make operator', { role: 'operator' }),
     actionButton({ action: `${action}/link`, csrfToken, label: 'Send a password link' }),
+    askButton(
+      {
+        id: `factors-${person.id}`,
+        label: 'Remove second factors',
+        title: `Remove the second factors of ${person.email}?`,
+        openKind: 'button',
+        action: `${action}/factors`,
+        csrfToken,
+      },
+      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+    ),
     askButton(
       {
         id: `end-${person.id}`,

@@ -1,5 +1,6 @@
 /** `/search`: what fits a typed text, by kind, and the suggestions under the box while one types. */
 import { Type } from 'typebox';
+import type { AddressPlace } from '#monitor/devices/index.ts';
 import { type Found, textMax } from '#monitor/search/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type Tone,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { addressHref } from './address-link.ts';
 import { type DataColumn, dataTable, rowsLimit } from './data-table.ts';
 import { sendConsolePage } from './frame.ts';
 import type { ConsoleDeps } from './index.ts';
@@ -105,7 +107,7 @@ function hitsOf(found: Found): Hit[] {
   const addresses = found.addresses.map((hit) =>
     address(
       hit.siteId,
-      hit.address,
+      hit,
       hit.siteName,
       hit.mac,
       hit.endedAtMs === null
@@ -117,10 +119,16 @@ function hitsOf(found: Found): Hit[] {
   const local = found.localSites
     .filter((site) => !seen.has(site.siteId))
     .map((site) =>
-      address(site.siteId, found.question.address!, site.siteName, 'no owner is known', {
-        tone: 'info',
-        text: 'in a local prefix',
-      }),
+      address(
+        site.siteId,
+        { address: found.question.address!, segment: '' },
+        site.siteName,
+        'no owner is known',
+        {
+          tone: 'info',
+          text: 'in a local prefix',
+        },
+      ),
     );
   const devices = found.devices.map(
     (hit): Hit => ({
@@ -191,8 +199,10 @@ function server(hit: Found['machines'][number]): Hit {
   };
 }
 
-function address(siteId: number, text: string, site: string, detail: string, state: Hit['state']): Hit {
-  const href = `/sites/${siteId}/addresses/${encodeURIComponent(text)}`;
+function address(siteId: number, place: AddressPlace, site: string, owner: string, state: Hit['state']): Hit {
+  const href = addressHref(siteId, place);
+  const text = place.address;
+  const detail = place.segment === '' ? owner : `${owner} on ${place.segment}`;
   return { kind: 'Addresses', text, isCode: true, href, site, detail, state };
 }
 

@@ -9,7 +9,6 @@ import type { Collection, SiteTraffic, TopAddress } from '#monitor/traffic/index
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   badge,
-  code,
   formatBitRate,
   formatCount,
   formatTime,
@@ -21,6 +20,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { addressHref, addressText } from './address-link.ts';
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
@@ -119,11 +119,9 @@ function addressTable(request: FastifyRequest, site: Site, minute: number, rows:
         key: 'address',
         header: 'Address',
         cell: (row) =>
-          link(
-            `${withQuery(`/sites/${site.id}/addresses/${encodeURIComponent(row.address)}`, around)}#origin`,
-            code(row.address),
-            { label: `${row.address}, the captures that counted it` },
-          ),
+          link(`${addressHref(site.id, row, around)}#origin`, addressText(row), {
+            label: `${row.address}, the captures that counted it`,
+          }),
         value: (row) => row.address,
       },
       ...bytesColumns,

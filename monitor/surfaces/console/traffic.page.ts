@@ -8,7 +8,6 @@ import {
   type ChartData,
   chart,
   chartJson,
-  code,
   formatAge,
   formatBitRate,
   formatBytes,
@@ -28,6 +27,7 @@ import {
   stats,
   withQuery,
 } from '#service-kit/pages/index.ts';
+import { addressHref, addressText } from './address-link.ts';
 import { bytesColumns } from './bytes-columns.ts';
 import { dataTable, fileHref, offerData, rowsLimit } from './data-table.ts';
 import { SiteParams, sendConsolePage, siteOf } from './frame.ts';
@@ -219,7 +219,7 @@ function addressTable(
         key: 'address',
         header: 'Address',
         kind: 'code',
-        cell: (row) => link(addressHref(request, siteId, row.address), code(row.address)),
+        cell: (row) => link(addressHref(siteId, row, rangeQuery(request)), addressText(row)),
         value: (row) => row.address,
       },
       ...bytesColumns,
@@ -338,10 +338,10 @@ function topApplications(request: FastifyRequest, siteId: number, rows: readonly
   });
 }
 
-/** The address's own page over the same range. */
-function addressHref(request: FastifyRequest, siteId: number, address: string): string {
+/** The same range, for the address's own page. */
+function rangeQuery(request: FastifyRequest) {
   const { range, from, to } = request.query as Record<string, string | undefined>;
-  return withQuery(`/sites/${siteId}/addresses/${encodeURIComponent(address)}`, { range, from, to });
+  return { range, from, to };
 }
 
 /** The chart's points as a file; a point without a value was not collected. */

@@ -104,6 +104,17 @@ function registerMembers(app: App, deps: CustomersDeps): void {
     },
   );
 
+  app.post(
+    '/customers/:id/members/factors',
+    { config: { isSensitive: true }, schema: { params: CustomerParams, body: LinkForm } },
+    async (request, reply) => {
+      const { id } = request.params;
+      const member = await findMember(deps, id, request.body.person);
+      await deps.accounts.removeSecondFactors(request.staff!.actor, member.personId);
+      return back(reply, id, 'factors');
+    },
+  );
+
   // Answered here instead of redirected to: without a mail server this answer alone holds the link.
   app.post(
     '/customers/:id/members/link',

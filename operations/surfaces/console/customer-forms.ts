@@ -137,6 +137,17 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
         label: 'Send a password link',
         fields: { person: member.personId },
       }),
+    askButton(
+      {
+        id: `factors-${member.personId}`,
+        label: 'Remove second factors',
+        title: `Remove the second factors of ${member.personName}?`,
+        action: `${base}/factors`,
+        csrfToken,
+        fields: { person: member.personId },
+      },
+      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+    ),
     member.isActive
       ? askButton(
           {

@@ -32,6 +32,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   credit: { tone: 'good', text: 'The payment is booked.' },
   known: { tone: 'warn', text: 'This was booked before; nothing was booked again.' },
   adjusted: { tone: 'good', text: 'The credit is adjusted.' },
+  factors: { tone: 'good', text: 'The second factors are removed, the sessions have ended.' },
   let_in: { tone: 'good', text: 'This person may sign in again.' },
   kept_out: { tone: 'good', text: 'This person is signed out and can not come back.' },
   ACTIVE: { tone: 'good', text: 'The account is active.' },

@@ -140,6 +140,7 @@ function issueForm({ staff, project, tokenError }: ProjectPageOptions): Html {
       label: 'Expires after days',
       min: 1,
       max: 9999,
+      value: 365,
       placeholder: 'never',
     }),
   );

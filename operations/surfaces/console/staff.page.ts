@@ -99,6 +99,17 @@ function personActions(staff: Staff, person: Person): Content {
         label: 'Send a password link',
         fields: { person: person.id },
       }),
+    askButton(
+      {
+        id: `factors-${person.id}`,
+        label: 'Remove second factors',
+        title: `Remove the second factors of ${person.name}?`,
+        action: '/console/staff/factors',
+        csrfToken,
+        fields: { person: person.id },
+      },
+      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+    ),
     person.isActive
       ? askButton(
           {

@@ -23,6 +23,7 @@ const LinkForm = Type.Object({ person });
 const Query = Type.Object({ done: Type.Optional(Type.String()) });
 
 const outcomes: Readonly<Record<string, string>> = {
+  factors: 'Their second factors are removed and their sessions ended.',
   let_in: 'They may sign in again.',
   kept_out: 'Signed out. Activate to restore access.',
 };
@@ -59,6 +60,21 @@ export function registerStaff(app: App, deps: StaffDeps): void {
       }
       await deps.accounts.setPersonActive(actor, personId, isActive);
       return back(reply, isActive ? 'let_in' : 'kept_out');
+    },
+  );
+
+  app.post(
+    '/staff/factors',
+    { config: { isSensitive: true }, schema: { body: LinkForm } },
+    async (request, reply) => {
+      const { actor } = request.staff!;
+      const personId = await findColleague(deps, actor, request.body.person);
+      if (personId === actor.personId) {
+        const error = 'Change your own second factors on the page of your account.';
+        return show(deps, request, reply, { error }, 422);
+      }
+      await deps.accounts.removeSecondFactors(actor, personId);
+      return back(reply, 'factors');
     },
   );
 

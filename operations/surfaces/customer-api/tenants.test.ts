@@ -31,7 +31,7 @@ async function createMany(name: string) {
   return { ...customer, second, third };
 }
 
-test('API-2.2, API-4.a: the list has the workspaces that the key may act on, and says which are locked', async () => {
+test('API-2.1.f, API-2.2, API-4.a: the list has the workspaces that the key may act on, and says which are locked', async () => {
   const many = await createMany('Listed');
   const all = await call('GET', '/api/v2/tenants', { key: await world.createKey(many) });
   const shown = all.body.tenants.map((tenant: Record<string, unknown>) => [

@@ -42,8 +42,15 @@ test('a key reads what it may do, and nothing about other keys', async () => {
   assert.equal((await call('GET', '/api/v1/key', { key })).status, 404, 'version 2 only');
 });
 
+/** The days of a month begin with the account. */
+const makeOlder = (of: World, tenantId: number) =>
+  of.database.pool.query("update tenants set created_at = created_at - interval '2 months' where id = $1", [
+    tenantId,
+  ]);
+
 test('API-8.1: the usage of a month adds up by key and by day, this very call included', async () => {
   const customer = await world.createCustomer('Usage');
+  await makeOlder(world, customer.tenant.id);
   const [first, second] = [await world.createKey(customer), await world.createKey(customer, 'read')];
   for (let i = 0; i < 14; i += 1) await call('GET', '/api/v2/servers', { key: first });
   await world.apiKeys.revokeKey(systemActor, first.split('_')[1]!);
@@ -109,7 +116,9 @@ test('a month by key or by day, as one shape in JSON and as lines in CSV, which 
 test('a month that is over keeps its figures, and one to come is refused', async () => {
   await using later = await createWorld();
   const ask = createApiClient(later.url);
-  const key = await later.createKey(await later.createCustomer('Past'));
+  const customer = await later.createCustomer('Past');
+  await makeOlder(later, customer.tenant.id);
+  const key = await later.createKey(customer);
   const { body: before } = await ask('GET', '/api/v2/usage', { key });
   await moveDatabaseClock(later.database, '32 days');
   const { body: past } = await ask('GET', `/api/v2/usage?period=${before.period}`, { key });

@@ -46,7 +46,7 @@ async function readAll(base: string, cookie: string): Promise<Map<string, string
   return pages;
 }
 
-describe('the API reference on its three surfaces', () => {
+describe('API-1.S4, API-1.S5, API-1.S6: the API reference in the portal, in public and in the console', () => {
   for (const [rule, base, cookieOf] of [
     ['API-1.S5: in public, without an account', publicBase, () => ''],
     ['API-1.S4: inside the portal', portalBase, () => customer],

@@ -219,3 +219,25 @@ test('staff who must have a second factor reach nothing but its page until they 
     'it is required',
   );
 });
+
+test('an operator removes the factors of a person who has lost them, which ends their sessions and is mailed', async () => {
+  const { email, owner, tenant, browser } = await withApp('Lost phone');
+  const staff = 'helper@svc.test';
+  await world.accounts.createPerson(systemActor, {
+    email: staff,
+    name: 'Op',
+    password,
+    staffRole: 'operator',
+  });
+  const operator = openBrowser();
+  await operator.post('/sign-in', { email: staff, password });
+  const csrf_token = tokenIn((await operator.get('/console/')).text);
+  const at = `/console/customers/${tenant.id}/members/factors`;
+  const removed = await operator.post(at, { csrf_token, person: String(owner.id) });
+  assert.match(removed.to ?? '', /done=factors/);
+  assert.equal((await browser.get('/client/')).status, 303, 'the session has ended');
+  const fresh = openBrowser();
+  assert.equal((await fresh.post('/sign-in', { email, password })).to, '/client/');
+  const [mail] = (await world.mailsTo(email)).filter((one) => one.text.includes('An operator removed'));
+  assert.ok(mail);
+});

@@ -109,6 +109,18 @@ export const consoleCases: Cases = {
         active: 'no',
       }),
   ],
+  'POST /console/staff/factors': [
+    'person.remove_second_factors',
+    async (stage) =>
+      stage.operated.post('/console/staff/factors', { person: String((await colleague(stage)).id) }),
+  ],
+  'POST /console/customers/:id/members/factors': [
+    'person.remove_second_factors',
+    async ({ operated, tenant, member }) =>
+      operated.post(`/console/customers/${tenant.id}/members/factors`, {
+        person: String((await member()).id),
+      }),
+  ],
   'POST /console/staff/link': [
     'person.send_password_link',
     async (stage) =>

@@ -1,0 +1,209 @@
+/**
+ * Two customers, one of whom walks the portal: nothing of the other may be on any page. Every statement that a page runs
+ * on a table with a tenant filters by it; and where the filter is taken out of a statement, the pages show it.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { plantSql, withoutOwner } from '#operations/testing/planted-sql.ts';
+import { visit } from '#operations/testing/visit.ts';
+
+const mark = 'zzforeign';
+let world: World;
+let visitor: Awaited<ReturnType<typeof visit>>;
+/** Pages of the visitor's own, and the same pages of the other customer. */
+let ownPaths: string[];
+let foreignPaths: string[];
+
+before(async () => {
+  world = await createWorld();
+  const own = await furnish('own', 'Visitor');
+  const foreign = await furnish(mark, `${mark} Company`);
+  visitor = await visit(world, own.email, '/client/settings/');
+  ownPaths = own.paths;
+  foreignPaths = foreign.paths;
+});
+after(() => world[Symbol.asyncDispose]());
+
+/** A customer with one of everything that the portal shows, twice as much of it for the other one. */
+async function furnish(name: string, company: string) {
+  const customer = await world.createCustomer(company);
+  const { tenant, owner, email } = customer;
+  const network = { tenantId: tenant.id, name: `${name}-network`, cidr: '10.20.0.0/24' };
+  const { id: networkId } = await world.networks.createNetwork(systemActor, network);
+  await world.jobs.drain();
+  const serverIds: number[] = [];
+  for (const each of name === mark ? ['a', 'b'] : ['a']) {
+    const order = {
+      tenantId: tenant.id,
+      plan: 'small',
+      image: 'debian-12',
+      name: `${name}-${each}`,
+      networkId,
+    };
+    serverIds.push((await world.servers.createServer(systemActor, order)).serverId);
+    await world.jobs.drain();
+  }
+  const token = await world.createKey(customer);
+  const keyId = token.split('_')[1]!;
+  const { pool } = world.database;
+  await pool.query('update api_keys set name = $2 where key_id = $1', [keyId, `${name}-key`]);
+  const calls = name === mark ? 3 : 1;
+  for (let call = 0; call < calls; call += 1) await world.metering.countRequest(tenant.id, keyId);
+  await world.saveCard(tenant);
+  await world.billing.addDeposit(systemActor, tenant.id, {
+    amountQuanta: calls * 70_000,
+    reference: `${name}-deposit`,
+    description: `${name} deposit`,
+  });
+  const actor = (await world.accounts.customerActorOf(owner.id))!;
+  const { endpointId } = await world.webhooks.createEndpoint(actor, {
+    organizationId: tenant.organizationId,
+    tenantId: null,
+    url: `https://example.com/${name}`,
+    description: `${name} endpoint`,
+    eventTypes: ['key.created'],
+  });
+  const [serverId] = serverIds;
+  const paths = [
+    ...['', '/networks', '/firewall', '/bandwidth', '/protect', '/actions'].map(
+      (part) => `/client/servers/${serverId}${part}`,
+    ),
+    `/client/networks/${networkId}`,
+    `/client/developer/webhooks/${endpointId}`,
+    ...[
+      '',
+      'servers/new',
+      'networks/',
+      'developer/',
+      'developer/usage/',
+      'developer/webhooks/',
+      'billing/',
+      'settings/',
+    ].flatMap((part) => [`/client/${part}`, `/client/${part}?tenant=${tenant.id}`]),
+  ];
+  return { ...customer, email, paths };
+}
+
+interface Seen {
+  status: number;
+  text: string;
+}
+
+/** What a page says; what differs between two looks at it, such as tokens and ages, is left out. */
+async function look(path: string): Promise<Seen> {
+  const answer = await visitor.get(path);
+  const text = (await answer.text())
+    .replaceAll(/value="[^"]{20,}"/g, '')
+    .replaceAll(/(datetime|title|data-now|nonce|data-[a-z-]*at|form_id)="[^"]*"/g, '')
+    .replaceAll(/req_[0-9A-Z]{26}/g, '')
+    .replaceAll(/\d{2}:\d{2}(:\d{2})?( UTC)?/g, '')
+    .replaceAll(/\b\d+ (s|min|seconds?|minutes?) ago|just now|now\b/g, '');
+  return { status: answer.status, text };
+}
+
+/** Statements with a tenant's filter in them, by text, and the pages that run them. */
+async function listFiltered(paths: readonly string[]): Promise<Map<string, Set<string>>> {
+  const found = new Map<string, Set<string>>();
+  for (const path of paths) {
+    using _ = plantSql((text) => {
+      if (withoutOwner(text) !== text) found.set(text, (found.get(text) ?? new Set()).add(path));
+      return text;
+    });
+    await look(path);
+  }
+  return found;
+}
+
+test('no page of the portal shows anything of another customer, and their pages are not there', async () => {
+  for (const path of [...ownPaths, ...foreignPaths]) {
+    const { status, text } = await look(path);
+    assert.ok(!text.includes(mark), path);
+    if (foreignPaths.includes(path) && !path.includes('?') && /\d/.test(path))
+      assert.equal(status, 404, path);
+    else assert.ok(status < 500, `${path}: ${status}`);
+  }
+});
+
+/** Statements that are kept to the visitor's own otherwise: by their organization, or by ids that a filtered statement gave. */
+const byOwnId = [
+  // Workspaces, keys and webhook endpoints of the visitor's organization.
+  /^\s*select tenants\.id, tenants\.organization_id/,
+  /^\s*select k\.key_id/,
+  /^\s*select e\.id, e\.organization_id/,
+  // Of a network, an endpoint, keys or workspaces that were found with their filter.
+  /from network_attachments a join servers s on s\.id = a\.server_id\s+where a\.network_id/,
+  /^\s*select d\.id, d\.endpoint_id/,
+  /^\s*select key_id as "keyId", sum\(count\)/,
+  /^\s*select t\.id as "tenantId", t\.status/,
+  // A free public address for the forecast of an order: everybody's history decides.
+  /^\s*with pool as \(select \* from address_pools/,
+];
+
+test('every statement of a portal page on a table with tenants filters by the tenant', async () => {
+  const { rows } = await world.database.pool.query<{ name: string }>(
+    "select table_name as name from information_schema.columns where column_name = 'tenant_id' and table_schema = 'public'",
+  );
+  const tables = new Set(rows.map(({ name }) => name));
+  const unfiltered = new Map<string, string>();
+  for (const path of ownPaths) {
+    using _ = plantSql((text) => {
+      const reads = [...text.matchAll(/\b(?:from|join)\s+([a-z_]+)/g)].some(([, table]) =>
+        tables.has(table!),
+      );
+      if (/^\s*(select|with)\b/i.test(text) && reads && withoutOwner(text) === text)
+        unfiltered.set(text, path);
+      return text;
+    });
+    await look(path);
+  }
+  const unknown = [...unfiltered].filter(
+    ([text]) => !byOwnId.some((known) => known.test(text.replaceAll(/\s+/g, ' '))),
+  );
+  assert.deepEqual(
+    unknown.map(([text, path]) => `${path}: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`),
+    [],
+    'filter by the tenant, or say here why its ids are the visitor’s own',
+  );
+});
+
+/** Behind another filter of the same page, or such that the first row of all is the visitor's own. */
+const secondLines = [
+  /from protect_series/,
+  /from bandwidth_days/,
+  /from credit_balances/,
+  /from server_orders/,
+  /from ledger_entries/,
+  /from charges/,
+  /from billing_profiles/,
+  /left join usage_months/,
+  /^\s*select (tenant_id as "tenantId", name, created_at|name, tenant_id)/,
+  /^\s*select count\(\*\) as count from servers/,
+];
+
+test('a statement that loses its tenant shows on a page', { timeout: 600_000 }, async () => {
+  const paths = [...ownPaths, ...foreignPaths];
+  const filtered = await listFiltered(paths);
+  assert.ok(filtered.size >= 25, `${filtered.size} statements`);
+  const sound = new Map<string, Seen>();
+  for (const path of paths) sound.set(path, await look(path));
+  const unnoticed: string[] = [];
+  for (const [statement, runBy] of filtered) {
+    if (secondLines.some((known) => known.test(statement.replaceAll(/\s+/g, ' ')))) continue;
+    using _ = plantSql((text) => (text === statement ? withoutOwner(text) : text));
+    let isNoticed = false;
+    for (const path of runBy) {
+      const { status, text } = await look(path);
+      const before = sound.get(path)!;
+      isNoticed ||= text.includes(mark) || status !== before.status || text !== before.text;
+      if (isNoticed) break;
+    }
+    if (!isNoticed) unnoticed.push(`${[...runBy][0]}: ${statement.replaceAll(/\s+/g, ' ').slice(0, 400)}`);
+  }
+  assert.deepEqual(unnoticed, []);
+});
+
+test('two looks at a page are the same, or the comparison above says nothing', async () => {
+  for (const path of ownPaths) assert.deepEqual(await look(path), await look(path), path);
+});

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { stripTypeScriptTypes } from 'node:module';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { createClient } from '#clients/typescript/index.ts';
+import { systemActor } from '#operations/accounts/index.ts';
+import { ensureImage, ensurePlan } from '#operations/catalog/index.ts';
+import { createWorld, type World } from '#operations/testing/create-world.ts';
+
+/** A code block of a page, with the call that it stands at. */
+interface Example {
+  page: string;
+  operation: string | null;
+  label: string;
+  code: string;
+  /** Of the answer that the page shows beside it. */
+  shownStatus: string | null;
+}
+
+let world: World;
+let examples: Example[];
+before(async () => {
+  world = await createWorld();
+  // The catalogue that the reference speaks of.
+  const { db } = world.database;
+  const size = { vcpus: 1, memoryMb: 2_048, diskGb: 20, hourlyQuanta: 60, monthlyCapQuanta: 40_000 };
+  await ensurePlan(db, { slug: 'kvm-1', name: 'KVM 1', ...size });
+  await ensureImage(db, { slug: 'debian-13', name: 'Debian 13', family: 'debian' });
+  examples = await readExamples();
+});
+after(() => world[Symbol.asyncDispose]());
+
+async function readExamples(): Promise<Example[]> {
+  const read = async (path: string) => (await fetch(`${world.url}${path}`)).text();
+  const overview = await read('/docs/api/');
+  const pages = new Set([
+    '/docs/api/',
+    ...overview.matchAll(/href="(\/docs\/api\/[a-z-]+\/)/g).map(([, path]) => path!),
+  ]);
+  const found: Example[] = [];
+  for (const page of pages) {
+    const html = page === '/docs/api/' ? overview : await read(page);
+    const blocks =
+      /<section class="operation" id="(\w+)">|<pre[^>]*aria-label="([^"]*)"><code>([\s\S]*?)<\/code>/g;
+    let operation: string | null = null;
+    for (const [, id, label, code] of html.matchAll(blocks)) {
+      if (id !== undefined) operation = id;
+      else if (label!.startsWith('Answer '))
+        for (const one of found) {
+          if (one.page === page && one.operation === operation)
+            one.shownStatus = label!.slice('Answer '.length);
+        }
+      else found.push({ page, operation, label: label!, code: decode(code!), shownStatus: null });
+    }
+  }
+  return found;
+}
+
+const decode = (html: string) =>
+  html
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');
+
+/** An account with what the examples name: a server, a network that it may join, and an action. */
+async function prepare(operation: string | null) {
+  const customer = await world.createCustomer('Reader');
+  const key = await world.createKey(customer);
+  const tenantId = customer.tenant.id;
+  const { serverId } = await world.deploy(customer.tenant, 'web-1');
+  const hasNetwork =
+    operation !== null && /network|attach|detach/i.test(operation) && operation !== 'createNetwork';
+  const wish = { tenantId, name: 'backend', cidr: '10.20.0.0/24' };
+  const network = hasNetwork ? await world.networks.createNetwork(systemActor, wish) : null;
+  if (operation === 'detachServer')
+    await world.networks.attachServer(systemActor, tenantId, { serverId, networkId: network!.id });
+  await world.jobs.drain();
+  const [action] = await world.servers.listActions(systemActor, tenantId, serverId, 1);
+  const named = (code: string) =>
+    code
+      .replaceAll(/\b48211\b/g, String(serverId))
+      .replaceAll(/\b70123\b/g, String(action!.id))
+      .replaceAll(/(networks\/|network_id"?: |Network\(|detachServer\(\d+, )31\b/g, `$1${network?.id}`);
+  return { customer, key, named };
+}
+
+/** What the shell says: the status, with the body before it. */
+async function runInShell(
+  code: string,
+  variables: Record<string, string>,
+): Promise<{ status: string; body: string }> {
+  const script = `curl() { command curl -sS -w '\\n%{http_code}' "$@"; }\n${code}`;
+  const env = { ...process.env, URL: world.url, ...variables };
+  const { stdout } = await promisify(execFile)('bash', ['-euc', script], { env });
+  const at = stdout.lastIndexOf('\n');
+  return { status: stdout.slice(at + 1), body: stdout.slice(0, at) };
+}
+
+async function runAsTypeScript(code: string, key: string): Promise<void> {
+  const api = createClient({ url: world.url, key, wait: () => world.jobs.drain() });
+  const plain = stripTypeScriptTypes(code.replace(/^import .* from 'svc-client';$/m, ''));
+  const body = plain.replace(/const api = createClient\(.*\);/, '');
+  const AsyncFunction = (async () => {}).constructor as new (
+    ...given: string[]
+  ) => (...given: unknown[]) => Promise<void>;
+  await new AsyncFunction('api', body)(api);
+}
+
+test('every curl command of the reference works as it is copied, with the reader’s key and ids', {
+  timeout: 300_000,
+}, async () => {
+  const commands = examples.filter(({ code }) => code.startsWith('curl '));
+  assert.ok(commands.length >= 20, `${commands.length} commands`);
+  for (const { page, operation, label, code, shownStatus } of commands) {
+    const { customer, key, named } = await prepare(operation);
+    let next = '';
+    if (code.includes('$NEXT')) {
+      await world.deploy(customer.tenant, 'web-2');
+      const first = await fetch(`${world.url}/api/v2/servers?status=running&limit=1`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      next = ((await first.json()) as { pagination: { next_cursor: string } }).pagination.next_cursor;
+    }
+    const { status, body } = await runInShell(named(code), { KEY: key, NEXT: next });
+    const where = `${page} ${operation ?? label}: ${body.slice(0, 300)}`;
+    assert.match(status, /^2/, where);
+    // Of several good answers the page shows the one that the example gets.
+    if (operation === 'createServer') assert.equal(status, shownStatus, where);
+    if (operation === 'createServer') assert.ok(JSON.parse(body).root_password, where);
+  }
+});
+
+test('every TypeScript example of the reference runs with the client, and imports what there is', {
+  timeout: 300_000,
+}, async () => {
+  const snippets = examples.filter(({ label }) => label === 'TypeScript');
+  assert.ok(snippets.length >= 18, `${snippets.length} snippets`);
+  for (const { page, operation, code } of snippets) {
+    const { key, named } = await prepare(operation);
+    for (const [, from] of code.matchAll(/from '([^']+)'/g)) assert.equal(from, 'svc-client', page);
+    const run = runAsTypeScript(named(code), key);
+    // An example that waits needs the provisioning that runs beside it.
+    const done = run.then(() => true);
+    await assert.doesNotReject(done, `${page} ${operation}: ${code}`);
+  }
+});
+
+test('what a create answers is shown, under a name that says what it is', () => {
+  const create = examples.filter(({ operation }) => operation === 'createServer');
+  assert.equal(create[0]?.shownStatus, '201');
+  assert.match(
+    create.find(({ label }) => label === 'TypeScript')!.code,
+    /^const server = await api\.createServer\(/,
+  );
+  for (const { code } of examples) assert.doesNotMatch(code, /serverForecast|\.\/client\.ts/);
+});

@@ -35,6 +35,7 @@ import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createNamesLoop, createSearch, type Search } from './search/index.ts';
 import { createSensors, type Sensors } from './sensors/index.ts';
+import { createSetAsides, type SetAsides } from './set-asides/index.ts';
 import { createSites, type Sites } from './sites/index.ts';
 import { createTraffic, type Traffic } from './traffic/index.ts';
 import { createVendors, type Vendors } from './vendors/index.ts';
@@ -54,6 +55,7 @@ export interface Monitor {
   traffic: Traffic;
   applications: Applications;
   events: Events;
+  setAsides: SetAsides;
   intake: Intake;
   inbox: Inbox;
   live: Live;
@@ -114,7 +116,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
-  const traffic = createTraffic({ db, facts });
+  const setAsides = createSetAsides({ db });
+  const traffic = createTraffic({ db, facts, setAsides });
   const applications = createApplications({
     db,
     facts,
@@ -123,7 +126,9 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const base = { db, clock: systemClock, reporter };
   const connection = createConnection({ db });
-  const vendors = createVendors({ ...base, registryUrl: config.macVendorLookupUrl });
+  // Devices of a demo world are made up.
+  const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
+  const vendors = createVendors({ ...base, registryUrl });
   const devices = createDevices({ db, events, vendors });
   const inventory = createInventory({
     ...base,
@@ -159,6 +164,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     reader,
     tally: meters.tally,
     intake,
+    setAsides,
     sensors,
     facts,
     probes,
@@ -222,6 +228,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     sensors,
     facts,
     traffic,
+    setAsides,
     applications,
     events,
     intake,

@@ -150,8 +150,9 @@ export const monitorSettings = {
   ),
   macVendorLookupUrl: httpUrlSetting(
     'SVC_MAC_VENDOR_LOOKUP_URL',
-    null,
-    'The public registry that "./svc monitor resolve_mac_vendors" asks for makers of interfaces, such as https://api.macvendors.com; it gets 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path. Empty keeps identification offline.',
+    'https://api.macvendors.com',
+    'The public registry that "./svc monitor resolve_mac_vendors" asks for manufacturers which the bundled table lacks; it gets 24 bits of a MAC, as 00-1B-21 in place of {prefix} or at the end of the path, and answers with a name as text. Empty keeps identification offline. The demo world never asks.',
+    { emptyIsNone: true },
   ),
   logFormat: choiceSetting('SVC_LOG_FORMAT', ['text', 'json'], 'text', 'How log lines are written.'),
   logLevel: choiceSetting(

@@ -8,6 +8,8 @@ import { CodedError } from '#common/errors/index.ts';
 import { parsePrefix } from '#common/ip/index.ts';
 
 export interface Setting<T> {
+  /** An empty value is a value of its own; without it, it means that the setting is not set. */
+  takesEmpty?: true;
   readonly name: string;
   readonly sentence: string;
   readonly unit?: string;
@@ -31,7 +33,7 @@ export function readSettings<S extends Settings>(
   for (const [key, setting] of Object.entries(settings)) {
     try {
       const text = environment[setting.name];
-      values[key] = setting.parse(text === '' ? undefined : text);
+      values[key] = setting.parse(text === '' && !setting.takesEmpty ? undefined : text);
     } catch (error) {
       faults.push(`${setting.name} ${(error as Error).message}`);
     }
@@ -181,17 +183,21 @@ export function prefixListSetting(name: string, sentence: string): Setting<reado
 }
 
 /** An http or https URL without trailing slash, or null. */
+/** `emptyIsNone`: an empty value turns off what has an address by default. */
 export function httpUrlSetting(
   name: string,
   fallback: string | null,
   sentence: string,
+  options: { emptyIsNone?: true } = {},
 ): Setting<string | null> {
   return {
     name,
     sentence,
+    ...(options.emptyIsNone ? { takesEmpty: true } : {}),
     defaultText: fallback ?? 'unset',
     parse(text) {
       if (text === undefined) return fallback;
+      if (text === '') return null;
       const url = URL.parse(text);
       if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password) {
         throw new Error(`must be an http or https URL, not "${text}"`);

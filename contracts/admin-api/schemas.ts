@@ -120,9 +120,26 @@ export const ReceiptOutcome = Type.Union([
   Type.Literal('source_conflict'),
 ]);
 export type ReceiptOutcome = Static<typeof ReceiptOutcome>;
-/** In the order in which the targets were sent. */
+/** What no link carries, so that a minute which says so is set aside: 400 Gbit/s in one direction, for a minute. */
+export const linkBpsMax = 400e9;
+export const linkMinuteBytesMax = (linkBpsMax / 8) * 60;
+export const ppsMax = 1e10;
+/** Why a minute was set aside. */
+export const SetAsideReason = Type.Union([
+  Type.Literal('rate_implausible'),
+  Type.Literal('bytes_implausible'),
+]);
+export type SetAsideReason = Static<typeof SetAsideReason>;
+
+/** Receipts in the order in which the targets were sent; minutes that were not stored are named. */
 export const TelemetryReceipts = Type.Object({
   receipts: Type.Array(Type.Object({ id: Id, receipt: ReceiptOutcome })),
+  set_aside: Type.Optional(
+    Type.Array(Type.Object({ id: Id, timestamp: Timestamp, reason: SetAsideReason }), {
+      maxItems: 3000,
+      description: 'Minutes that no link carries. They are not stored; everything else of their target is.',
+    }),
+  ),
 });
 export type TelemetryReceipts = Static<typeof TelemetryReceipts>;
 

@@ -78,6 +78,12 @@ export const TelemetryReceipt = Type.Object({
   spool_id: Type.String(),
   sequence: Type.Integer(),
   receipt: Type.Union([Type.Literal('accepted'), Type.Literal('duplicate')]),
+  set_aside: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Rows whose counters can not be true. They are not stored; everything else is.',
+    }),
+  ),
 });
 export type TelemetryReceipt = Static<typeof TelemetryReceipt>;
 

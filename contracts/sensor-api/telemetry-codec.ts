@@ -9,6 +9,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { decodeMessage, isWithinBounds, runAtOnce, type Slice, type Sliced } from './decode-slices.ts';
 import { uploadBytesMax } from './http.ts';
+import { isPlausible, looseCount, type SetAside } from './set-aside.ts';
 import {
   captureNameMax,
   type GapReason,
@@ -32,7 +33,7 @@ import {
 import { uploadBounds } from './telemetry-bounds.ts';
 import { decodeInventory, encodeInventory } from './telemetry-inventory.ts';
 import { decodeProbes, encodeProbes } from './telemetry-probes.ts';
-import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
+import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { decodeUsage, encodeUsage } from './telemetry-usage.ts';
 import {
   canonicalAddressText,
@@ -83,8 +84,15 @@ export function decodeUpload(bytes: Uint8Array): TelemetryUpload {
   return runAtOnce((slice) => decodeUploadSliced(bytes, slice));
 }
 
-/** As `decodeUpload`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. */
-export function* decodeUploadSliced(bytes: Uint8Array, slice: Slice): Sliced<TelemetryUpload> {
+/**
+ * As `decodeUpload`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. With `setAside`,
+ * rows whose counters can't be true go there; without it, counters that a double can't hold are malformed.
+ */
+export function* decodeUploadSliced(
+  bytes: Uint8Array,
+  slice: Slice,
+  setAside: SetAside | null = null,
+): Sliced<TelemetryUpload> {
   const message = yield* decodeMessage(uploadBounds, bytes, slice);
   if (message.contractVersion !== telemetryContractVersion) {
     throw malformed(`contract_version is ${message.contractVersion}, not ${telemetryContractVersion}`);
@@ -93,7 +101,12 @@ export function* decodeUploadSliced(bytes: Uint8Array, slice: Slice): Sliced<Tel
   const sequence = countOf(message.sequence, 'sequence');
   if (sequence < 1) throw malformed('sequence starts at 1');
   const minutes: TelemetryMinute[] = [];
-  for (const minute of message.minutes) minutes.push(yield* decodeMinute(minute, slice));
+  const gaps = message.gaps.map(decodeGap);
+  for (const one of message.minutes) {
+    const decoded = yield* decodeMinute(one, slice, setAside);
+    if ('hosts' in decoded) minutes.push(decoded);
+    else gaps.push(decoded);
+  }
   const { inventory, probes } = message;
   // Bounded by their limits to less than a slice each.
   const others = message.gaps.length + (probes?.probe.length ?? 0);
@@ -104,7 +117,7 @@ export function* decodeUploadSliced(bytes: Uint8Array, slice: Slice): Sliced<Tel
     sequence,
     sensorVersion: plainText(message.sensorVersion, 32, 'sensor_version'),
     minutes,
-    gaps: message.gaps.map(decodeGap),
+    gaps,
     ...(inventory ? { inventory: yield* decodeInventory(inventory, slice) } : {}),
     ...(probes ? { probes: decodeProbes(probes) } : {}),
   };
@@ -143,7 +156,12 @@ function encodeMinute(minute: TelemetryMinute): CaptureMinuteMessage {
 /** Hosts between two looks at the slice. */
 const hostsAtOnce = 256;
 
-function* decodeMinute(message: CaptureMinuteMessage, slice: Slice): Sliced<TelemetryMinute> {
+/** The minute, or the gap that stands for it where its totals can't be true. */
+function* decodeMinute(
+  message: CaptureMinuteMessage,
+  slice: Slice,
+  setAside: SetAside | null,
+): Sliced<TelemetryMinute | TelemetryGap> {
   const minute = minuteOf(message.minute, 'minute');
   const role =
     message.role === CaptureRole.UPLINK ? 'uplink' : message.role === CaptureRole.BRIDGE ? 'bridge' : null;
@@ -152,7 +170,12 @@ function* decodeMinute(message: CaptureMinuteMessage, slice: Slice): Sliced<Tele
   if (capture === '') throw malformed('capture of a minute is blank');
   if (message.observedMs > 60_000) throw malformed('observed_ms is over 60000');
   if (!message.totals) throw malformed('totals are missing');
+  if (setAside && !arePlausible(message.totals)) {
+    setAside.minutes += 1;
+    return { fromMinute: minute, toMinute: minute, capture, reason: 'refused' };
+  }
   const totals = decodeTotals(message.totals);
+  const hasMergedFrames = (totals.mergedFrames ?? 0) > 0;
   const hosts: TelemetryHost[] = [];
   const addresses = new Set<string>();
   for (const [i, point] of message.hosts.entries()) {
@@ -160,13 +183,23 @@ function* decodeMinute(message: CaptureMinuteMessage, slice: Slice): Sliced<Tele
       if (slice.isFullFor(hostsAtOnce)) yield slice.end();
       slice.add(Math.min(hostsAtOnce, message.hosts.length - i));
     }
-    const host = decodeHost(point);
-    addresses.add(host.address);
-    hosts.push(host);
+    addresses.add(point.address);
+    if (setAside && !isHostPlausible(point, hasMergedFrames)) {
+      const address = canonicalAddressText(point.address, 'hosts.address');
+      setAside.hosts.push({ minute, capture, address });
+    } else hosts.push(decodeHost(point));
   }
-  if (addresses.size !== hosts.length) throw malformed('an address occurs twice in hosts');
-  const usage = message.usage ? yield* decodeUsage(message.usage, minute * 1000, slice) : [];
+  if (addresses.size !== message.hosts.length) throw malformed('an address occurs twice in hosts');
+  const leftOut = { setAside, hasMergedFrames, rows: 0 };
+  const usage = message.usage ? yield* decodeUsage(message.usage, minute * 1000, slice, leftOut) : [];
+  // What an application exchanged is known in part only.
+  totals.detailTruncated += leftOut.rows;
   return { minute, capture, role, observedMs: message.observedMs, totals, hosts, usage };
+}
+
+function isHostPlausible(point: MetricPointMessage, hasMergedFrames: boolean): boolean {
+  const bytes = [looseCount(point.rxBytes), looseCount(point.txBytes)] as const;
+  return isPlausible(bytes, looseCount(point.packets), hasMergedFrames);
 }
 
 function decodeHost(point: MetricPointMessage): TelemetryHost {

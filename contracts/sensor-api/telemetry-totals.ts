@@ -1,5 +1,6 @@
 /** An interface's totals on the wire, the same in minutes and in live windows. */
 import { create } from '@bufbuild/protobuf';
+import { isPlausible, looseCount } from './set-aside.ts';
 import type { TelemetryTotals } from './telemetry.ts';
 import { type InterfaceTotals, InterfaceTotalsSchema } from './telemetry_pb.js';
 import { countOf, malformed } from './telemetry-values.ts';
@@ -33,4 +34,13 @@ export function decodeTotals(wire: InterfaceTotals): TelemetryTotals {
   }
   const mergedFrames = countOf(wire.mergedFrames, 'totals.merged_frames');
   return mergedFrames > 0 ? { ...totals, mergedFrames } : totals;
+}
+
+/** True when the totals of a minute are such as a link can carry; both directions are in one counter. */
+export function arePlausible(wire: InterfaceTotals): boolean {
+  const counters = [wire.packets, wire.nonIpPackets, wire.parserDropped, wire.kernelDropped];
+  const all = [...counters, wire.detailTruncated, wire.mergedFrames].map(looseCount);
+  if (all.some((count) => !Number.isSafeInteger(count))) return false;
+  const bytes = looseCount(wire.ipBytes) / 2;
+  return isPlausible([bytes, bytes], looseCount(wire.ipPackets), wire.mergedFrames > 0n);
 }

@@ -4,6 +4,7 @@
  */
 import { create } from '@bufbuild/protobuf';
 import type { Slice, Sliced } from './decode-slices.ts';
+import { isPlausible, looseCount, type SetAside } from './set-aside.ts';
 import type { TelemetryDirection, TelemetryEvidence, TelemetryUsageRow } from './telemetry.ts';
 import { NameEvidence, type UsageColumns, UsageColumnsSchema, UsageDirection } from './telemetry_pb.js';
 import {
@@ -65,6 +66,13 @@ export function encodeUsage(rows: readonly TelemetryUsageRow[], minuteMs: number
   return columns;
 }
 
+/** Where rows go that can't be true, and how many of this minute did. */
+export interface LeftOut {
+  setAside: SetAside | null;
+  hasMergedFrames: boolean;
+  rows: number;
+}
+
 /** Elements of a row, one a column. */
 const rowElements = 12;
 /** Rows, or texts, between two looks at the slice. */
@@ -75,6 +83,7 @@ export function* decodeUsage(
   columns: UsageColumns,
   minuteMs: number,
   slice: Slice,
+  leftOut: LeftOut,
 ): Sliced<TelemetryUsageRow[]> {
   const length = columns.client.length;
   if (columns.texts.length > 3 * length) throw malformed('usage.texts holds more texts than rows can name');
@@ -110,6 +119,11 @@ export function* decodeUsage(
       if (slice.isFullFor(rowsAtOnce * rowElements)) yield slice.end();
       slice.add(Math.min(rowsAtOnce, length - i) * rowElements);
     }
+    if (leftOut.setAside && !isRowPlausible(columns, i, leftOut.hasMergedFrames)) {
+      leftOut.setAside.usageRows += 1;
+      leftOut.rows += 1;
+      continue;
+    }
     const portPlusOne = columns.serverPortPlusOne[i]!;
     if (portPlusOne > 65_536) throw malformed('a port of usage is over 65535');
     const protocol = columns.protocol[i]!;
@@ -132,6 +146,11 @@ export function* decodeUsage(
     rows.push(row);
   }
   return rows;
+}
+
+function isRowPlausible(columns: UsageColumns, i: number, hasMergedFrames: boolean): boolean {
+  const bytes = [looseCount(columns.clientBytes[i]!), looseCount(columns.serverBytes[i]!)] as const;
+  return isPlausible(bytes, looseCount(columns.packets[i]!), hasMergedFrames);
 }
 
 /**

@@ -29,7 +29,8 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
     `Allocations   ${counts.targets} known, ${counts.unsupported} unsupported, ${counts.unmapped} in unmapped clusters`,
     `This tick     ${counts.visited} visited: ${counts.points} minutes sent, ${counts.empty} without data, ${counts.waiting} without a whole minute yet`,
     `Receipts      ${counts.accepted} accepted, ${counts.unchanged} unchanged, ${counts.unmatched} unmatched, ${counts.source_conflict} in conflict`,
-    `Failed        ${counts.failed}`,
+    `Failed        ${counts.failed}, ${counts.refused} with minutes that operations refused`,
+    `Set aside     ${counts.set_aside} minutes`,
   ];
   if (error !== null) lines.push(`Error         ${error}`);
   return lines.join('\n');

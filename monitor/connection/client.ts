@@ -68,11 +68,18 @@ export class OperationsError extends CodedError {
   readonly fault: OperationsFault;
   /** The permission that operations missed, where it named one that we know. */
   readonly permission: ProjectPermission | null;
+  /** Where in the first target's series the points lie that a refusal named. */
+  readonly refusedPoints: readonly number[];
 
-  constructor(fault: OperationsFault, permission: ProjectPermission | null = null) {
+  constructor(
+    fault: OperationsFault,
+    permission: ProjectPermission | null = null,
+    refusedPoints: readonly number[] = [],
+  ) {
     super(`operations.${fault}`, sentences[fault]);
     this.fault = fault;
     this.permission = permission;
+    this.refusedPoints = refusedPoints;
   }
 }
 
@@ -90,6 +97,10 @@ export function safeFaultText(error: unknown): string {
 const answerBytesMax = 8 * 1024 * 1024;
 const MissingPermission = Compile(
   Type.Object({ error: Type.Object({ details: Type.Object({ permission: Type.String() }) }) }),
+);
+
+const RefusedFields = Compile(
+  Type.Object({ error: Type.Object({ fields: Type.Array(Type.Object({ path: Type.String() })) }) }),
 );
 
 const answers = {
@@ -172,8 +183,20 @@ function faultOf(status: number, text: string): OperationsError {
   if (status === 401) return new OperationsError('unauthorized');
   if (status === 403) return new OperationsError('permission_missing', namedPermission(text));
   if (status >= 400 && status < 500 && status !== 408 && status !== 429)
-    return new OperationsError('refused');
+    return new OperationsError('refused', null, namedPoints(text));
   return new OperationsError('failed');
+}
+
+/** Of what a refusal says only which points it means; its words are not kept. */
+function namedPoints(text: string): number[] {
+  const body = tryParse(text);
+  if (!RefusedFields.Check(body)) return [];
+  const points = new Set<number>();
+  for (const { path } of body.error.fields) {
+    const match = /^targets\.0\.series\.(\d{1,2})(?:\.|$)/.exec(path);
+    if (match) points.add(Number(match[1]));
+  }
+  return [...points];
 }
 
 /** The permission's name is taken over only when it is one of the contract's. */

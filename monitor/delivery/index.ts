@@ -14,19 +14,21 @@ import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { feedName, runTick, type TickMemory, type TickResult } from './run-tick.ts';
+import { feedName, runPasses, runTick, type TickMemory, type TickResult } from './run-tick.ts';
 import * as store from './store.ts';
 
 export type { TickResult } from './run-tick.ts';
-export type { FeedState } from './store.ts';
+export type { FeedState, HeldBack } from './store.ts';
 
 export interface Delivery {
   /** The loop `sync_ops_ddos`. */
   readonly loop: LeasedLoop;
-  /** One tick now; `held` when another process holds the lease, `idle` when no connection is enabled. */
+  /** One tick of at most 50 allocations now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
   runOnce(): Promise<TickResult | 'held' | 'idle'>;
   /** The minute feed's state; null before its first run. */
   telemetryState(): Promise<store.FeedState | null>;
+  /** Allocations that do not receive everything, for people. */
+  listHeldBack(): Promise<store.HeldBack[]>;
   /**
    * Exact addresses of live allocations in the clusters of a site, as the last page-through listed them; with a sensor
    * those that it speaks for.
@@ -51,6 +53,9 @@ export interface DeliveryDeps {
   documentationIsGlobal: boolean;
 }
 
+/** Allocations that a page shows. */
+const heldBackShown = 20;
+
 /** Longer than one request may take, so that a slow one does not cost the lease. */
 const leaseSeconds = 30;
 
@@ -58,6 +63,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
   const memory: TickMemory = { targetsFetchedAtMs: null };
   let lastResult: TickResult | null = null;
   let lastError: string | null = null;
+  let isOneTick = false;
   const loop = createLeasedLoop({
     name: 'sync_ops_ddos',
     intervalMs: deps.intervalSeconds * 1000,
@@ -66,7 +72,8 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     clock: deps.clock,
     reporter: deps.reporter,
     async run(lease, renew, signal) {
-      lastResult = await runTick(deps, memory, lease, renew, signal);
+      if (isOneTick) lastResult = await runTick(deps, memory, lease, renew, signal);
+      else lastResult = await runPasses(deps, memory, lease, renew, signal);
       const error = lastResult?.error ?? null;
       // The same fault every few seconds is one fact.
       if (error !== null && error !== lastError) deps.reporter.warn('minutes not delivered', { error });
@@ -78,9 +85,13 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     loop,
     async runOnce() {
       lastResult = null;
-      const isMine = await loop.runOnce();
+      isOneTick = true;
+      const isMine = await loop.runOnce().finally(() => {
+        isOneTick = false;
+      });
       return isMine ? (lastResult ?? 'idle') : 'held';
     },
+    listHeldBack: () => store.listHeldBack((deps.reader ?? deps.db)(), heldBackShown),
     telemetryState: () => store.readFeedState(deps.db(), feedName),
     async listAddresses(siteId, sensorId = null) {
       const mappings = await deps.sites.listClusters();

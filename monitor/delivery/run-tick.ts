@@ -26,8 +26,12 @@ import {
   countTargets,
   dropTarget,
   listDueTargets,
+  listSetAside,
+  noteSetAside,
+  readNow,
   replaceTargets,
   type StoredTarget,
+  setAsideKey,
   writeCursor,
   writeFeedRun,
 } from './store.ts';
@@ -71,6 +75,8 @@ type Counts = Record<
   | 'source_conflict'
   | 'empty'
   | 'waiting'
+  | 'refused'
+  | 'set_aside'
   | 'failed',
   number
 >;
@@ -78,6 +84,65 @@ type Counts = Record<
 export interface TickResult {
   counts: Counts;
   error: string | null;
+  /** False where allocations are left that are due. */
+  isLast: boolean;
+}
+
+/** What a tick does, and one after it in the same pass adds to. */
+interface Run {
+  counts: Counts;
+  error: string | null;
+  latestMinute: number | null;
+  isHalted: boolean;
+  isLast: boolean;
+  /** Null: all allocations are due. */
+  notVisitedSince: Date | null;
+}
+
+/**
+ * Passes over all allocations, one after the other for as long as a pass takes longer than the loop's interval: a large
+ * fleet is visited without a pause, a small one once an interval.
+ */
+export async function runPasses(
+  deps: TickDeps & { intervalSeconds: number },
+  memory: TickMemory,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<TickResult | null> {
+  for (;;) {
+    const beganMs = deps.clock.monotonicMs();
+    const run = { ...startRun(), notVisitedSince: await readNow(deps.db()) };
+    const result = await runPass(deps, memory, lease, renew, signal, run);
+    const isShort = deps.clock.monotonicMs() - beganMs < deps.intervalSeconds * 1000;
+    if (!result || run.isHalted || isShort || signal.aborted) return result;
+  }
+}
+
+/**
+ * Runs ticks one after the other until every allocation was visited that no visit had begun for when the pass did (NET-4.3:
+ * each of them has at most 50 allocations, and one request for each). Null as for a tick.
+ */
+async function runPass(
+  deps: TickDeps,
+  memory: TickMemory,
+  lease: Lease,
+  renew: () => Promise<boolean>,
+  signal: AbortSignal,
+  run: Run,
+): Promise<TickResult | null> {
+  for (;;) {
+    const result = await runTick(deps, memory, lease, renew, signal, run);
+    if (!result || result.isLast || signal.aborted) return result;
+  }
+}
+
+function startRun(): Run {
+  const counts: Counts = {
+    ...{ targets: 0, unsupported: 0, unmapped: 0, visited: 0, points: 0, accepted: 0, unchanged: 0 },
+    ...{ unmatched: 0, source_conflict: 0, empty: 0, waiting: 0, refused: 0, set_aside: 0, failed: 0 },
+  };
+  return { counts, error: null, latestMinute: null, isHalted: false, isLast: true, notVisitedSince: null };
 }
 
 /** Runs a tick under a lease; null when there is no enabled connection or the lease was lost. */
@@ -87,26 +152,24 @@ export async function runTick(
   lease: Lease,
   renew: () => Promise<boolean>,
   signal: AbortSignal,
+  run: Run = startRun(),
 ): Promise<TickResult | null> {
-  const counts: Counts = {
-    ...{ targets: 0, unsupported: 0, unmapped: 0, visited: 0, points: 0, accepted: 0, unchanged: 0 },
-    ...{ unmatched: 0, source_conflict: 0, empty: 0, waiting: 0, failed: 0 },
-  };
-  const run = { error: null as string | null, latestMinute: null as number | null };
+  const { counts } = run;
   try {
     const open = await openFeed(deps);
     if (!open) return null;
     await refreshTargets(deps, memory, open, lease, renew);
-    await visitAll(deps, memory, open, lease, renew, signal, counts, run);
+    await visitAll(deps, memory, open, lease, renew, signal, run);
   } catch (error) {
     if (error instanceof LeaseLost) return null;
     run.error = safeFaultText(error);
-    await writeState(deps, lease, counts, run);
+    run.isHalted = true;
+    await writeState(deps, lease, run);
     if (!(error instanceof OperationsError)) throw error;
-    return { counts, error: run.error };
+    return { counts, error: run.error, isLast: true };
   }
-  await writeState(deps, lease, counts, run);
-  return { counts, error: run.error };
+  await writeState(deps, lease, run);
+  return { counts, error: run.error, isLast: run.isLast || run.isHalted };
 }
 
 /** The connection, once its project may take the feed; asks discovery where that is not known or not allowed yet. */
@@ -139,6 +202,15 @@ async function refreshTargets(
   memory.targetsFetchedAtMs = now;
 }
 
+/** A lease of 30 seconds is renewed this often; what is written holds its term either way. */
+const renewMs = 5_000;
+/** Visits that are under way at the same time. */
+const visitsAtOnce = 4;
+
+/**
+ * Visits the due allocations: the first one alone, and then some at a time, so that a fault which all of them would meet
+ * costs one request.
+ */
 async function visitAll(
   deps: TickDeps,
   memory: TickMemory,
@@ -146,18 +218,27 @@ async function visitAll(
   lease: Lease,
   renew: () => Promise<boolean>,
   signal: AbortSignal,
-  counts: Counts,
-  run: { error: string | null; latestMinute: number | null },
+  run: Run,
 ): Promise<void> {
+  const { counts } = run;
   const mappings = await deps.sites.listClusters();
   const siteOf = new Map(mappings.map(({ clusterId, siteId }) => [clusterId, siteId]));
   const mapped = [...siteOf.keys()];
   Object.assign(counts, await countTargets(deps.db(), mapped));
-  const contextOf = createContexts(deps, open, siteOf);
+  const due = await listDueTargets(deps.db(), mapped, allocationsPerTick, run.notVisitedSince);
+  const aside = await listSetAside(
+    deps.db(),
+    due.map(({ id }) => id),
+  );
+  const setAsideOf = ({ id, assignedAt }: StoredTarget) => aside.get(setAsideKey(id, assignedAt)) ?? [];
+  const contextOf = createContexts(deps, open, siteOf, setAsideOf);
   let failuresInRow = 0;
-  for (const target of await listDueTargets(deps.db(), mapped, allocationsPerTick)) {
-    if (signal.aborted) return;
-    if (!(await renew())) throw new LeaseLost();
+  let renewedAtMs = Number.NEGATIVE_INFINITY;
+  const visit = async (target: StoredTarget): Promise<void> => {
+    if (deps.clock.monotonicMs() - renewedAtMs >= renewMs) {
+      if (!(await renew())) throw new LeaseLost();
+      renewedAtMs = deps.clock.monotonicMs();
+    }
     counts.visited += 1;
     const context = await contextOf(target.clusterId);
     try {
@@ -165,6 +246,7 @@ async function visitAll(
       await keepResult(deps, memory, lease, target, result);
       counts[result.outcome] += 1;
       counts.points += result.points;
+      counts.set_aside += result.setAside.length;
       run.latestMinute = Math.max(run.latestMinute ?? 0, result.latestMinute ?? 0) || null;
       failuresInRow = 0;
     } catch (error) {
@@ -174,9 +256,23 @@ async function visitAll(
       await keepFailure(deps, lease, target, context, error);
       failuresInRow += 1;
       const isHopeless = error.fault !== 'timeout' && error.fault !== 'unreachable';
-      if (concernsEveryCall(error.fault) && (isHopeless || failuresInRow >= transportFailuresMax)) return;
+      if (concernsEveryCall(error.fault) && (isHopeless || failuresInRow >= transportFailuresMax))
+        run.isHalted = true;
     }
-  }
+  };
+  const [first, ...others] = due;
+  run.isLast = due.length < allocationsPerTick;
+  if (first && !signal.aborted) await visit(first);
+  const queue = others.values();
+  const work = async () => {
+    for (const target of queue) {
+      if (signal.aborted || run.isHalted) return;
+      await visit(target);
+    }
+  };
+  const done = await Promise.allSettled(Array.from({ length: visitsAtOnce }, work));
+  const fault = done.find((one) => one.status === 'rejected');
+  if (fault) throw fault.reason;
 }
 
 /** What all allocations of a site share, read once a tick. */
@@ -184,14 +280,16 @@ function createContexts(
   deps: TickDeps,
   open: OpenConnection,
   siteOf: ReadonlyMap<number, number>,
+  setAsideOf: VisitContext['setAsideOf'],
 ): (clusterId: number) => Promise<VisitContext> {
-  const contexts = new Map<number, VisitContext>();
-  return async (clusterId) => {
+  const contexts = new Map<number, Promise<VisitContext>>();
+  return (clusterId) => {
     const siteId = siteOf.get(clusterId)!;
-    let context = contexts.get(siteId);
-    if (!context) {
+    const known = contexts.get(siteId);
+    if (known) return known;
+    const made = (async (): Promise<VisitContext> => {
       const captures = await deps.traffic.listCaptures(siteId);
-      context = {
+      return {
         traffic: deps.traffic,
         applications: deps.applications,
         client: open.client,
@@ -199,10 +297,11 @@ function createContexts(
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
         completeUntil: completeUntil(captures, deps.clock.nowMs()),
         withIdentity: allowsApplicationIdentity(open.capabilities),
+        setAsideOf,
       };
-      contexts.set(siteId, context);
-    }
-    return context;
+    })();
+    contexts.set(siteId, made);
+    return made;
   };
 }
 
@@ -215,6 +314,7 @@ async function keepResult(
 ): Promise<void> {
   await underLease(deps, lease, async (trx) => {
     await writeCursor(trx, target, result.cursor, result.outcome);
+    await noteSetAside(trx, target, result.setAside);
     if (result.outcome === 'unmatched') await dropTarget(trx, target.id, target.assignedAt);
   });
   // Operations knows another owner by now: ask for the targets again at the next tick.
@@ -234,21 +334,18 @@ async function keepFailure(
   await underLease(deps, lease, (trx) => writeCursor(trx, target, cursor, error.fault));
 }
 
-async function writeState(
-  deps: TickDeps,
-  lease: Lease,
-  counts: Counts,
-  run: { error: string | null; latestMinute: number | null },
-): Promise<void> {
+async function writeState(deps: TickDeps, lease: Lease, run: Run): Promise<void> {
+  const { counts, error, isHalted, latestMinute } = run;
   await underLease(deps, lease, (trx) =>
     writeFeedRun(trx, feedName, {
-      error: run.error,
+      error,
+      isHalted,
       counts,
       hasReceipt: counts.accepted + counts.unchanged > 0,
-      latestAcknowledgedMinute: run.latestMinute,
+      latestAcknowledgedMinute: latestMinute,
     }),
-  ).catch((error) => {
-    if (!(error instanceof LeaseLost)) throw error;
+  ).catch((fault) => {
+    if (!(fault instanceof LeaseLost)) throw fault;
   });
 }
 

@@ -51,14 +51,93 @@ export async function countTargets(db: Queryable, clusterIds: readonly number[])
   return rows[0]!;
 }
 
+/** The database's time. */
+export async function readNow(db: Queryable): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>`select svc_now() as now`.execute(db);
+  return rows[0]!.now;
+}
+
+/** A minute that is not sent. */
+export interface SetAside {
+  /** Start of the minute, seconds since 1970. */
+  minute: number;
+  reason: string;
+  /** Of the point as it was. */
+  fingerprint: string;
+}
+
+/** Minutes of these allocations that were set aside within the last hour; after it they are tried again. */
+export async function listSetAside(
+  db: Queryable,
+  allocationIds: readonly number[],
+): Promise<Map<string, SetAside[]>> {
+  const { rows } = await sql<SetAside & { id: number; assignedAt: string }>`
+    select allocation_id as id, assigned_at as "assignedAt", extract(epoch from minute)::float8 as minute, reason, fingerprint
+    from delivery_set_aside
+    where allocation_id = any(${[...allocationIds]}::bigint[]) and noted_at > svc_now() - interval '1 hour'`.execute(
+    db,
+  );
+  return Map.groupBy(rows, ({ id, assignedAt }) => setAsideKey(id, assignedAt));
+}
+
+export function setAsideKey(allocationId: number, assignedAt: string): string {
+  return `${allocationId} ${assignedAt}`;
+}
+
+export async function noteSetAside(
+  db: Queryable,
+  target: { id: number; assignedAt: string },
+  minutes: readonly SetAside[],
+): Promise<void> {
+  if (minutes.length === 0) return;
+  await sql`
+    insert into delivery_set_aside (allocation_id, assigned_at, minute, reason, fingerprint)
+    select ${target.id}, ${target.assignedAt}, to_timestamp(minute), reason, fingerprint
+    from jsonb_to_recordset(${JSON.stringify(minutes)}::jsonb) as given(minute float8, reason text, fingerprint text)
+    on conflict (allocation_id, assigned_at, minute) do update set reason = excluded.reason,
+      fingerprint = excluded.fingerprint, noted_at = svc_now()`.execute(db);
+}
+
+/** An allocation that does not receive everything, for people. */
+export interface HeldBack {
+  allocationId: number;
+  address: string;
+  /** Of its last visit. */
+  outcome: string;
+  visitedAtMs: number;
+  /** Minutes that are set aside, and the newest of them. */
+  setAside: number;
+  newestSetAside: number | null;
+  reason: string | null;
+}
+
+/** Allocations whose last visit was refused, or of which minutes of the last day are set aside; the newest visits first. */
+export async function listHeldBack(db: Queryable, limit: number): Promise<HeldBack[]> {
+  const { rows } = await sql<HeldBack>`
+    select t.allocation_id as "allocationId", host(t.address) as address, c.last_outcome as outcome,
+      (extract(epoch from c.last_visit_at) * 1000)::float8 as "visitedAtMs", coalesce(aside.count, 0)::int as "setAside",
+      extract(epoch from aside.newest)::float8 as "newestSetAside", aside.reason
+    from allocation_targets t
+    join delivery_cursors c on c.allocation_id = t.allocation_id and c.assigned_at = t.assigned_at
+    left join lateral (
+      select count(*) as count, max(minute) as newest, max(reason) as reason from delivery_set_aside s
+      where s.allocation_id = t.allocation_id and s.assigned_at = t.assigned_at
+        and s.noted_at > svc_now() - interval '1 day') aside on true
+    where c.last_visit_at is not null
+      and (c.last_outcome in ('source_conflict', 'unmatched', 'refused') or aside.count > 0)
+    order by c.last_visit_at desc, t.allocation_id limit ${limit}`.execute(db);
+  return rows;
+}
+
 /**
- * The targets that waited longest. A failed visit counts as a visit, so that one that always fails goes to the end of
+ * The targets that waited longest: all of them, or those that no visit has begun for since then. A failed visit counts as a visit, so that one that always fails goes to the end of
  * the queue and starves nobody.
  */
 export async function listDueTargets(
   db: Queryable,
   clusterIds: readonly number[],
   limit: number,
+  notVisitedSince: Date | null,
 ): Promise<StoredTarget[]> {
   const { rows } = await sql<
     Omit<StoredTarget, 'cursor'> & { deliveredUntil: number | null; sweptUntil: number | null }
@@ -70,6 +149,7 @@ export async function listDueTargets(
     from allocation_targets t
     left join delivery_cursors c on c.allocation_id = t.allocation_id and c.assigned_at = t.assigned_at
     where t.is_supported and t.cluster_id = any(${[...clusterIds]}::bigint[])
+      and (${notVisitedSince}::timestamptz is null or c.last_visit_at is null or c.last_visit_at < ${notVisitedSince})
     order by c.last_visit_at nulls first, t.allocation_id
     limit ${limit}`.execute(db);
   return rows.map(({ deliveredUntil, sweptUntil, ...target }) => ({
@@ -117,6 +197,7 @@ export async function writeCursor(
 }
 
 export async function deleteCursorsBefore(db: Queryable, cutoffMs: number): Promise<number> {
+  await sql`delete from delivery_set_aside where noted_at < to_timestamp(${cutoffMs / 1000})`.execute(db);
   const { numAffectedRows } = await sql`
     delete from delivery_cursors where updated_at < to_timestamp(${cutoffMs / 1000})`.execute(db);
   return Number(numAffectedRows ?? 0);
@@ -149,11 +230,13 @@ export interface FeedRun {
   counts: Readonly<Record<string, number>>;
   /** True when operations acknowledged data: empty passes are no successful delivery (NET-4.10). */
   hasReceipt: boolean;
+  /** True when a fault ended the run that the next call would meet too; a refused allocation is none. */
+  isHalted: boolean;
   latestAcknowledgedMinute: number | null;
 }
 
 export async function writeFeedRun(db: Queryable, feed: string, run: FeedRun): Promise<void> {
-  const isSuccess = run.hasReceipt && run.error === null;
+  const isSuccess = run.hasReceipt && !run.isHalted;
   await sql`
     insert into feed_states as held (feed, last_run_at, last_success_at, last_error, last_counts, last_receipt_at,
       latest_acknowledged_minute)

@@ -3,6 +3,7 @@ import type { Applications } from '#monitor/applications/index.ts';
 import { type OperationsClient, OperationsError } from '#monitor/connection/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { buildPoints } from './build-points.ts';
+import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
   advanceCursor,
   type Cursor,
@@ -12,7 +13,7 @@ import {
   planVisit,
   type Visit,
 } from './plan-visit.ts';
-import type { StoredTarget } from './store.ts';
+import type { SetAside, StoredTarget } from './store.ts';
 
 /** Where an allocation's minutes are read and sent. */
 export interface VisitContext {
@@ -23,15 +24,22 @@ export interface VisitContext {
   /** All clusters of the site. */
   clusterIds: readonly number[];
   completeUntil: number;
+  /** Minutes of an allocation that operations does not take as they were. */
+  setAsideOf(target: StoredTarget): readonly SetAside[];
   /** The receiver takes transport and port. */
   withIdentity: boolean;
 }
 
 export interface VisitResult {
-  /** `waiting`: no complete minute yet; `empty`: nothing observed, which is a result too. */
-  outcome: ReceiptOutcome | 'empty' | 'waiting';
+  /**
+   * `waiting`: no complete minute yet; `empty`: nothing to send, which is a result too; `refused`: operations named minutes
+   * that it does not take, and the next visit sends the others.
+   */
+  outcome: ReceiptOutcome | 'empty' | 'waiting' | 'refused';
   cursor: Cursor;
   points: number;
+  /** Minutes of this visit that are not delivered. */
+  setAside: SetAside[];
   /** Start of the newest minute that was acknowledged. */
   latestMinute: number | null;
 }
@@ -51,17 +59,23 @@ export async function visitAllocation(context: VisitContext, target: StoredTarge
   const assignedFrom = firstWholeMinute(Date.parse(target.assignedAt));
   const cursor = target.cursor ?? createCursor(assignedFrom, context.completeUntil);
   const visit = planVisit(cursor, assignedFrom, context.completeUntil);
-  if (!visit) return { outcome: 'waiting', cursor, points: 0, latestMinute: null };
+  const nothing = { points: 0, latestMinute: null, setAside: [] };
+  if (!visit) return { ...nothing, outcome: 'waiting', cursor };
 
-  const { points, historyDone } = await readPoints(context, target.address, visit);
+  const { points: found, historyDone } = await readPoints(context, target.address, visit);
   const advanced = advanceCursor(cursor, visit, historyDone);
-  if (points.length === 0) return { outcome: 'empty', cursor: advanced, points: 0, latestMinute: null };
-  const outcome = await send(context, target, points);
+  const { sent: points, setAside } = dividePoints(found, context.setAsideOf(target));
+  if (points.length === 0) return { ...nothing, outcome: 'empty', cursor: advanced, setAside };
+  const answer = await send(context, target, points);
+  if ('refused' in answer)
+    return { ...nothing, outcome: 'refused', cursor, setAside: [...setAside, ...answer.refused] };
+  const { outcome } = answer;
   const isAcknowledged = outcome === 'accepted' || outcome === 'unchanged';
   return {
     outcome,
     cursor: isAcknowledged ? advanced : cursor,
     points: points.length,
+    setAside: [...setAside, ...answer.setAside],
     latestMinute: isAcknowledged ? Date.parse(points.at(-1)!.timestamp) / 1000 : null,
   };
 }
@@ -109,19 +123,30 @@ async function readRange(
   return buildPoints(minutes, applications, context.withIdentity);
 }
 
-async function send(
-  context: VisitContext,
-  target: StoredTarget,
-  series: TelemetryPoint[],
-): Promise<ReceiptOutcome> {
-  const { receipts } = await context.client.postTelemetry({
-    contract_version: 1,
+/** The receipt, or the points that a refusal named. */
+type Answer = { outcome: ReceiptOutcome; setAside: SetAside[] } | { refused: SetAside[] };
+
+async function send(context: VisitContext, target: StoredTarget, series: TelemetryPoint[]): Promise<Answer> {
+  const request = {
+    contract_version: 1 as const,
     source_site_id: context.siteId,
     cluster_ids: context.clusterIds.length <= clusterIdsMax ? [...context.clusterIds] : [target.clusterId],
     targets: [{ id: target.id, address: target.address, assigned_at: target.assignedAt, series }],
-  });
-  const receipt = receipts[0];
-  // One target was sent: an answer with none, with two or about another one proves nothing.
-  if (receipts.length !== 1 || receipt?.id !== target.id) throw new OperationsError('malformed');
-  return receipt.receipt;
+  };
+  try {
+    const { receipts, set_aside = [] } = await context.client.postTelemetry(request);
+    const receipt = receipts[0];
+    // One target was sent: an answer with none, with two or about another one proves nothing.
+    if (receipts.length !== 1 || receipt?.id !== target.id) throw new OperationsError('malformed');
+    const setAside = set_aside.flatMap(({ timestamp, reason }) => {
+      const point = series.find((one) => one.timestamp === timestamp);
+      return point ? [setAsideOf(point, reason)] : [];
+    });
+    return { outcome: receipt.receipt, setAside };
+  } catch (error) {
+    if (!(error instanceof OperationsError)) throw error;
+    const refused = error.refusedPoints.flatMap((i) => (series[i] ? [setAsideOf(series[i], 'refused')] : []));
+    if (refused.length === 0) throw error;
+    return { refused };
+  }
 }

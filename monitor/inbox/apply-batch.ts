@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { decodedBytesMax, sliceRowsMax } from '#contracts/sensor-api/decode-slices.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
+import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
 import type {
   HostInventory,
   ProbeResult,
   TelemetryGap,
   TelemetryMinute,
-  TelemetryUpload,
 } from '#contracts/sensor-api/telemetry.ts';
 import type { FactUpload } from '#monitor/facts/index.ts';
 import { readStored } from '#monitor/intake/index.ts';
@@ -29,6 +29,8 @@ export interface AppliedUpload {
   /** What its sensor probed, within the time that is kept. */
   probes: readonly ProbeResult[];
   inventory?: HostInventory;
+  /** Addresses whose counters of a minute were left out. */
+  setAside: readonly SetAsideHost[];
 }
 
 /**
@@ -77,7 +79,7 @@ async function decodeWhatFits(deps: InboxDeps, batch: readonly PendingUpload[]):
     const read = await readStored(pending.body, pending.encoding);
     bytes += read.decodedBytes;
     if (decoded.length > 0 && bytes > decodedBytesMax) break;
-    decoded.push({ id: pending.id, upload: await prepare(deps, pending, read.upload) });
+    decoded.push({ id: pending.id, upload: await prepare(deps, pending, read) });
     rows += read.rows;
     if (rows < sliceRowsMax) continue;
     await setImmediate();
@@ -89,7 +91,7 @@ async function decodeWhatFits(deps: InboxDeps, batch: readonly PendingUpload[]):
 async function prepare(
   deps: InboxDeps,
   pending: PendingUpload,
-  upload: TelemetryUpload,
+  { upload, setAside }: Awaited<ReturnType<typeof readStored>>,
 ): Promise<AppliedUpload> {
   const { siteId, sensorId, nowMs } = pending;
   const { minutes, probes: found } = upload;
@@ -99,7 +101,16 @@ async function prepare(
     ...upload.inventory,
     observedAtMs: Math.min(upload.inventory.observedAtMs, nowMs),
   };
-  return { siteId, sensorId, nowMs, minutes, gaps, probes, ...(inventory ? { inventory } : {}) };
+  return {
+    siteId,
+    sensorId,
+    nowMs,
+    minutes,
+    gaps,
+    probes,
+    setAside: setAside.hosts,
+    ...(inventory ? { inventory } : {}),
+  };
 }
 
 /** A gap is what was not heard; no sensor can know that of a time that has not come. */
@@ -118,6 +129,7 @@ async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly App
   for (const { siteId, sensorId, probes } of uploads) {
     if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);
   }
+  await deps.setAsides?.note(trx, uploads);
   await deps.onUploads?.(trx, uploads);
 }
 

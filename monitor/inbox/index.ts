@@ -18,6 +18,7 @@ import type { FactStore } from '#monitor/facts/index.ts';
 import type { Intake } from '#monitor/intake/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { EnrolledSensor, Sensors } from '#monitor/sensors/index.ts';
+import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AppliedUpload } from './apply-batch.ts';
 import { createReceiving } from './receive-upload.ts';
@@ -46,6 +47,7 @@ export interface InboxDeps {
   sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
   facts: Pick<FactStore, 'prepare' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
+  setAsides?: Pick<SetAsides, 'note'>;
   events: Events;
   clock: Clock;
   reporter: Reporter;

@@ -5,6 +5,7 @@ import {
   retentionRefusalMessage,
   type TelemetryReceipt,
 } from '#contracts/sensor-api/http.ts';
+import { countSetAside } from '#contracts/sensor-api/set-aside.ts';
 import { createIntake, type Intake } from '#monitor/intake/index.ts';
 import type { Contact, EnrolledSensor } from '#monitor/sensors/index.ts';
 import { isConnectionFailure } from '#service-kit/postgres/index.ts';
@@ -28,6 +29,8 @@ const clockAheadMessage =
 interface Received {
   row: UploadRow;
   contact: Contact;
+  /** Rows that were left out. */
+  setAside: number;
 }
 
 /**
@@ -54,7 +57,8 @@ export function createReceiving(
     let verdict = await store(received);
     // Two deliveries met: the other one was stored between our look and our insert, so a second look finds it.
     if (!isAnswer(verdict)) verdict = await store(received);
-    return { spool_id: row.spoolId, sequence: row.sequence, receipt: judge(row, verdict) };
+    const receipt = { spool_id: row.spoolId, sequence: row.sequence, receipt: judge(row, verdict) };
+    return received.setAside > 0 ? { ...receipt, set_aside: received.setAside } : receipt;
   };
 }
 
@@ -64,7 +68,7 @@ async function read(
   body: Uint8Array,
   encoding: string | undefined,
 ): Promise<Received> {
-  const { upload, digest } = await intake.readUpload(sensor.id, body, encoding);
+  const { upload, digest, setAside } = await intake.readUpload(sensor.id, body, encoding);
   const { spoolId, sequence, sensorVersion } = upload;
   let firstMinute: number | null = null;
   let lastMinute: number | null = null;
@@ -94,6 +98,7 @@ async function read(
       lastMinute,
       throughMinute,
     },
+    setAside: countSetAside(setAside),
     contact: { sensorId, sensorVersion, spoolId, sequence, newestMinute: lastMinute },
   };
 }

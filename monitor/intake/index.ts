@@ -12,6 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { runInSlices, type Slice, type Sliced, type SliceWork } from '#contracts/sensor-api/decode-slices.ts';
 import { uploadBytesMax } from '#contracts/sensor-api/http.ts';
 import { decodeLiveSliced, type LiveUpload, liveBytesMax } from '#contracts/sensor-api/live-codec.ts';
+import { createSetAside, type SetAside } from '#contracts/sensor-api/set-aside.ts';
 import {
   decodeUploadSliced,
   decompressInPieces,
@@ -27,6 +28,8 @@ export interface ReadUpload {
   upload: TelemetryUpload;
   /** SHA-256 of the decompressed bytes. */
   digest: Buffer;
+  /** Rows that were left out of it. */
+  setAside: SetAside;
   /** What it takes in memory, by the costs of `wire-bounds.ts`. */
   decodedBytes: number;
 }
@@ -84,12 +87,13 @@ export function createIntake(deps: IntakeDeps): Intake {
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, uploadBytesMax, pause);
         let decodedBytes = 0;
+        const setAside = createSetAside();
         const upload = await decode(function* (slice) {
-          const decoded = yield* decodeUploadSliced(bytes, slice);
+          const decoded = yield* decodeUploadSliced(bytes, slice, setAside);
           decodedBytes = slice.decodedBytes;
           return decoded;
         }, pause);
-        return { upload, digest: await digestOf(bytes, pause), decodedBytes };
+        return { upload, setAside, digest: await digestOf(bytes, pause), decodedBytes };
       }),
     readLive: (sensorId, body, encoding) =>
       inTurns(sensorId, async (pause) => {
@@ -103,9 +107,10 @@ export function createIntake(deps: IntakeDeps): Intake {
 export async function readStored(
   body: Uint8Array,
   encoding: string,
-): Promise<{ upload: TelemetryUpload; decodedBytes: number; rows: number }> {
+): Promise<Omit<ReadUpload, 'digest'> & { rows: number }> {
   const pause = () => setImmediate();
   const bytes = await decompressInPieces(body, encoding, uploadBytesMax, pause);
+  const setAside = createSetAside();
   let decodedBytes = 0;
   let rows = 0;
   const onSlice = (work: SliceWork) => {
@@ -113,13 +118,13 @@ export async function readStored(
   };
   const upload = await runInSlices(
     function* (slice) {
-      const decoded = yield* decodeUploadSliced(bytes, slice);
+      const decoded = yield* decodeUploadSliced(bytes, slice, setAside);
       decodedBytes = slice.decodedBytes;
       return decoded;
     },
     { pause, onSlice },
   );
-  return { upload, decodedBytes, rows };
+  return { upload, setAside, decodedBytes, rows };
 }
 
 async function digestOf(bytes: Uint8Array, pause: () => Promise<void>): Promise<Buffer> {

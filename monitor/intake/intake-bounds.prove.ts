@@ -15,6 +15,7 @@ import {
   sliceBytesMax,
   sliceRowsMax,
 } from '#contracts/sensor-api/decode-slices.ts';
+import { createSetAside } from '#contracts/sensor-api/set-aside.ts';
 import { uploadBounds } from '#contracts/sensor-api/telemetry-bounds.ts';
 import {
   compressUpload,
@@ -151,7 +152,12 @@ function plantedIntake(intake: Intake, onSlice: (work: SliceWork) => void, plant
         const digest = Buffer.alloc(32);
         return intake.readUpload(sensorId, body, encoding).catch((error: unknown) => {
           if (sensorId === honestSensor) throw error;
-          return { upload: createSpool().upload([]), digest, decodedBytes: decodedBytesMax + 1 };
+          return {
+            upload: createSpool().upload([]),
+            setAside: createSetAside(),
+            digest,
+            decodedBytes: decodedBytesMax + 1,
+          };
         });
       }
       const bytes = decompressUpload(body, encoding);
@@ -169,7 +175,12 @@ function plantedIntake(intake: Intake, onSlice: (work: SliceWork) => void, plant
       return intake.readUpload(sensorId, body, encoding).catch((error: unknown) => {
         if (plant === 'unsliced' || sensorId === honestSensor) throw error;
         // Planted: nothing was counted, so what could be decoded was taken.
-        return { upload: createSpool().upload([]), digest: Buffer.alloc(32), decodedBytes: 0 };
+        return {
+          upload: createSpool().upload([]),
+          setAside: createSetAside(),
+          digest: Buffer.alloc(32),
+          decodedBytes: 0,
+        };
       });
     },
   };

@@ -47,6 +47,7 @@ export const keptTables: readonly KeptTable[] = [
     isPartitioned: false,
     only: 'episode_id is null',
   },
+  { table: 'set_aside_hosts', column: 'minute', keptFor: '3 months', isPartitioned: false },
   { table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_bindings', column: 'last_seen_at', keptFor: '3 months', isPartitioned: false },
   { table: 'ip_conflicts', column: 'resolved_at', keptFor: '3 months', isPartitioned: false },

@@ -201,6 +201,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what 
 const keptElsewhere: Readonly<Record<string, string>> = {
   inbox_uploads: 'the inbox prunes its tombstones after two days',
   delivery_cursors: 'delivery forgets cursors that nothing visited for two days',
+  delivery_set_aside: 'delivery forgets them with its cursors',
   live_windows: 'the live store bounds itself',
   audit_entries: 'the same loop, after a year; the database refuses earlier: service-kit/audit',
   jobs: 'the runner removes finished ones',

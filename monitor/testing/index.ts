@@ -20,6 +20,7 @@ import { createFactStore, type FactStore } from '#monitor/facts/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from '#monitor/inbox/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSensors, type EnrolledSensor } from '#monitor/sensors/index.ts';
+import { createSetAsides } from '#monitor/set-asides/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTraffic } from '#monitor/traffic/index.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
@@ -62,13 +63,15 @@ export async function createMonitorWorld(change: Partial<InboxDeps> = {}): Promi
     protectedTargets: async () => ['192.0.2.10'],
     onPlaced: facts.rejudge,
   });
-  const traffic = createTraffic({ db, facts });
+  const setAsides = createSetAsides({ db });
+  const traffic = createTraffic({ db, facts, setAsides });
   const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
   const events = createEvents({ db });
   const deps: InboxDeps = {
     db,
     sensors,
     facts,
+    setAsides,
     events,
     clock: systemClock,
     reporter: silentReporter,
@@ -182,7 +185,9 @@ export function captureMinute(
 }
 
 export function host(address: string, rxBytes: number, txBytes: number, deviceKey = ''): TelemetryHost {
-  return { address, isLocal: true, rxBytes, txBytes, packets: 10, deviceKey };
+  // The most that a packet holds is 65,575 bytes.
+  const packets = Math.max(10, Math.ceil((rxBytes + txBytes) / 65_575));
+  return { address, isLocal: true, rxBytes, txBytes, packets, deviceKey };
 }
 
 /** An outbound TLS connection to port 443 unless told otherwise. */

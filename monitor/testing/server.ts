@@ -36,7 +36,12 @@ export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
-  const config = readConfig({ SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error', ...settings });
+  const config = readConfig({
+    SVC_MONITOR_PORT: '0',
+    SVC_LOG_LEVEL: 'error',
+    SVC_MAC_VENDOR_LOOKUP_URL: '',
+    ...settings,
+  });
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
   const monitor = composeMonitor(config, { database: { ...part, db, pool, reader } });

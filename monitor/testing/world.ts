@@ -6,7 +6,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { createApplications, nameApplication } from '#monitor/applications/index.ts';
 import { createConnection } from '#monitor/connection/index.ts';
 import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
-import { createDelivery } from '#monitor/delivery/index.ts';
+import { createDelivery, type DeliveryDeps } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
@@ -36,7 +36,8 @@ export async function createWorld() {
   const onPlaced = facts.rejudge;
   const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 5 });
   const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
-  const createFeed = () => createDelivery({ ...feeds, documentationIsGlobal: true });
+  const createFeed = (change: Partial<DeliveryDeps> = {}) =>
+    createDelivery({ ...feeds, documentationIsGlobal: true, ...change });
   const site = await sites.create(systemActor, 'Test site');
   await sites.mapCluster(systemActor, 7, site.id);
   await connection.save(systemActor, {

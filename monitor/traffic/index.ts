@@ -19,6 +19,7 @@ import type {
   Limited,
   TopAddress,
 } from '#monitor/facts/index.ts';
+import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressMinute } from './address-minute.ts';
 import { readAddressMinutes } from './read-address-minutes.ts';
@@ -130,7 +131,14 @@ const rangeOf = (siteId: number, fromMs: number, toMs: number) => ({
   toMinute: toMs / 1000,
 });
 
-export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): Traffic {
+export interface TrafficDeps {
+  db: () => Queryable;
+  facts: FactStore;
+  /** Counters that were left out of uploads; none when absent. */
+  setAsides?: Pick<SetAsides, 'listMinutes'>;
+}
+
+export function createTraffic(deps: TrafficDeps): Traffic {
   const { db, facts } = deps;
   /** Rows of sensors with the names of their hosts. */
   async function named<T extends { sensorId: number }>(
@@ -141,7 +149,11 @@ export function createTraffic(deps: { db: () => Queryable; facts: FactStore }): 
   }
   return {
     readAddressMinutes: (siteId, address, fromMinute, toMinute, segment) =>
-      readAddressMinutes(facts, { siteId, address, fromMinute, toMinute, ...at(segment) }),
+      readAddressMinutes(
+        facts,
+        { siteId, address, fromMinute, toMinute, ...at(segment) },
+        deps.setAsides?.listMinutes ?? null,
+      ),
     explainAddress: async (siteId, address, fromMinute, toMinute, segment) =>
       named(await facts.explainAddress({ siteId, address, fromMinute, toMinute, ...at(segment) })),
     readSiteTraffic: (siteId, fromMs, toMs, stepSeconds) =>

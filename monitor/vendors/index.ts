@@ -16,6 +16,8 @@ export { isLocallyAdministered } from './mac-prefix.ts';
 export type { Backlog, ResolveOptions, ResolveResult } from './resolve-backlog.ts';
 
 export interface Vendors {
+  /** The host of the registry that is asked; null while identification is offline. */
+  readonly registryHost: string | null;
   /** Makers by the bundled table and by what a registry has answered before; unknown ones are left out. Asks nobody. */
   findKnown(db: Queryable, macs: readonly string[]): Promise<Map<string, string>>;
   /** Names a backlog of devices; null when another process does it right now. */
@@ -37,6 +39,7 @@ export function createVendors(deps: VendorsDeps): Vendors {
   const { db, clock, registryUrl, pauseMs = defaultPauseMs } = deps;
   const registry = registryUrl === null ? null : createRegistryClient({ url: registryUrl });
   return {
+    registryHost: registryUrl === null ? null : new URL(registryUrl).host,
     findKnown,
     resolve: (backlog, options) => resolveBacklog({ db, clock, registry, pauseMs }, backlog, options),
   };

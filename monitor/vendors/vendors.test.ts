@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '#common/clock/index.ts';
+import { composeMonitor } from '#monitor/composition.ts';
+import { readConfig } from '#monitor/config.ts';
 import { labelDevice } from '#monitor/devices/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
@@ -181,4 +183,13 @@ test('NET-2.1.5: the offline pass names a backlog that was stored without the ta
   const { result } = await pass({ isOffline: true });
   assert.equal(result.offline, 1);
   assert.match((await labelOf('00:1b:21:00:00:44')).text, /^Intel/);
+});
+
+test('NET-2.1.5: a public registry is asked by default; an empty setting and the demo world ask none', () => {
+  const hostOf = (environment: NodeJS.ProcessEnv) =>
+    composeMonitor(readConfig({ SVC_LOG_LEVEL: 'error', ...environment })).vendors.registryHost;
+  assert.equal(hostOf({}), 'api.macvendors.com');
+  assert.equal(hostOf({ SVC_MAC_VENDOR_LOOKUP_URL: '' }), null);
+  assert.equal(hostOf({ SVC_DEMO_WORLD: '1' }), null);
+  assert.equal(hostOf({ SVC_MAC_VENDOR_LOOKUP_URL: 'https://registry.example/oui/' }), 'registry.example');
 });

@@ -9,12 +9,10 @@ export interface SeriesFault {
 
 /** Minutes that end later than this after our clock are a wrong clock, not telemetry. */
 const aheadMsMax = 5 * 60_000;
-/** 2^50 bytes a minute: beyond it a rate no longer gives its bytes back. */
-const bpsMax = (2 ** 50 * 8) / 60;
 
 /**
  * Throws `protect_traffic.invalid` (details: `fields`) for what the schema can't see: timestamps that are no whole UTC
- * minutes, minutes sent twice or still to come, rates that no link carries.
+ * minutes, minutes sent twice or still to come.
  */
 export function checkSeries(request: TelemetryRequest, nowMs: number): void {
   const faults: SeriesFault[] = [];
@@ -31,9 +29,6 @@ export function checkSeries(request: TelemetryRequest, nowMs: number): void {
         faults.push({ path: `${path}.timestamp`, message: 'appears twice in one series' });
       }
       seen.add(ms);
-      for (const name of ['inbound_bps', 'outbound_bps'] as const) {
-        if ((point[name] ?? 0) > bpsMax) faults.push({ path: `${path}.${name}`, message: 'is too large' });
-      }
     }
   }
   if (faults.length === 0) return;

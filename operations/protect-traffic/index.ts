@@ -2,10 +2,12 @@
  * Protect traffic: what was observed of customers' addresses, minute by minute, and who may see it.
  *
  * A minute belongs to an allocation generation, never to an address, and is stored exactly once however often it is
- * delivered. Bytes come back as whole numbers, exactly as they were counted; what was not observed stays a gap.
+ * delivered. Bytes come back as whole numbers, exactly as they were counted; what was not observed stays a gap. A
+ * generation has one source, a site of an admin project; another one takes over when it has been silent for 15 minutes, or
+ * when an operator says so.
  */
 import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/schemas.ts';
-import type { Actor } from '#operations/accounts/index.ts';
+import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   readApplications,
@@ -18,11 +20,14 @@ import {
   type TrafficSubject,
 } from './read-traffic.ts';
 import { type ReceiveTelemetryDeps, receiveTelemetry, type SenderScope } from './receive-telemetry.ts';
+import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
+import * as sources from './source-store.ts';
 import type { ApplicationRow, LatestRow, MinuteRow, StepRow } from './store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
+export type { ConflictRow, SetAsideRow, SourceRow } from './source-store.ts';
 export type { ApplicationRow, LatestRow, MinuteRow, SeriesRow, StepRow } from './store.ts';
 
 export interface ProtectTraffic {
@@ -33,6 +38,10 @@ export interface ProtectTraffic {
   readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;
   /** By server id: the newest minute of each server that was observed at all. */
   readLatest(actor: Actor, serverIds: readonly number[]): Promise<Map<number, LatestRow>>;
+  /** What delivers for an admin project: its sources, those that are refused, minutes that were set aside. Staff only. */
+  readSources(actor: Actor, projectId: number): Promise<ProjectSources>;
+  /** Gives a refused source what this owner holds; false when nothing waits for it any more. Operators only. */
+  handOver(actor: Actor, to: Source, owner: { projectId: number | null; siteId: number }): Promise<boolean>;
   /** Throws `protect_traffic.range_too_long`. */
   readMinutes(
     actor: Actor,
@@ -40,6 +49,15 @@ export interface ProtectTraffic {
     range: { fromMs: number; toMs: number },
   ): Promise<MinuteRow[]>;
 }
+
+export interface ProjectSources {
+  sources: SourceRow[];
+  conflicts: ConflictRow[];
+  setAside: SetAsideRow[];
+}
+
+/** Minutes set aside that a page shows. */
+const setAsideShown = 20;
 
 export interface ProtectTrafficDeps extends ReceiveTelemetryDeps {
   db: () => Queryable;
@@ -52,6 +70,19 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
     readSteps: (actor, subject, range) => readSteps(deps.db(), actor, subject, range),
     readApplications: (actor, subject) => readApplications(deps.db(), actor, subject),
     readLatest: (actor, serverIds) => readLatest(deps.db(), actor, serverIds),
+    async readSources(actor, projectId) {
+      requireStaff(actor);
+      const [owned, conflicts, setAside] = await Promise.all([
+        sources.listSources(deps.db(), projectId),
+        sources.listConflicts(deps.db(), projectId),
+        sources.listSetAside(deps.db(), projectId, setAsideShown),
+      ]);
+      return { sources: owned, conflicts, setAside };
+    },
+    async handOver(actor, to, owner) {
+      requireOperator(actor);
+      return (await sources.handOver(deps.db(), to, owner)) > 0;
+    },
     readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),
   };
 }

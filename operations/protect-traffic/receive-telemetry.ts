@@ -3,11 +3,14 @@
  *
  * The generation is checked in the transaction that stores, for every target anew: an address that changed hands
  * between the monitor's look and this receipt never shows its new owner the old one's traffic. Each target commits by
- * itself; a request that fails half-way is sent again, and what was stored is then `unchanged`.
+ * itself; a request that fails half-way is sent again, and what was stored is then `unchanged`. A minute that no link
+ * carries is set aside by name and the others are stored.
  */
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
+import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type {
   ReceiptOutcome,
+  SetAsideReason,
   TelemetryReceipts,
   TelemetryRequest,
   TelemetryTarget,
@@ -15,7 +18,8 @@ import type {
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkSeries } from './check-series.ts';
-import { liesInGeneration, toStoredMinute } from './minute.ts';
+import { liesInGeneration, type StoredMinute, toStoredMinute } from './minute.ts';
+import { claimSeries, noteSetAside, type Source } from './source-store.ts';
 import * as store from './store.ts';
 
 export interface ReceiveTelemetryDeps {
@@ -24,8 +28,9 @@ export interface ReceiveTelemetryDeps {
   isDocumentationGlobal: boolean;
 }
 
-/** What the sender may speak about. */
+/** Who sends, and what it may speak about. */
 export interface SenderScope {
+  projectId: number;
   /** null: all clusters. */
   clusterIds: readonly number[] | null;
 }
@@ -37,35 +42,49 @@ export async function receiveTelemetry(
 ): Promise<TelemetryReceipts> {
   checkSeries(request, await store.readNowMs(deps.db()));
   const clusterIds = request.cluster_ids.filter((id) => scope.clusterIds?.includes(id) ?? true);
+  const source = { projectId: scope.projectId, siteId: request.source_site_id };
   const receipts: TelemetryReceipts['receipts'] = [];
+  const setAside: NonNullable<TelemetryReceipts['set_aside']> = [];
   for (const target of request.targets) {
-    const receipt = await deps
+    const sent = { target, clusterIds, source };
+    const received = await deps
       .db()
       .transaction()
-      .execute((transaction) =>
-        receiveTarget(deps, transaction, { target, clusterIds, siteId: request.source_site_id }),
-      );
-    receipts.push({ id: target.id, receipt });
+      .execute((transaction) => receiveTarget(deps, transaction, sent));
+    receipts.push({ id: target.id, receipt: received.receipt });
+    setAside.push(...received.setAside.map((one) => ({ id: target.id, ...one })));
   }
-  return { receipts };
+  return setAside.length > 0 ? { receipts, set_aside: setAside } : { receipts };
+}
+
+interface Received {
+  receipt: ReceiptOutcome;
+  setAside: { timestamp: string; reason: SetAsideReason }[];
 }
 
 async function receiveTarget(
   deps: ReceiveTelemetryDeps,
   transaction: Queryable,
-  sent: { target: TelemetryTarget; clusterIds: readonly number[]; siteId: number },
-): Promise<ReceiptOutcome> {
-  const { target, siteId } = sent;
+  sent: { target: TelemetryTarget; clusterIds: readonly number[]; source: Source },
+): Promise<Received> {
+  const { target, source } = sent;
+  const just = (receipt: ReceiptOutcome): Received => ({ receipt, setAside: [] });
   const allocation = await deps.addresses.lockAllocation(transaction, target.id);
-  if (!allocation || !isTargetOf(allocation, sent, deps.isDocumentationGlobal)) return 'unmatched';
-  const minutes = target.series
-    .map(toStoredMinute)
-    .filter((minute) => liesInGeneration(minute.minuteMs, allocation));
-  if (minutes.length === 0) return target.series.length === 0 ? 'unchanged' : 'unmatched';
+  if (!allocation || !isTargetOf(allocation, sent, deps.isDocumentationGlobal)) return just('unmatched');
+  const points = target.series.filter((point) => liesInGeneration(Date.parse(point.timestamp), allocation));
+  if (points.length === 0) return just(target.series.length === 0 ? 'unchanged' : 'unmatched');
 
-  const ownerSiteId = await store.claimSeries(transaction, allocation, siteId);
-  if (ownerSiteId !== siteId) return 'source_conflict';
-  return (await store.upsertMinutes(transaction, allocation.id, minutes)) > 0 ? 'accepted' : 'unchanged';
+  if (!(await claimSeries(transaction, allocation, source))) return just('source_conflict');
+  const setAside: Received['setAside'] = [];
+  const minutes: StoredMinute[] = [];
+  for (const point of points) {
+    const reason = findImplausible(point);
+    if (reason) setAside.push({ timestamp: point.timestamp, reason });
+    else minutes.push(toStoredMinute(point));
+  }
+  if (setAside.length > 0) await noteSetAside(transaction, allocation.id, source, setAside);
+  const isNew = minutes.length > 0 && (await store.upsertMinutes(transaction, allocation.id, minutes)) > 0;
+  return { receipt: isNew ? 'accepted' : 'unchanged', setAside };
 }
 
 function isTargetOf(

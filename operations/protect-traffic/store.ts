@@ -9,25 +9,6 @@ export async function readNowMs(db: Queryable): Promise<number> {
 }
 
 /**
- * Makes the series of a generation for this site unless it exists, and returns the site that owns it. The row stays
- * locked until the transaction ends, so that two deliveries of one generation follow each other.
- */
-export async function claimSeries(
-  tx: Queryable,
-  allocation: { id: number; tenantId: number; serverId: number; address: string },
-  siteId: number,
-): Promise<number> {
-  await sql`insert into protect_series (allocation_id, tenant_id, server_id, address, source_site_id)
-    values (${allocation.id}, ${allocation.tenantId}, ${allocation.serverId}, ${allocation.address}, ${siteId})
-    on conflict (allocation_id) do nothing`.execute(tx);
-  const { rows } = await sql<{ siteId: number }>`
-    select source_site_id as "siteId" from protect_series where allocation_id = ${allocation.id} for update`.execute(
-    tx,
-  );
-  return rows[0]!.siteId;
-}
-
-/**
  * Writes what is new or different and says how many minutes that were. A minute is one row whatever is sent how often;
  * an identical one is not written again, so a replay keeps the time at which it was first received.
  */
@@ -227,6 +208,7 @@ export async function listApplications(db: Queryable, scope: SeriesScope): Promi
 
 /** Deletes at most `limit` expired minutes; how many they were. */
 export async function deleteExpired(tx: Queryable, olderThan: string, limit: number): Promise<number> {
+  await sql`delete from protect_set_aside where minute < svc_now() - ${olderThan}::interval`.execute(tx);
   const result = await sql`
     delete from protect_minutes where (allocation_id, minute) in (
       select allocation_id, minute from protect_minutes

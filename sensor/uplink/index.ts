@@ -95,6 +95,11 @@ export function createUplink(options: UplinkOptions): Uplink {
         spool.acknowledge(upload, outcome.receipt);
         attempted.delete(key);
         reporter.debug('upload receipted', { ...fields, receipt: outcome.receipt });
+        if (outcome.setAside > 0)
+          reporter.warn('rows of an upload could not be true and were left out', {
+            ...fields,
+            rows: outcome.setAside,
+          });
         return 0;
       case 'refused': {
         failures = 0;

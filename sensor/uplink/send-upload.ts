@@ -15,7 +15,8 @@ import {
 import type { PendingUpload } from '#sensor/spool/index.ts';
 
 export type Outcome =
-  | { kind: 'stored'; receipt: 'accepted' | 'duplicate' }
+  /** `setAside`: rows that the monitor left out, because their counters can't be true. */
+  | { kind: 'stored'; receipt: 'accepted' | 'duplicate'; setAside: number }
   /** Never to be sent again. */
   | { kind: 'refused'; message: string }
   /** It speaks of a time that has not come, or of one so long ago that it is not kept; nothing was stored. */
@@ -89,14 +90,20 @@ function outcomeOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
 }
 
 function receiptOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
-  const body = answer.json as { spool_id?: unknown; sequence?: unknown; receipt?: unknown } | null;
+  const body = answer.json as {
+    spool_id?: unknown;
+    sequence?: unknown;
+    receipt?: unknown;
+    set_aside?: unknown;
+  } | null;
   const receipt = body?.receipt;
   if (body?.spool_id !== upload.spoolId || body.sequence !== upload.sequence) {
     return trouble(answer, 'the answer is no receipt for this upload');
   }
   if (receipt !== 'accepted' && receipt !== 'duplicate')
     return trouble(answer, 'the receipt says nothing known');
-  return { kind: 'stored', receipt };
+  const setAside = Number.isSafeInteger(body?.set_aside) ? (body!.set_aside as number) : 0;
+  return { kind: 'stored', receipt, setAside };
 }
 
 function errorCode(answer: MonitorAnswer): unknown {

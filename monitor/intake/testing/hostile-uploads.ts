@@ -147,7 +147,8 @@ export const hostileKinds: readonly string[] = Object.keys(messages);
 export function makeHostileUpload(random: Random, largeEvery = 500): HostileUpload {
   const kind = hostileKinds[Math.floor(random() * hostileKinds.length)]!;
   const isLarge = random() < 1 / largeEvery;
-  return makeUploadOf(kind, Math.floor((isLarge ? 15_000_000 : 30_000) * random()), random);
+  // Less would be within the bounds: a few fields that a newer sensor may send.
+  return makeUploadOf(kind, 8_192 + Math.floor((isLarge ? 15_000_000 : 30_000) * random()), random);
 }
 
 /** A hostile upload of this kind, of about so many bytes before compression. */

@@ -21,8 +21,10 @@ import type { Operators } from '#monitor/operators/index.ts';
 import type { Probes } from '#monitor/probes/index.ts';
 import type { Search } from '#monitor/search/index.ts';
 import type { Sensors } from '#monitor/sensors/index.ts';
+import type { SetAsides } from '#monitor/set-asides/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
+import type { Vendors } from '#monitor/vendors/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
@@ -81,6 +83,8 @@ export interface ConsoleDeps {
   alerts: Alerts;
   delivery: Delivery;
   search: Search;
+  setAsides: Pick<SetAsides, 'listOfSensor'>;
+  vendors: Pick<Vendors, 'registryHost'>;
   health: Health;
   /** How telemetry is processed, as the environment of this process sets it. */
   processing: {

@@ -18,6 +18,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { faultText, sendConsolePage } from './frame.ts';
 import { viewerOf } from './guard.ts';
+import { heldBackTable } from './held-back.ts';
 import type { ConsoleDeps } from './index.ts';
 import { inventoryNotice } from './inventory-notice.ts';
 import {
@@ -161,10 +162,11 @@ async function showOperations(
 ): Promise<FastifyReply> {
   const nowMs = Date.now();
   const viewer = viewerOf(request);
-  const [view, inventory, telemetry, notices, known, mappings, sites] = await Promise.all([
+  const [view, inventory, telemetry, heldBack, notices, known, mappings, sites] = await Promise.all([
     deps.connection.view(),
     deps.inventory.state(),
     deps.delivery.telemetryState(),
+    deps.delivery.listHeldBack(),
     deps.connection.noticeStatus(),
     deps.inventory.listClusters(),
     deps.sites.listClusters(),
@@ -190,7 +192,7 @@ async function showOperations(
         title: 'Feeds',
         description: 'A feed without data to deliver counts as run, not as delivered.',
       },
-      feedTable(request, inventory, telemetry, nowMs),
+      [feedTable(request, inventory, telemetry, nowMs), heldBackTable(request, heldBack, nowMs)],
     ),
     section(
       {

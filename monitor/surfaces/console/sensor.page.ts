@@ -42,11 +42,13 @@ import {
   spoolShareOf,
 } from './sensor-parts.ts';
 import { type SensorTrouble, stateFactsOf, troublesOf } from './sensor-state.ts';
+import { setAsideTable } from './set-aside-table.ts';
 
 /** Interfaces on the page; files have them all. */
 const interfacesShown = 100;
 const dayMs = 86_400_000;
 const gapsMax = 500;
+const setAsideMax = 20;
 const foreignMax = 100;
 const Params = Type.Object({
   ...SiteParams.properties,
@@ -58,7 +60,7 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
     const nowMs = Date.now();
     const { siteId, sensorId } = request.params;
     const site = await siteOf(deps.sites, siteId);
-    const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign] = await Promise.all([
+    const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign, setAside] = await Promise.all([
       findSensor(deps, siteId, sensorId),
       deps.sensors.listConditions(siteId),
       deps.traffic.listCaptures(siteId),
@@ -67,6 +69,7 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
       deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
       deps.sensors.listNodes(siteId),
       deps.traffic.listForeign(siteId, nowMs - dayMs, nowMs, sensorId, foreignMax),
+      deps.setAsides.listOfSensor(siteId, sensorId, setAsideMax),
     ]);
     const facts = await stateFactsOf(deps, siteId, rates);
     const troubles = troublesOf(sensorId, facts);
@@ -114,6 +117,15 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
         section(
           { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
           gapTable(request, own),
+        ),
+        section(
+          {
+            id: 'set-aside',
+            title: 'Counters left out',
+            description:
+              'Counters that can not be true: more than 400 Gbit/s, or more bytes than their packets hold. The address is unknown in that minute; everything else of the upload is kept.',
+          },
+          setAsideTable(request, setAside),
         ),
         section(
           {

@@ -162,6 +162,10 @@ async function showSettings(
         html`<p>${link('/operations#clusters', 'Map clusters')}</p>`,
       ],
     ),
+    section(
+      { id: 'manufacturers', title: 'Manufacturer names' },
+      html`<p>${manufacturerText(deps.vendors.registryHost)}</p>`,
+    ),
   ];
   const isRefused = (shown.cidrs ?? shown.name ?? shown.node) !== undefined;
   return sendConsolePage(
@@ -242,4 +246,12 @@ function tokenNotice(deps: ConsoleDeps, request: FastifyRequest, token: Enrolmen
       code: enrolCommand(deps.monitorUrl(), request, token.token),
     }),
   ];
+}
+
+/** Where manufacturers of interfaces come from, of all sites (NET-2.1.5). */
+function manufacturerText(registryHost: string | null): string {
+  const bundled = 'Manufacturers of interfaces come from a table inside the monitor.';
+  return registryHost === null
+    ? `${bundled} No registry is asked: SVC_MAC_VENDOR_LOOKUP_URL is empty.`
+    : `${bundled} For prefixes that it lacks, “./svc monitor resolve_mac_vendors” asks ${registryHost}: one a second, the first 24 bits of a MAC and nothing else. An empty SVC_MAC_VENDOR_LOOKUP_URL turns that off.`;
 }

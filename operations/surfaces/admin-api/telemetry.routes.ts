@@ -22,7 +22,7 @@ export function registerTelemetry(app: App, deps: { protectTraffic: ProtectTraff
     async (request) => {
       try {
         return await deps.protectTraffic.receive(
-          { clusterIds: request.adminProject!.clusterIds },
+          { projectId: request.adminProject!.id, clusterIds: request.adminProject!.clusterIds },
           request.body,
         );
       } catch (error) {

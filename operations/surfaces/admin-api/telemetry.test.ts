@@ -88,7 +88,7 @@ test('NET-2.4.7, NET-4.b: the first delivery is accepted, an identical one is un
 
 test('NET-2.4.0: bytes come back exactly out of rates, whatever their size', async () => {
   await freshAllocation('Exact');
-  const sizes = [0, 1, 2, 7, 59, 61, 1_000_003, 2 ** 31 + 1, 987_654_321_987, 2 ** 49 - 1];
+  const sizes = [0, 1, 2, 7, 59, 61, 1_000_003, 2 ** 31 + 1, 987_654_321_987, 2_999_999_999_999];
   const series = sizes.map((bytes, i) => point(minutesAgo(30 - i), { in: bytes, out: sizes.at(-1 - i)! }));
   assert.deepEqual(await receiptsOf(request([target(series)])), ['accepted']);
   const minutes = await stored();
@@ -158,6 +158,138 @@ test('NET-2.4.7: a second source site of a generation gets source_conflict and c
   const other = request([target([point(at, { in: 99, out: 99 })])], { source_site_id: 8 });
   assert.deepEqual(await receiptsOf(other), ['source_conflict']);
   assert.equal((await stored())[0]!.inboundBytes, 10);
+});
+
+/** A token of a project of its own, as another monitor has. */
+async function tokenOf(name: string): Promise<{ token: string; projectId: number }> {
+  const permissions = ['protect_telemetry_ingest'];
+  const { id } = await world.adminProjects.create(systemActor, { name, permissions, clusterIds: null });
+  return { token: (await world.adminProjects.issueToken(systemActor, id, null)).token, projectId: id };
+}
+
+/** One minute for a whole test, however long it takes. */
+const someMinute = minutesAgo(15);
+
+async function receiptFrom(bearer: string, siteId: number, bytes: number): Promise<string> {
+  const body = request([target([point(someMinute, { in: bytes, out: 1 })])], { source_site_id: siteId });
+  const answer = (await (await post(body, bearer)).json()) as { receipts: { receipt: string }[] };
+  return answer.receipts[0]!.receipt;
+}
+
+/** As if the owner had delivered last so long ago. */
+const silence = (interval: string) =>
+  world.database.pool.query(
+    `update protect_series set source_seen_at = svc_now() - $1::interval where allocation_id = $2`,
+    [interval, allocation.id],
+  );
+
+test('NET-2.4.7: a source is a site of a project: two monitors with equal site numbers do not overwrite one another', async () => {
+  await freshAllocation('Two monitors');
+  const [one, two] = [await tokenOf('Monitor one'), await tokenOf('Monitor two')];
+  assert.equal(await receiptFrom(one.token, 7, 100), 'accepted');
+  assert.equal(await receiptFrom(two.token, 7, 999), 'source_conflict');
+  assert.equal((await stored())[0]!.inboundBytes, 100);
+  assert.equal(await receiptFrom(one.token, 7, 200), 'accepted');
+});
+
+test('NET-2.4.7: another source takes a generation over when its owner has been silent for 15 minutes', async () => {
+  await freshAllocation('Remapped');
+  const monitor = await tokenOf('Monitor that remaps');
+  assert.equal(await receiptFrom(monitor.token, 1, 100), 'accepted');
+  await silence('14 minutes 59 seconds');
+  assert.equal(await receiptFrom(monitor.token, 2, 200), 'source_conflict');
+  await silence('15 minutes');
+  assert.equal(await receiptFrom(monitor.token, 2, 300), 'accepted');
+  assert.equal(await receiptFrom(monitor.token, 1, 400), 'source_conflict');
+  assert.equal((await stored())[0]!.inboundBytes, 300);
+  const { sources, conflicts } = await world.protectTraffic.readSources(systemActor, monitor.projectId);
+  assert.deepEqual(
+    sources.map((row) => [row.siteId, row.generations, row.takenOverAt !== null]),
+    [[2, 1, true]],
+  );
+  assert.deepEqual(
+    conflicts.map((row) => [row.siteId, row.ownerSiteId, row.generations]),
+    [[1, 2, 1]],
+  );
+});
+
+test('NET-2.4.7: a delivery that changes nothing tells that the owner is there', async () => {
+  await freshAllocation('Quiet owner');
+  const monitor = await tokenOf('Quiet monitor');
+  assert.equal(await receiptFrom(monitor.token, 1, 100), 'accepted');
+  await silence('20 minutes');
+  assert.equal(await receiptFrom(monitor.token, 1, 100), 'unchanged');
+  assert.equal(await receiptFrom(monitor.token, 2, 200), 'source_conflict');
+});
+
+test('NET-2.4.7: an operator hands a generation over at once, and only to the source that waits for it', async () => {
+  await freshAllocation('Handed over');
+  const [one, two] = [await tokenOf('Old monitor'), await tokenOf('New monitor')];
+  await receiptFrom(one.token, 1, 100);
+  assert.equal(await receiptFrom(two.token, 4, 200), 'source_conflict');
+  const owner = { projectId: one.projectId, siteId: 1 };
+  const handOver = (siteId: number) =>
+    world.protectTraffic.handOver(systemActor, { projectId: two.projectId, siteId }, owner);
+  assert.equal(await handOver(5), false);
+  assert.equal(await handOver(4), true);
+  assert.equal(await receiptFrom(two.token, 4, 200), 'accepted');
+  assert.equal(await receiptFrom(one.token, 1, 100), 'source_conflict');
+  assert.equal(await handOver(4), false, 'nothing waits any more');
+});
+
+test('NET-2.4.7: a series from before projects were kept belongs to the first delivery of its site', async () => {
+  await freshAllocation('From before');
+  const [one, two] = [await tokenOf('First monitor'), await tokenOf('Second monitor')];
+  await receiptFrom(one.token, 3, 100);
+  await world.database.pool.query(
+    'update protect_series set source_project_id = null where allocation_id = $1',
+    [allocation.id],
+  );
+  assert.equal(await receiptFrom(two.token, 4, 200), 'source_conflict');
+  assert.equal(await receiptFrom(one.token, 3, 300), 'accepted');
+  assert.equal(await receiptFrom(two.token, 3, 400), 'source_conflict');
+});
+
+test('NET-2.4.7: a minute that no link carries is set aside by name, and all others are stored', async () => {
+  await freshAllocation('Set aside');
+  const monitor = await tokenOf('Monitor with a fault');
+  const good = [
+    point(minutesAgo(9), { in: 3_000_000_000_000, out: 1 }),
+    point(minutesAgo(3), { in: 7, out: 8 }),
+  ];
+  const absurd = { name: 'example.net', outbound_bytes: 1 };
+  const bad = [
+    point(minutesAgo(8), { in: 2 ** 51, out: 1 }),
+    point(minutesAgo(7), { in: 1, out: 3_000_000_000_001 }),
+    point(minutesAgo(6), { in: 1, out: 1 }, { pps: 1e300 }),
+    point(minutesAgo(5), { in: 1, out: 1 }, { applications: [{ ...absurd, inbound_bytes: 1e300 }] }),
+    point(minutesAgo(4), { in: 1, out: 1 }, { expected_bps: 1e300 }),
+  ];
+  const series = [...bad, ...good].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
+  const answer = await post(request([target(series)]), monitor.token);
+  assert.equal(answer.status, 200);
+  assert.deepEqual(await answer.json(), {
+    receipts: [{ id: allocation.id, receipt: 'accepted' }],
+    set_aside: bad.map(({ timestamp }, i) => ({
+      id: allocation.id,
+      timestamp,
+      reason: i === 3 ? 'bytes_implausible' : 'rate_implausible',
+    })),
+  });
+  const minutes = await stored();
+  assert.deepEqual(
+    minutes.map((minute) => minute.minute.toISOString()),
+    good.map(({ timestamp }) => timestamp),
+  );
+  const { setAside } = await world.protectTraffic.readSources(systemActor, monitor.projectId);
+  assert.deepEqual(
+    setAside.map(({ minute }) => minute.toISOString()).toSorted(),
+    bad.map(({ timestamp }) => timestamp),
+  );
+  assert.deepEqual(
+    (await world.protectTraffic.readApplications(systemActor, { serverId, tenantId })).length,
+    0,
+  );
 });
 
 test('receipts come in the order of the targets', async () => {

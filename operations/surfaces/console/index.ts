@@ -18,6 +18,7 @@ import type { Clusters } from '#operations/clusters/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
+import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { Webhooks } from '#operations/webhooks/index.ts';
 import type { AuditTrail } from '#service-kit/audit/index.ts';
@@ -52,6 +53,7 @@ export interface ConsoleDeps {
   billing: Billing;
   orders: Orders;
   payments: Payments;
+  protectTraffic: ProtectTraffic;
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;

@@ -1,5 +1,6 @@
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/catalog/index.ts';
+import type { ProjectSources } from '#operations/protect-traffic/index.ts';
 import {
   actionButton,
   age,
@@ -22,6 +23,7 @@ import {
 } from '#service-kit/pages/index.ts';
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
+import { sourcesSection } from './project-sources.ts';
 import { namesOfClusters, permissionHints, projectFields } from './projects.page.ts';
 
 export interface ProjectPageOptions {
@@ -29,6 +31,7 @@ export interface ProjectPageOptions {
   project: AdminProject;
   tokens: readonly AdminToken[];
   clusters: readonly Cluster[];
+  traffic: ProjectSources;
   nowMs: number;
   /** A token that was made by this very request: the only page that shows it. */
   token?: string;
@@ -62,6 +65,7 @@ export function projectPage(options: ProjectPageOptions): Html {
         },
         [tokensTable(options), staff.canChange && issueForm(options)],
       ),
+      sourcesSection(options),
       staff.canChange ? editSection(options) : factsSection(options),
     ],
   );

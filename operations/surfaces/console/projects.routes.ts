@@ -5,6 +5,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage, type Staff } from './guard.ts';
@@ -13,6 +14,7 @@ import { projectsPage } from './projects.page.ts';
 
 export interface ProjectsDeps {
   adminProjects: AdminProjects;
+  protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
   catalog: Catalog;
   clock: Clock;
 }
@@ -26,6 +28,11 @@ const ProjectForm = Type.Object({
 });
 const TokenForm = Type.Object({ days: Type.Optional(Type.String()) });
 const RevokeForm = Type.Object({ token_id: Type.String() });
+const HandOverForm = Type.Object({
+  site_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
+  owner_site_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
+  owner_project_id: Type.String({ pattern: '^([1-9][0-9]{0,14})?$' }),
+});
 const dayMs = 86_400_000;
 
 export function registerProjects(app: App, deps: ProjectsDeps): void {
@@ -83,6 +90,22 @@ export function registerProjects(app: App, deps: ProjectsDeps): void {
   );
 
   app.post(
+    '/projects/:id/sources',
+    { config: { isSensitive: true }, schema: { params: Id, body: HandOverForm } },
+    async (request, reply) => {
+      const { id } = request.params;
+      const { site_id, owner_site_id, owner_project_id } = request.body;
+      const owner = {
+        projectId: owner_project_id === '' ? null : Number(owner_project_id),
+        siteId: Number(owner_site_id),
+      };
+      const to = { projectId: id, siteId: Number(site_id) };
+      if (!(await deps.protectTraffic.handOver(request.staff!.actor, to, owner))) throw noSuchPage();
+      return reply.redirect(`/console/projects/${id}`, 303);
+    },
+  );
+
+  app.post(
     '/projects/:id/revoke',
     { config: { isSensitive: true }, schema: { params: Id, body: RevokeForm } },
     async (request, reply) => {
@@ -120,12 +143,13 @@ async function showProject(
 ): Promise<FastifyReply> {
   const project: AdminProject | null = await deps.adminProjects.find(staff.actor, id);
   if (!project) throw noSuchPage();
-  const [tokens, clusters] = await Promise.all([
+  const [tokens, clusters, traffic] = await Promise.all([
     deps.adminProjects.listTokens(staff.actor, id),
     deps.catalog.listClusters(),
+    deps.protectTraffic.readSources(staff.actor, id),
   ]);
   const isRefused = state.error !== undefined || state.tokenError !== undefined;
-  const page = { staff, project, tokens, clusters, nowMs: deps.clock.nowMs(), ...state };
+  const page = { staff, project, tokens, clusters, traffic, nowMs: deps.clock.nowMs(), ...state };
   return sendPage(reply, projectPage(page), isRefused ? 422 : 200);
 }
 

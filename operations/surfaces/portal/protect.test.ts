@@ -313,9 +313,14 @@ test('minutes older than three months are deleted by the retention loop, newer o
       },
     ],
   });
+  const project = await old.adminProjects.create(systemActor, {
+    name: 'Monitor of the past',
+    permissions: ['protect_telemetry_ingest'],
+    clusterIds: null,
+  });
   for (const ago of [600, 5]) {
     await old.protectTraffic.receive(
-      { clusterIds: null },
+      { projectId: project.id, clusterIds: null },
       { contract_version: 1, source_site_id: 1, cluster_ids: [old.clusterId], targets: [target(ago)] },
     );
   }

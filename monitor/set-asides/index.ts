@@ -1,0 +1,38 @@
+/**
+ * Counters of addresses that were left out of uploads, because no link carries them or no packets hold them.
+ *
+ * An address whose counters were left out in a minute is unknown in it, never zero.
+ */
+import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as store from './store.ts';
+
+export interface SetAsides {
+  /** Notes what was left out of uploads; give the transaction that applies them. */
+  note(
+    trx: Queryable,
+    uploads: readonly { siteId: number; sensorId: number; setAside: readonly SetAsideHost[] }[],
+  ): Promise<void>;
+  /** Minutes of an address in which counters of it were left out. */
+  listMinutes(range: {
+    siteId: number;
+    address: string;
+    fromMinute: number;
+    toMinute: number;
+  }): Promise<number[]>;
+  /** The newest of a sensor. */
+  listOfSensor(siteId: number, sensorId: number, limit: number): Promise<SetAsideHost[]>;
+}
+
+export function createSetAsides({ db }: { db: () => Queryable }): SetAsides {
+  return {
+    async note(trx, uploads) {
+      const rows = uploads.flatMap(({ siteId, sensorId, setAside }) =>
+        setAside.map((host) => ({ siteId, sensorId, ...host })),
+      );
+      if (rows.length > 0) await store.insertRows(trx, rows);
+    },
+    listMinutes: (range) => store.listMinutes(db(), range),
+    listOfSensor: (siteId, sensorId, limit) => store.listOfSensor(db(), siteId, sensorId, limit),
+  };
+}

@@ -1,0 +1,70 @@
+/** Allocations that do not receive every minute, on the page `/operations`. */
+import type { FastifyRequest } from 'fastify';
+import type { HeldBack } from '#monitor/delivery/index.ts';
+import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
+import { dataTable } from './data-table.ts';
+
+const outcomes: Readonly<Record<string, string>> = {
+  source_conflict:
+    'Another source delivers this address. It moves here 15 minutes after that source stopped, or at once by Hand over on the project’s page in operations.',
+  unmatched: 'Operations knows no such assignment. The targets are read again.',
+  refused: 'Operations refused the request. Minutes that it named are set aside, and the others are sent.',
+};
+const reasons: Readonly<Record<string, string>> = {
+  rate_implausible: 'a rate above 400 Gbit/s',
+  bytes_implausible: 'an application with more bytes than 400 Gbit/s carry',
+  refused: 'refused by operations',
+};
+
+/** Nothing where all is delivered. */
+export function heldBackTable(request: FastifyRequest, rows: readonly HeldBack[], nowMs: number): Content {
+  if (rows.length === 0) return false;
+  return dataTable<HeldBack>(request, {
+    id: 'held-back',
+    caption: 'Addresses that do not receive every minute',
+    rows,
+    empty: { title: 'None', text: 'Every address receives its minutes.' },
+    columns: [
+      {
+        key: 'address',
+        header: 'Address',
+        kind: 'code',
+        cell: (row) => code(row.address),
+        value: (row) => row.address,
+      },
+      {
+        key: 'visit',
+        header: 'Last visit',
+        kind: 'figure',
+        cell: (row) => age(row.visitedAtMs, nowMs),
+        field: 'last_visit',
+        value: (row) => isoTime(row.visitedAtMs),
+      },
+      {
+        key: 'outcome',
+        header: 'Outcome',
+        kind: 'prose',
+        cell: (row) => outcomes[row.outcome] ?? 'Delivered, but for the minutes set aside.',
+        value: (row) => row.outcome,
+      },
+      {
+        key: 'aside',
+        header: 'Set aside',
+        kind: 'figure',
+        cell: (row) => (row.setAside === 0 ? '' : formatCount(row.setAside)),
+        field: 'set_aside',
+        value: (row) => row.setAside,
+      },
+      {
+        key: 'newest',
+        header: 'Newest of them',
+        cell: (row) =>
+          row.newestSetAside === null
+            ? ''
+            : [moment(row.newestSetAside * 1000, nowMs), ': ', reasons[row.reason ?? ''] ?? row.reason ?? ''],
+        field: 'newest_set_aside',
+        value: (row) => isoTime(row.newestSetAside === null ? null : row.newestSetAside * 1000),
+      },
+    ],
+  });
+}

@@ -1,0 +1,140 @@
+/** Which source owns a generation, who is refused, and which minutes were set aside. */
+import { sql } from 'kysely';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+
+/** Who delivers: a site of a monitor that uses the admin API as this project. */
+export interface Source {
+  projectId: number;
+  siteId: number;
+}
+
+/** An owner that has delivered nothing for so long loses a generation to the next source that delivers it. */
+const silence = sql.lit('15 minutes');
+
+/**
+ * Makes the series of a generation for this source unless it exists; true when the source owns it, which it does from now
+ * on where the owner has been silent. The row stays locked until the transaction ends, so that two deliveries of one
+ * generation follow each other. Who is refused is noted, for operators.
+ */
+export async function claimSeries(
+  tx: Queryable,
+  allocation: { id: number; tenantId: number; serverId: number; address: string },
+  { projectId, siteId }: Source,
+): Promise<boolean> {
+  await sql`insert into protect_series (allocation_id, tenant_id, server_id, address, source_project_id, source_site_id)
+    values (${allocation.id}, ${allocation.tenantId}, ${allocation.serverId}, ${allocation.address}, ${projectId}, ${siteId})
+    on conflict (allocation_id) do nothing`.execute(tx);
+  const isOwner = sql`source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId}`;
+  const { rows } = await sql<{ isOwner: boolean; isSilent: boolean }>`
+    select ${isOwner} as "isOwner", source_seen_at <= svc_now() - ${silence}::interval as "isSilent"
+    from protect_series where allocation_id = ${allocation.id} for update`.execute(tx);
+  const { isOwner: owns, isSilent } = rows[0]!;
+  if (!owns && !isSilent) {
+    await sql`update protect_series set waiting_project_id = ${projectId}, waiting_site_id = ${siteId}, waiting_at = svc_now()
+      where allocation_id = ${allocation.id}`.execute(tx);
+    return false;
+  }
+  // One write a minute is enough to tell when the owner was heard.
+  const isDue = sql`(source_seen_at < svc_now() - interval '1 minute' or source_project_id is null)`;
+  await sql`update protect_series set source_project_id = ${projectId}, source_site_id = ${siteId},
+      source_seen_at = svc_now(), taken_over_at = ${owns ? sql`taken_over_at` : sql`svc_now()`},
+      waiting_project_id = ${owns ? sql`waiting_project_id` : sql`null`},
+      waiting_site_id = ${owns ? sql`waiting_site_id` : sql`null`}, waiting_at = ${owns ? sql`waiting_at` : sql`null`}
+    where allocation_id = ${allocation.id} and ${owns ? isDue : sql`true`}`.execute(tx);
+  return true;
+}
+
+/** Notes minutes that were not stored. */
+export async function noteSetAside(
+  tx: Queryable,
+  allocationId: number,
+  { projectId, siteId }: Source,
+  minutes: readonly { timestamp: string; reason: string }[],
+): Promise<void> {
+  await sql`insert into protect_set_aside (allocation_id, minute, project_id, source_site_id, reason)
+    select ${allocationId}, minute, ${projectId}, ${siteId}, reason
+    from jsonb_to_recordset(${JSON.stringify(minutes.map(({ timestamp, reason }) => ({ minute: timestamp, reason })))}::jsonb)
+      as sent(minute timestamptz, reason text)
+    on conflict (allocation_id, minute) do update set project_id = excluded.project_id,
+      source_site_id = excluded.source_site_id, reason = excluded.reason, received_at = svc_now()`.execute(
+    tx,
+  );
+}
+
+/** A source and what it owns, for operators. */
+export interface SourceRow {
+  siteId: number;
+  generations: number;
+  seenAt: Date;
+  takenOverAt: Date | null;
+}
+
+/** Sites of a project that own generations whose address is still assigned. */
+export async function listSources(db: Queryable, projectId: number): Promise<SourceRow[]> {
+  const { rows } = await sql<SourceRow>`
+    select source_site_id as "siteId", count(*)::int as generations, max(source_seen_at) as "seenAt",
+      max(taken_over_at) as "takenOverAt"
+    from protect_series s join allocations a on a.id = s.allocation_id
+    where source_project_id = ${projectId} and a.released_at is null
+    group by 1 order by 1`.execute(db);
+  return rows;
+}
+
+/** A source of a project that is refused, and who owns what it delivers. */
+export interface ConflictRow {
+  siteId: number;
+  /** Null: from before projects were kept. */
+  ownerProjectId: number | null;
+  ownerProjectName: string | null;
+  ownerSiteId: number;
+  generations: number;
+  ownerSeenAt: Date;
+  refusedAt: Date;
+}
+
+/** Refusals of the last day. */
+export async function listConflicts(db: Queryable, projectId: number): Promise<ConflictRow[]> {
+  const { rows } = await sql<ConflictRow>`
+    select waiting_site_id as "siteId", source_project_id as "ownerProjectId", p.name as "ownerProjectName",
+      source_site_id as "ownerSiteId", count(*)::int as generations, max(source_seen_at) as "ownerSeenAt",
+      max(waiting_at) as "refusedAt"
+    from protect_series s join allocations a on a.id = s.allocation_id
+    left join admin_projects p on p.id = s.source_project_id
+    where waiting_project_id = ${projectId} and a.released_at is null and waiting_at > svc_now() - interval '1 day'
+    group by 1, 2, 3, 4 order by 1, 2, 4`.execute(db);
+  return rows;
+}
+
+/** Gives a refused source what it waits for from this owner; returns how many generations that were. */
+export async function handOver(
+  db: Queryable,
+  to: Source,
+  owner: { projectId: number | null; siteId: number },
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update protect_series set source_project_id = waiting_project_id, source_site_id = waiting_site_id,
+      source_seen_at = svc_now(), taken_over_at = svc_now(), waiting_project_id = null, waiting_site_id = null,
+      waiting_at = null
+    where waiting_project_id = ${to.projectId} and waiting_site_id = ${to.siteId}
+      and source_project_id is not distinct from ${owner.projectId}::bigint and source_site_id = ${owner.siteId}`.execute(
+    db,
+  );
+  return Number(numAffectedRows ?? 0n);
+}
+
+/** A minute that was set aside, for operators. */
+export interface SetAsideRow {
+  address: string;
+  minute: Date;
+  siteId: number;
+  reason: string;
+}
+
+/** The newest minutes of a project that were set aside. */
+export async function listSetAside(db: Queryable, projectId: number, limit: number): Promise<SetAsideRow[]> {
+  const { rows } = await sql<SetAsideRow>`
+    select host(a.address) as address, minute, source_site_id as "siteId", reason
+    from protect_set_aside s join allocations a on a.id = s.allocation_id
+    where project_id = ${projectId} order by s.received_at desc, minute desc limit ${limit}`.execute(db);
+  return rows;
+}

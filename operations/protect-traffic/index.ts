@@ -8,6 +8,7 @@
  */
 import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
   readApplications,
@@ -81,7 +82,20 @@ export function createProtectTraffic(deps: ProtectTrafficDeps): ProtectTraffic {
     },
     async handOver(actor, to, owner) {
       requireOperator(actor);
-      return (await sources.handOver(deps.db(), to, owner)) > 0;
+      return deps
+        .db()
+        .transaction()
+        .execute(async (trx) => {
+          const generations = await sources.handOver(trx, to, owner);
+          if (generations === 0) return false;
+          await record(trx, actor, {
+            operation: 'project.hand_over_source',
+            subject: { kind: 'project', id: to.projectId },
+            before: { projectId: owner.projectId, siteId: owner.siteId },
+            after: { projectId: to.projectId, siteId: to.siteId, generations },
+          });
+          return true;
+        });
     },
     readMinutes: (actor, subject, range) => readMinutes(deps.db(), actor, subject, range),
   };

@@ -268,6 +268,14 @@ export const cases: Readonly<Record<string, Case>> = {
     async ({ operator, colleague }) =>
       operator.post(`/settings/people/${(await colleague()).id}`, { role: 'operator' }),
   ],
+  'POST /settings/people/:operatorId/factors': [
+    'operator.remove_second_factors',
+    async (stage) => {
+      const { id, email } = await stage.colleague();
+      await addApp(stage, id, email);
+      return stage.operator.post(`/settings/people/${id}/factors`);
+    },
+  ],
   'POST /settings/people/:operatorId/link': [
     'operator.send_password_link',
     async ({ operator, colleague }) => operator.post(`/settings/people/${(await colleague()).id}/link`),

@@ -272,6 +272,22 @@ export const consoleCases: Cases = {
     'project.issue_token',
     async ({ operated, project }) => operated.post(`/console/projects/${(await project()).id}/tokens`, {}),
   ],
+  'POST /console/projects/:id/sources': [
+    'project.hand_over_source',
+    async ({ operated, project, world, server, tenant }) => {
+      const [from, to] = [await project(), await project()];
+      const serverId = await server();
+      const [allocation] = await world.addresses.listAllocationsOfServers([serverId]);
+      await world.database.pool.query(
+        `insert into protect_series (allocation_id, tenant_id, server_id, address, source_project_id, source_site_id,
+           source_seen_at, waiting_project_id, waiting_site_id, waiting_at)
+         values ($1, $2, $3, $4, $5, 3, svc_now(), $6, 4, svc_now())`,
+        [allocation!.id, tenant.id, serverId, allocation!.address, from.id, to.id],
+      );
+      const fields = { site_id: '4', owner_project_id: String(from.id), owner_site_id: '3' };
+      return operated.post(`/console/projects/${to.id}/sources`, fields);
+    },
+  ],
   'POST /console/projects/:id/revoke': [
     'project.revoke_token',
     async ({ operated, project, world }) => {

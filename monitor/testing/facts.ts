@@ -76,7 +76,7 @@ function toMinute(input: MinuteInput): TelemetryMinute {
       evidence: 'tls_sni' as const,
       clientBytes: 0,
       serverBytes: 0,
-      packets: 1,
+      packets: Math.max(1, Math.ceil(((row.clientBytes ?? 0) + (row.serverBytes ?? 0)) / 65_575)),
       clientLastSentMs: input.minute * 1000 + 1,
       serverLastSentMs: 0,
       ...row,

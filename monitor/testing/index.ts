@@ -185,13 +185,16 @@ export function captureMinute(
 }
 
 export function host(address: string, rxBytes: number, txBytes: number, deviceKey = ''): TelemetryHost {
-  // The most that a packet holds is 65,575 bytes.
-  const packets = Math.max(10, Math.ceil((rxBytes + txBytes) / 65_575));
+  const packets = Math.max(10, packetsOf(rxBytes + txBytes));
   return { address, isLocal: true, rxBytes, txBytes, packets, deviceKey };
 }
 
+/** The fewest packets that so many bytes take: one holds at most 65,575. */
+const packetsOf = (bytes: number) => Math.ceil(bytes / 65_575);
+
 /** An outbound TLS connection to port 443 unless told otherwise. */
 export function usageRow(part: Partial<TelemetryUsageRow> = {}): TelemetryUsageRow {
+  const { clientBytes = 100, serverBytes = 1000 } = part;
   return {
     client: '192.0.2.10',
     server: '198.51.100.7',
@@ -202,7 +205,7 @@ export function usageRow(part: Partial<TelemetryUsageRow> = {}): TelemetryUsageR
     evidence: 'tls_sni',
     clientBytes: 100,
     serverBytes: 1000,
-    packets: 10,
+    packets: Math.max(10, packetsOf(clientBytes + serverBytes)),
     clientLastSentMs: testMinute * 1000 + 5_000,
     serverLastSentMs: testMinute * 1000 + 6_000,
     ...part,

@@ -151,7 +151,7 @@ function makeCaptureMinute(index: number, random: Random, minute: number): Telem
       evidence: 'tls_sni',
       clientBytes: random(100_000),
       serverBytes: random(1_000_000),
-      packets: random(900),
+      packets: 20 + random(900),
       clientLastSentMs: minute * 1000 + random(60_000),
       serverLastSentMs: minute * 1000 + random(60_000),
     };

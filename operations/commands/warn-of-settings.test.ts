@@ -14,8 +14,14 @@ test('what is dangerous on the internet is said at the start, and nothing else',
     return lines.join('\n').match(/setting=\S+/g) ?? [];
   };
   const stripe = { SVC_PAYMENT_GATEWAY: 'stripe', SVC_STRIPE_SECRET_KEY: 'sk_live_x' };
-  const https = { SVC_OPERATIONS_PUBLIC_URL: 'https://my.example.com' };
-  assert.deepEqual(told({ SVC_PAYMENT_GATEWAY: 'test' }), ['setting=SVC_PAYMENT_GATEWAY']);
+  const https = {
+    SVC_OPERATIONS_PUBLIC_URL: 'https://my.example.com',
+    SVC_SMTP_URL: 'smtps://mail.example.com',
+  };
+  assert.deepEqual(told({ SVC_PAYMENT_GATEWAY: 'test' }), [
+    'setting=SVC_PAYMENT_GATEWAY',
+    'setting=SVC_SMTP_URL',
+  ]);
   assert.deepEqual(told({ ...stripe, ...https }), ['setting=SVC_OPERATIONS_TRUSTED_PROXIES']);
   assert.deepEqual(told({ ...stripe, ...https, SVC_OPERATIONS_TRUSTED_PROXIES: '127.0.0.1' }), []);
   assert.deepEqual(told({ ...https, SVC_DEMO_WORLD: '1' }), []);

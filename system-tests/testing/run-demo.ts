@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { TruthRow, WorldFacts } from '#lab/index.ts';
+import { socketFolder } from '#service-kit/postgres/cluster.ts';
 import { until } from './until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -256,7 +257,7 @@ async function query<T extends object>(
   sql: string,
   values: unknown[] = [],
 ): Promise<T[]> {
-  const host = join(dataDir, program, 'postgres', 'socket');
+  const host = socketFolder(join(dataDir, program, 'postgres'));
   const client = new pg.Client({ host, user: 'svc', database: program });
   await client.connect();
   try {

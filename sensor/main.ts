@@ -102,10 +102,13 @@ export function addCommands(program: Command): void {
     });
   program
     .command('enrol')
-    .description("Get this sensor's credential from the monitor with a one-time token")
-    .requiredOption('--token <token>', 'the enrolment token, made on the site in the monitor')
+    .description(
+      "Get this sensor's credential from the monitor with a one-time token, which is read from standard input",
+    )
+    .option('--token-file <file>', 'read the token from this file instead')
+    .option('--token <token>', 'the token itself; other users of the host can see it while the command runs')
     .option('--node <name>', "the hypervisor node's name in operations (default: SVC_SENSOR_NODE)")
-    .action(async (options: { token: string; node?: string }) => {
+    .action(async (options: { token?: string; tokenFile?: string; node?: string }) => {
       await (await import('./commands/enrol.ts')).enrolCommand(options, process.env);
     });
   program

@@ -25,7 +25,7 @@ export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
         : finding(
             'bad',
             'enrolment',
-            `Not enrolled: make a token on the site in the monitor, then ${config.commandName} enrol --token TOKEN.`,
+            `Not enrolled: make a token on the site in the monitor, then type it into ${config.commandName} enrol.`,
           ),
     );
   } catch (error) {

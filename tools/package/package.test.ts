@@ -154,7 +154,7 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
   const machine = await startScratchMachine(t);
   const installed = await machine.run('dpkg --no-triggers -i /tmp/svc-sensor.deb');
   assert.equal(installed.status, 0, installed.stderr);
-  assert.match(installed.stdout, /svc-sensor enrol --token/);
+  assert.match(installed.stdout, /type it into svc-sensor enrol/);
   assert.notEqual(
     (await machine.run(`test -e ${root}/package.json || command -v npm || command -v node`)).status,
     0,
@@ -176,7 +176,7 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
 
   const settings = `SVC_MONITOR_URL=${monitor.url}\\nSVC_SENSOR_CAPTURES=uplink:lo\\nSVC_SENSOR_RING_MIB=4`;
   await machine.run(`printf '${settings}\\n' > /etc/svc-sensor/sensor.env`);
-  const enrolled = await machine.run('svc-sensor enrol --token token-1');
+  const enrolled = await machine.run('echo token-1 | svc-sensor enrol');
   assert.equal(enrolled.stdout, 'Enrolled on site Site as sensor 5.\n', enrolled.stderr);
   assert.equal(
     (await machine.run('stat -c %U:%a /var/lib/svc-sensor/credential.json')).stdout,

@@ -20,14 +20,16 @@ export async function queueServer(tx: Queryable, actor: Actor, order: HeldOrder)
   const held = order.held as unknown as HeldServer;
   const { serverId, locationId } = held;
   await insertServer(tx, order.id, input, held);
-  await assignHeldAddresses(tx, { serverId, tenantId: input.tenantId });
   if (held.mac !== null) await store.insertInterface(tx, serverId, held.mac);
+  // In the order in which holds are made, the network before the pools of addresses: else an order that is being placed
+  // and one that was paid could each wait for what the other has locked.
   if (input.networkId !== undefined)
     await joinHeldNetwork(
       tx,
       { serverId, tenantId: input.tenantId, locationId },
       { networkId: input.networkId, ip: input.networkIp },
     );
+  await assignHeldAddresses(tx, { serverId, tenantId: input.tenantId });
   await store.insertAction(tx, { serverId, command: 'create', ...requester });
   await enqueueJob(tx, 'servers.provision', { server_id: serverId });
   await emit(tx, { type: 'server.created', serverId });

@@ -19,9 +19,9 @@ import type { ReadOptions } from './read.ts';
 export const name = 'file-robustness';
 
 /** A reading of a few kilobytes takes a few milliseconds; on a crowded machine many times that. */
-const hungMs = 20_000;
+const hungMs = 120_000;
 /** Growth after the first tenth of the files. */
-const growthMiB = 96;
+const growthMiB = 256;
 const filesPerProcess = 2000;
 const plantedFiles = 400;
 

@@ -3,6 +3,7 @@ import { composeMonitor, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorServer } from '#monitor/server.ts';
+import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
@@ -44,7 +45,10 @@ export async function startMonitorServer(
   });
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
-  const monitor = composeMonitor(config, { database: { ...part, db, pool, reader } });
+  const monitor = composeMonitor(config, {
+    database: { ...part, db, pool, reader },
+    keyWrapper: testWrapper,
+  });
   const site = await monitor.sites.create(systemActor, 'Test site');
   const server = await createMonitorServer(config, monitor);
   await server.start();

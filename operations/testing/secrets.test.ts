@@ -139,6 +139,7 @@ async function run(): Promise<{ rootPassword: string; token: string }> {
     await page(path);
   await world.jobs.drain();
   await createWebhookSender({
+    secrets: world.sealing,
     db: () => world.database.db,
     clock: systemClock,
     reporter: world.reporter,

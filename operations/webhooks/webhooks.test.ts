@@ -51,6 +51,7 @@ async function createEndpoint(
 
 const sender = (changes: object = {}) =>
   createWebhookSender({
+    secrets: world.sealing,
     db: () => world.database.db,
     clock: systemClock,
     reporter: silentReporter,
@@ -370,7 +371,11 @@ test('staff see how much waits and for how long; upkeep forgets what is older th
 });
 
 test('the rules of production refuse an address that is not https or not on the internet', async () => {
-  const strict = createWebhooks({ db: () => world.database.db, rules: { allowPrivate: false } });
+  const strict = createWebhooks({
+    db: () => world.database.db,
+    secrets: world.sealing,
+    rules: { allowPrivate: false },
+  });
   const party = await createParty('Strict');
   const create = (url: string) =>
     strict.createEndpoint(party.actor, {

@@ -8,6 +8,7 @@ export const kindNames: Record<AlertKind, string> = {
   capture_dead: 'Capture down',
   capture_loss: 'Capture loses packets',
   clock_skew: 'Sensor clock wrong',
+  counters_left_out: 'Impossible counters left out',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
   plan_cut: 'Too many protected addresses',
@@ -30,6 +31,8 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return 'the sensor runs, and this capture does not listen';
     case 'clock_skew':
       return skewText(Number(details.skew_seconds));
+    case 'counters_left_out':
+      return `counters that no link carries were left out, ${details.minute_rows} of minutes and ${details.live_rows} of live windows since the sensor was enrolled; the rest was kept`;
     case 'minutes_missing':
       return `the sensor is in contact, and no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
     case 'minutes_refused':

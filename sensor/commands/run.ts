@@ -9,6 +9,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type Part, runUntilSignal } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
@@ -49,11 +50,12 @@ export async function run(environment: Readonly<Record<string, string | undefine
   const reporter = createReporter({ program: 'sensor', format, level });
   const host = createHostTime(systemClock);
   const time = { host, monitor: createMonitorTime(host) };
-  const client = createMonitorClient(config.monitorUrl, fetch, {
+  const client = createMonitorClient(config.monitor, {
     begin: () => host.read(),
     onAnswer: (date, begun) => time.monitor.note(date, begun),
   });
   const identity = readIdentity(config.stateDirectory) ?? (await enrolOnce(config, client, reporter));
+  sayTransport(config, reporter);
   const spool = createSpool({
     directory: config.stateDirectory,
     bytesMax: config.spoolBytesMax,
@@ -69,13 +71,30 @@ export async function run(environment: Readonly<Record<string, string | undefine
     // Kept now, so that a sensor that is killed later starts again without compiling.
     flushCompileCache();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
-    reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
+    reporter.info('sensor runs', { monitor: config.monitor.url, site: identity.siteName, captures });
     if (config.replayFile) {
       reporter.warn('this is no live traffic: a recorded capture is replayed, shifted to now', {
         file: config.replayFile,
       });
     }
   });
+}
+
+/** A sensor that has a credential goes on collecting into its spool: an upgrade must not cost it a minute. */
+function sayTransport({ monitor }: SensorConfig, reporter: Reporter): void {
+  if (isPrivateTransport(monitor.url)) return;
+  if (monitor.allowsInsecureHttp)
+    reporter.warn('the monitor is called without encryption, as SVC_ALLOW_INSECURE_HTTP allows', {
+      monitor: monitor.url,
+    });
+  else
+    reporter.error(
+      'nothing is sent: the address of the monitor is not encrypted; minutes wait in the spool',
+      {
+        monitor: monitor.url,
+        do: monitor.insecureAdvice,
+      },
+    );
 }
 
 function createParts(
@@ -142,7 +161,7 @@ function createParts(
     reporter,
     status: () => ({
       version: sensorVersion,
-      monitor: config.monitorUrl,
+      monitor: config.monitor.url,
       site: identity.siteName,
       startedAtMs,
       captures: collection.states(),

@@ -125,7 +125,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     rankingHoldSeconds: config.rankingHoldSeconds,
   });
   const base = { db, clock: systemClock, reporter };
-  const connection = createConnection({ db });
+  const connection = createConnection({ db, allowsInsecureHttp: config.allowInsecureHttp });
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });

@@ -13,6 +13,7 @@ import {
   smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 
 /** The live store's URL; its password is in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -127,6 +128,7 @@ export const monitorSettings = {
     false,
     'People must have a second factor: without one the console opens nothing but the page on which it is set up.',
   ),
+  allowInsecureHttp: allowInsecureHttpSetting,
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,

@@ -61,12 +61,16 @@ export interface ConnectionDeps {
   db: () => Queryable;
   /** How operations is called; another one in tests of failures. */
   createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
+  /** Operations may be called by http on another machine. */
+  allowsInsecureHttp?: boolean;
 }
 
 const noticeSecretLengthMin = 24;
 
 export function createConnection(deps: ConnectionDeps): Connection {
-  const createClient = deps.createClient ?? createOperationsClient;
+  const { allowsInsecureHttp = false } = deps;
+  const createClient =
+    deps.createClient ?? ((connection) => createOperationsClient({ ...connection, allowsInsecureHttp }));
   return {
     async view() {
       const stored = await store.readConnection(deps.db());

@@ -155,6 +155,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
+    credentialDays: config.sensorCredentialDays,
+    reporter,
   });
   const meters = createMeters();
   const intake = createIntake({ clock: systemClock });

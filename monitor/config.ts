@@ -129,6 +129,12 @@ export const monitorSettings = {
     'People must have a second factor: without one the console opens nothing but the page on which it is set up.',
   ),
   allowInsecureHttp: allowInsecureHttpSetting,
+  sensorCredentialDays: integerSetting(
+    'SVC_SENSOR_CREDENTIAL_DAYS',
+    90,
+    { min: 1, max: 3650, unit: 'days' },
+    'How long a credential that a sensor has exchanged its former one for is taken; sensors exchange it again at two thirds of that.',
+  ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',
     false,

@@ -25,6 +25,7 @@ import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
+import { createRotation } from '#sensor/rotation/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -99,25 +100,26 @@ function sayTransport({ monitor }: SensorConfig, reporter: Reporter): void {
 
 function createParts(
   config: SensorConfig,
-  client: MonitorClient,
+  bare: MonitorClient,
   identity: SensorIdentity,
   spool: Spool,
   time: { host: HostTime; monitor: MonitorTime },
   reporter: Reporter,
 ): Part[] {
-  const { credential } = identity;
-  const ask = () => client.request({ method: 'GET', path: '/plan', credential, timeoutMs: askTimeoutMs });
-  const uplink = createUplink({ spool, client, credential, reporter, time: { ...time, ask } });
+  const { stateDirectory } = config;
+  const rotation = createRotation({ client: bare, identity, stateDirectory, clock: systemClock, reporter });
+  const { client } = rotation;
+  const ask = () => client.request({ method: 'GET', path: '/plan', timeoutMs: askTimeoutMs });
+  const uplink = createUplink({ spool, client, reporter, time: { ...time, ask } });
   const interfaces = createInterfaces({ clock: systemClock, reporter });
   const live = createLiveUplink({
     client,
-    credential,
     sensorVersion,
     clock: systemClock,
     reporter,
     condition: () =>
       readCondition(
-        config.stateDirectory,
+        stateDirectory,
         spool.status(),
         { isPaused: collection.isPaused(), captures: collection.states() },
         systemClock.nowMs(),
@@ -145,7 +147,6 @@ function createParts(
   const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
     client,
-    credential,
     stateDirectory: config.stateDirectory,
     clock: systemClock,
     reporter,
@@ -154,6 +155,7 @@ function createParts(
       prober.follow(next.probes);
       collection.follow(next);
     },
+    onCredential: (isDue) => rotation.follow(isDue),
   });
   const startedAtMs = systemClock.nowMs();
   const status = createStatusServer({
@@ -183,7 +185,7 @@ function createParts(
   };
   // Before the uplink and the spool stops the collection; it counts nothing before the first plan. The prober stops first
   // of all, so that its last minute goes with the collection's.
-  return [spoolPart, status, interfaces, uplink, live, plan, collection, prober];
+  return [spoolPart, status, interfaces, uplink, live, rotation, plan, collection, prober];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */

@@ -58,7 +58,11 @@ async function askMonitor(address: MonitorAddress, identity: SensorIdentity | nu
     if (answer.status === 200) {
       const takesLive = (answer.json as { live_version?: unknown } | null)?.live_version === 1;
       const live = takesLive ? 'takes live windows' : 'takes no live windows';
-      return [finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`), ...clock];
+      return [
+        finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`),
+        ...checkCredential(answer.json),
+        ...clock,
+      ];
     }
     if (answer.status === 401 && !identity) return [finding('ok', 'monitor', `${url} answers.`), ...clock];
     return [finding('bad', 'monitor', `${url} refuses this sensor: ${refusalMessage(answer)}.`), ...clock];
@@ -73,6 +77,16 @@ async function askMonitor(address: MonitorAddress, identity: SensorIdentity | nu
       ),
     ];
   }
+}
+
+/** Until when the credential is taken; nothing where an older monitor does not tell. */
+function checkCredential(plan: unknown): Finding[] {
+  const { credential } = (plan ?? {}) as { credential?: { expires_at?: unknown } };
+  if (credential === undefined) return [];
+  const { expires_at: end } = credential;
+  return typeof end === 'string'
+    ? [finding('ok', 'credential', `Taken until ${end}; a running sensor renews it in time.`)]
+    : [finding('info', 'credential', 'Has no end until the sensor runs: then it is renewed at once.')];
 }
 
 function checkClock(date: string | null, nowMs: number): Finding[] {

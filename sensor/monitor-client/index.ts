@@ -88,6 +88,17 @@ export function createMonitorClient<T = null>(
   };
 }
 
+/** The same client, whose requests carry this credential. */
+export function withCredential(client: MonitorClient, credential: string): MonitorClient {
+  return { url: client.url, request: (request) => client.request({ ...request, credential }) };
+}
+
+/** The code of an error body; null when the answer has none. */
+export function errorCode(answer: MonitorAnswer): string | null {
+  const code = (answer.json as { error?: { code?: unknown } } | null)?.error?.code;
+  return typeof code === 'string' ? code : null;
+}
+
 /** What a refusal says of itself, cut to a readable length, or its status. */
 export function refusalMessage(answer: MonitorAnswer): string {
   const body = answer.json as { error?: { message?: unknown } } | null;

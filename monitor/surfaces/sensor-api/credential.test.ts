@@ -177,6 +177,23 @@ test('an operator asks for a rotation, which the plan tells the sensor until it 
   assert.equal((await plan(next)).body.credential.rotate, false);
 });
 
+test("the sensor's page says until when its credential is taken, and its button asks for a rotation", async () => {
+  const operator = await server.signIn('operator');
+  const older = await enrol();
+  const page = async (id: number) => (await operator.get(`/sites/${server.siteId}/sensors/${id}`)).text;
+  assert.match(await page(older.id), /No end: the sensor has not renewed it yet/);
+  const { id, credential } = await rotated();
+  const ends = new Date(clock.nowMs() + 90 * dayMs).toISOString().slice(0, 10);
+  assert.match(await page(id), new RegExp(`ends [^<]*${ends}`));
+  const asked = await operator.post(`/sites/${server.siteId}/sensors/${id}/rotate`);
+  assert.equal(asked.status, 303);
+  assert.match(await page(id), /Rotation requested/);
+  assert.equal((await plan(credential)).body.credential.rotate, true);
+  assert.equal((await operator.post(`/sites/${server.siteId}/sensors/999999/rotate`)).status, 404);
+  const viewer = await server.signIn('viewer');
+  assert.equal((await viewer.post(`/sites/${server.siteId}/sensors/${id}/rotate`)).status, 403);
+});
+
 test('a removed sensor has no credential left, neither the one in use nor the next', async () => {
   const { id, credential, first } = await rotated();
   await clock.set(clock.nowMs() + 61 * dayMs);

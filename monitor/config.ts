@@ -30,6 +30,8 @@ function redisUrlSetting(name: string, sentence: string): Setting<string | null>
   };
 }
 
+export const secretsKeyPrefix = 'SVC_MONITOR_SECRETS_KEY';
+
 export const monitorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
   host: textSetting('SVC_MONITOR_HOST', '127.0.0.1', 'The address the monitor listens on.'),
@@ -56,6 +58,15 @@ export const monitorSettings = {
     'SVC_MONITOR_READER_DATABASE_URL',
     'The same database as a role that may only read: for plans, health and metrics.',
     'unset: read-only sessions of the other role',
+  ),
+  secretsKeyFile: optionalTextSetting(
+    `${secretsKeyPrefix}_FILE`,
+    'The file with the key of the secrets in the database; the first start makes it. Copies of the database are useless without it: keep its copy elsewhere.',
+    'secrets.key in the folder monitor of the data directory',
+  ),
+  secretsKeyCommand: optionalTextSetting(
+    `${secretsKeyPrefix}_COMMAND`,
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
   ),
   metricsToken: optionalTextSetting(
     'SVC_MONITOR_METRICS_TOKEN',

@@ -65,7 +65,11 @@ export function createBackground(
     createPasswordClearing(loop),
     createTrafficRetention(loop),
     createAuditRetention({ ...loop, name: 'operations-audit-retention' }),
-    createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createWebhookSender({
+      ...loop,
+      secrets: features.secrets,
+      rules: { allowPrivate: settings.webhookPrivateTargets },
+    }),
     createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),
   ];

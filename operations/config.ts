@@ -17,6 +17,8 @@ import {
 import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
 
+export const secretsKeyPrefix = 'SVC_OPERATIONS_SECRETS_KEY';
+
 export const operationsSettings = {
   dataDir: textSetting('SVC_DATA_DIR', './data', 'Folder that holds everything the programs keep on disk.'),
   host: textSetting('SVC_OPERATIONS_HOST', '127.0.0.1', 'Address that operations listens on.'),
@@ -38,6 +40,15 @@ export const operationsSettings = {
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',
     'PostgreSQL (15 or newer) of operations; unset: an embedded server in the data directory.',
+  ),
+  secretsKeyFile: optionalTextSetting(
+    `${secretsKeyPrefix}_FILE`,
+    'The file with the key of the secrets in the database; the first start makes it. Copies of the database are useless without it: keep its copy elsewhere.',
+    'secrets.key in the folder operations of the data directory',
+  ),
+  secretsKeyCommand: optionalTextSetting(
+    `${secretsKeyPrefix}_COMMAND`,
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
   ),
   hypervisor: choiceSetting(
     'SVC_OPERATIONS_HYPERVISOR',

@@ -8,6 +8,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import {
   type AddressApplication,
+  type AddressRange,
   type AddressUse,
   type ApplicationDetail,
   type ApplicationKey,
@@ -55,6 +56,11 @@ export interface Applications {
     fromMinute: number,
     toMinute: number,
   ): Promise<AddressApplication[]>;
+  /** The same of many ranges, in their order; null where there are more rows than that. */
+  readAddressesApplications(
+    ranges: readonly AddressRange[],
+    rowsMax: number,
+  ): Promise<AddressApplication[][] | null>;
   /**
    * What a local address used and hosted over the Internet in a range, by bytes, largest first: its part of the site's list,
    * where one vantage owns the bytes of a minute (NET-2.2.5).
@@ -132,6 +138,7 @@ export function createApplications(deps: {
   const { facts } = deps;
   const ranking = createRankingReader({ ...deps, holdSeconds: deps.rankingHoldSeconds });
   return {
+    readAddressesApplications: (ranges, rowsMax) => facts.readAddressesApplications(ranges, rowsMax),
     readAddressApplications: (siteId, address, fromMinute, toMinute) =>
       facts.readAddressApplications({ siteId, address, fromMinute, toMinute }),
     sumAddressApplications: (siteId, address, fromMinute, toMinute, segment) =>

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type pg from 'pg';
 import { createTestClock } from '#common/clock/index.ts';
 import type { TelemetryRequest } from '#contracts/admin-api/schemas.ts';
+import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld } from '#monitor/testing/world.ts';
 
 /** What a simulated receiver takes for one request. */
@@ -53,11 +55,12 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
     // Every address has traffic; reading it is measured elsewhere.
     traffic: {
       listCaptures: async () => [],
-      readAddressMinutes: async (_site: number, _address: string, from: number) => [
-        { isGap: false as const, minute: from, rxBytes: 1, txBytes: 1, packets: 1, coverage: 1 },
-      ],
+      readAddressesMinutes: async (ranges) =>
+        ranges.map(({ fromMinute: minute }) => [
+          { isGap: false as const, minute, rxBytes: 1, txBytes: 1, packets: 1, coverage: 1 },
+        ]),
     },
-    applications: { readAddressApplications: async () => [] },
+    applications: { readAddressesApplications: async (ranges) => ranges.map(() => []) },
     connection: {
       ...world.connection,
       open: async () => {
@@ -84,6 +87,59 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
     'nobody is visited more often than others',
   );
 });
+
+test('NET-4.3: what a tick asks of the database does not grow with its allocations', async () => {
+  await using world = await createWorld();
+  const sensor = await addSensor(world);
+  world.operations.pageSize = 1_000;
+  const statements = countStatements(world.database.pool);
+  const sentIn = async (allocations: number) => {
+    const targets = Array.from({ length: allocations }, (_, i) => ({
+      id: 1_000 * allocations + i,
+      billing_account_id: 1,
+      virtual_machine_id: i + 1,
+      cluster_id: 7,
+      address: `203.0.113.${i}`,
+      assigned_at: new Date(minutesAgo(60) * 1000).toISOString(),
+    }));
+    world.operations.targets = targets;
+    world.operations.posted.length = 0;
+    await world.database.pool.query('truncate allocation_targets, delivery_cursors, leases');
+    const before = statements();
+    const result = await world.createFeed().runOnce();
+    assert.ok(typeof result !== 'string' && result.error === null);
+    assert.equal(world.operations.posted.length, allocations);
+    return statements() - before;
+  };
+  const minutes = Array.from({ length: 50 }, (_, i) =>
+    [40, 30, 3, 2].map((ago) => ({
+      minute: minutesAgo(ago),
+      address: `203.0.113.${i}`,
+      rxBytes: 1,
+      packets: 1,
+    })),
+  );
+  await addMinutes(world, sensor, minutes.flat());
+  const [few, many] = [await sentIn(5), await sentIn(50)];
+  assert.ok(many <= few + 2, `${few} statements for 5 allocations, ${many} for 50`);
+});
+
+/** Counts what the pool's connections ask from now on. */
+function countStatements(pool: pg.Pool): () => number {
+  let count = 0;
+  const seen = new WeakSet<object>();
+  pool.on('acquire', (client) => {
+    if (seen.has(client)) return;
+    seen.add(client);
+    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+    const counted = (...given: unknown[]) => {
+      count += 1;
+      return query(...given);
+    };
+    client.query = counted as typeof client.query;
+  });
+  return () => count;
+}
 
 function visitCounts(visits: ReadonlyMap<number, readonly number[]>, fleet: number): number[] {
   return visits.size < fleet ? [0] : [...visits.values()].map((times) => times.length);

@@ -4,6 +4,8 @@
  * claims; what their own sensors told does, to the byte.
  */
 import { randomUUID } from 'node:crypto';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import {
   compressUpload,
@@ -17,6 +19,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
+import { createDelivery } from './index.ts';
 
 export const name = 'foreign-uploads';
 
@@ -67,6 +70,7 @@ export async function runUploads(
   let delivered = 0;
   for (let tried = 0; tried < n; tried += batchSize) {
     for (let i = 0; i < Math.min(batchSize, n - tried); i += 1) await scene.attack(random, tried > 0);
+    await scene.tellMore(random);
     if (tried === 0) await scene.importAll();
     await scene.spoil();
     const { points, faults } = await scene.judge();
@@ -102,14 +106,6 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
     updated_at: new Date().toISOString(),
     interfaces: [{ id: vmId, mac_address: mac, bridge: 'br0', vlan: null, addresses: [address] }],
   }));
-  operations.targets = victims.map(({ vmId, address }) => ({
-    id: vmId,
-    billing_account_id: vmId,
-    virtual_machine_id: vmId,
-    cluster_id: 7,
-    address,
-    assigned_at: new Date(minutesAgo(600) * 1000).toISOString(),
-  }));
   await monitor.connection.save(systemActor, {
     baseUrl: operations.url,
     token: operations.token,
@@ -118,18 +114,15 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
 
   // The truth, minute by minute.
   const truth = new Map<string, number>();
-  for (const [i, { node, address, mac }] of victims.entries()) {
-    for (let ago = 3; ago < 50; ago += 4 + i) {
-      const minute = minutesAgo(ago);
-      const bytes = 1000 + ago;
-      truth.set(`${address} ${minute}`, bytes);
-      const usage = [
-        usageRow({ client: address, clientBytes: 0, serverBytes: bytes, name: 'honest.example' }),
-      ];
-      const hosts = [host(address, bytes, 0, `br0|${mac}`)];
-      await send(node, [captureMinute({ minute, capture: 'br0', role: 'bridge', hosts, usage })]);
-    }
-  }
+  const tell = async ({ node, address, mac }: (typeof victims)[number], minute: number) => {
+    const bytes = 1000 + (minute % 3600);
+    truth.set(`${address} ${minute}`, bytes);
+    const usage = [usageRow({ client: address, clientBytes: 0, serverBytes: bytes, name: 'honest.example' })];
+    const hosts = [host(address, bytes, 0, `br0|${mac}`)];
+    await send(node, [captureMinute({ minute, capture: 'br0', role: 'bridge', hosts, usage })]);
+  };
+  for (const [i, victim] of victims.entries())
+    for (let ago = 3; ago < 50; ago += 4 + i) await tell(victim, minutesAgo(ago));
 
   return {
     /** Before the import nobody can know whose MAC it is, so it names none then. */
@@ -142,6 +135,13 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
       }
       const inventory = namesMacs && random(3) === 0 ? { inventory: hostileInventory(random) } : {};
       await send(own.node, [...minutes.values()], inventory);
+    },
+    /** Their own sensors go on telling, also of minutes that the host has spoken of by then. */
+    async tellMore(random: Random) {
+      for (const victim of victims) {
+        const minute = minutesAgo(2 + random(50));
+        if (!truth.has(`${victim.address} ${minute}`)) await tell(victim, minute);
+      }
     },
     async importAll() {
       await monitor.inbox.drain();
@@ -160,8 +160,20 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
     },
     async judge() {
       operations.posted.length = 0;
+      // One visit sends an hour, so that every minute of the host is among those that are judged.
+      const assignedAt = new Date(minutesAgo(58) * 1000).toISOString();
+      operations.targets = victims.map(({ vmId, address }) => ({
+        ...{ id: vmId, billing_account_id: vmId, virtual_machine_id: vmId, cluster_id: 7 },
+        ...{ address, assigned_at: assignedAt },
+      }));
       await database.pool.query('truncate delivery_cursors, allocation_targets, feed_states, leases');
-      await monitor.delivery.runOnce();
+      const { connection, sites, traffic, applications } = monitor;
+      // A new one lists the allocations again, which one that goes on does every 30 s.
+      const delivery = createDelivery({
+        ...{ db: () => database.db, connection, sites, traffic, applications, clock: systemClock },
+        ...{ reporter: silentReporter, intervalSeconds: 5, documentationIsGlobal: true },
+      });
+      await delivery.runOnce();
       const faults: string[] = [];
       let points = 0;
       for (const { address, series } of operations.posted.flatMap((request) => request.targets)) {
@@ -170,6 +182,7 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
           faults.push(...judgePoint(address, point, truth));
         }
       }
+      if (points === 0) faults.push('nothing was delivered');
       for (const { address, mac } of victims) {
         const owners = await monitor.devices.listOwners(siteId, { address, segment: '' }, 10);
         for (const owner of owners) if (owner.mac !== mac) faults.push(`${owner.mac} owns ${address}`);

@@ -9,3 +9,11 @@ test(`NET-2.4.2: ${uploads} random uploads of one host about servers of other no
   assert.deepEqual(offences, []);
   assert.ok(delivered > 0, 'their own sensors are delivered');
 });
+
+test('the same proof notices a sensor whose host names its own node', async () => {
+  const { offences } = await runUploads({ n: 40, seed: 5 }, 'node_named_by_host');
+  assert.ok(
+    offences.some((offence) => / in instead of | bit\/s out$/.test(offence)),
+    offences.join('\n'),
+  );
+});

@@ -44,8 +44,8 @@ export interface DeliveryDeps {
   reader?: () => Queryable;
   connection: Connection;
   sites: Pick<Sites, 'listClusters'>;
-  traffic: Pick<Traffic, 'readAddressMinutes' | 'listCaptures'>;
-  applications: Pick<Applications, 'readAddressApplications'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
+  applications: Pick<Applications, 'readAddressesApplications'>;
   clock: Clock;
   reporter: Reporter;
   intervalSeconds: number;

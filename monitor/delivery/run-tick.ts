@@ -21,28 +21,29 @@ import type { Traffic } from '#monitor/traffic/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { fetchTargets } from './fetch-targets.ts';
-import { completeUntil, createCursor, firstWholeMinute } from './plan-visit.ts';
+import { completeUntil } from './plan-visit.ts';
+import { readAhead } from './read-ahead.ts';
 import {
   countTargets,
   dropTarget,
   listDueTargets,
   listSetAside,
-  noteSetAside,
   readNow,
   replaceTargets,
   type StoredTarget,
   setAsideKey,
-  writeCursor,
+  type VisitOutcome,
   writeFeedRun,
+  writeOutcomes,
 } from './store.ts';
-import { type VisitContext, type VisitResult, visitAllocation } from './visit-allocation.ts';
+import { cursorOf, rangesOf, type VisitContext, visitAllocation } from './visit-allocation.ts';
 
 export interface TickDeps {
   db: () => Queryable;
   connection: Connection;
   sites: Pick<Sites, 'listClusters'>;
-  traffic: Pick<Traffic, 'readAddressMinutes' | 'listCaptures'>;
-  applications: Pick<Applications, 'readAddressApplications'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
+  applications: Pick<Applications, 'readAddressesApplications'>;
   clock: Clock;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;
@@ -202,14 +203,14 @@ async function refreshTargets(
   memory.targetsFetchedAtMs = now;
 }
 
-/** A lease of 30 seconds is renewed this often; what is written holds its term either way. */
+/** A lease of 30 seconds is renewed this often, and what came of visits is written; that holds the lease's term either way. */
 const renewMs = 5_000;
 /** Visits that are under way at the same time. */
 const visitsAtOnce = 4;
 
 /**
  * Visits the due allocations: the first one alone, and then some at a time, so that a fault which all of them would meet
- * costs one request.
+ * costs one request. Cursors are written together: a process that dies before sends what it sent once more.
  */
 async function visitAll(
   deps: TickDeps,
@@ -231,19 +232,21 @@ async function visitAll(
     due.map(({ id }) => id),
   );
   const setAsideOf = ({ id, assignedAt }: StoredTarget) => aside.get(setAsideKey(id, assignedAt)) ?? [];
-  const contextOf = createContexts(deps, open, siteOf, setAsideOf);
+  const contextOf = createContexts(deps, open, siteOf, due, setAsideOf);
+  const outcomes = createOutcomes(deps, memory, lease);
   let failuresInRow = 0;
   let renewedAtMs = Number.NEGATIVE_INFINITY;
   const visit = async (target: StoredTarget): Promise<void> => {
     if (deps.clock.monotonicMs() - renewedAtMs >= renewMs) {
-      if (!(await renew())) throw new LeaseLost();
       renewedAtMs = deps.clock.monotonicMs();
+      await outcomes.write();
+      if (!(await renew())) throw new LeaseLost();
     }
     counts.visited += 1;
     const context = await contextOf(target.clusterId);
     try {
       const result = await visitAllocation(context, target);
-      await keepResult(deps, memory, lease, target, result);
+      outcomes.add({ target, ...result });
       counts[result.outcome] += 1;
       counts.points += result.points;
       counts.set_aside += result.setAside.length;
@@ -253,7 +256,9 @@ async function visitAll(
       if (!(error instanceof OperationsError)) throw error;
       counts.failed += 1;
       run.error = error.message;
-      await keepFailure(deps, lease, target, context, error);
+      // A failed request keeps the cursor, and costs the turn.
+      const cursor = cursorOf(target, context.completeUntil);
+      outcomes.add({ target, cursor, outcome: error.fault, setAside: [] });
       failuresInRow += 1;
       const isHopeless = error.fault !== 'timeout' && error.fault !== 'unreachable';
       if (concernsEveryCall(error.fault) && (isHopeless || failuresInRow >= transportFailuresMax))
@@ -262,7 +267,6 @@ async function visitAll(
   };
   const [first, ...others] = due;
   run.isLast = due.length < allocationsPerTick;
-  if (first && !signal.aborted) await visit(first);
   const queue = others.values();
   const work = async () => {
     for (const target of queue) {
@@ -270,16 +274,25 @@ async function visitAll(
       await visit(target);
     }
   };
-  const done = await Promise.allSettled(Array.from({ length: visitsAtOnce }, work));
-  const fault = done.find((one) => one.status === 'rejected');
-  if (fault) throw fault.reason;
+  const visits = async () => {
+    if (first && !signal.aborted) await visit(first);
+    const done = await Promise.allSettled(Array.from({ length: visitsAtOnce }, work));
+    const fault = done.find((one) => one.status === 'rejected');
+    if (fault) throw fault.reason;
+  };
+  await visits().catch(async (fault) => {
+    if (!(fault instanceof LeaseLost)) await outcomes.write();
+    throw fault;
+  });
+  await outcomes.write();
 }
 
-/** What all allocations of a site share, read once a tick. */
+/** What all allocations of a site share, read once a tick, with what their visits send. */
 function createContexts(
   deps: TickDeps,
   open: OpenConnection,
   siteOf: ReadonlyMap<number, number>,
+  due: readonly StoredTarget[],
   setAsideOf: VisitContext['setAsideOf'],
 ): (clusterId: number) => Promise<VisitContext> {
   const contexts = new Map<number, Promise<VisitContext>>();
@@ -288,14 +301,16 @@ function createContexts(
     const known = contexts.get(siteId);
     if (known) return known;
     const made = (async (): Promise<VisitContext> => {
-      const captures = await deps.traffic.listCaptures(siteId);
+      const until = completeUntil(await deps.traffic.listCaptures(siteId), deps.clock.nowMs());
+      const ranges = due
+        .filter((target) => siteOf.get(target.clusterId) === siteId)
+        .flatMap((target) => rangesOf(target, until));
       return {
-        traffic: deps.traffic,
-        applications: deps.applications,
+        read: await readAhead(deps, siteId, ranges),
         client: open.client,
         siteId,
         clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
-        completeUntil: completeUntil(captures, deps.clock.nowMs()),
+        completeUntil: until,
         withIdentity: allowsApplicationIdentity(open.capabilities),
         setAsideOf,
       };
@@ -305,33 +320,26 @@ function createContexts(
   };
 }
 
-async function keepResult(
-  deps: TickDeps,
-  memory: TickMemory,
-  lease: Lease,
-  target: StoredTarget,
-  result: VisitResult,
-): Promise<void> {
-  await underLease(deps, lease, async (trx) => {
-    await writeCursor(trx, target, result.cursor, result.outcome);
-    await noteSetAside(trx, target, result.setAside);
-    if (result.outcome === 'unmatched') await dropTarget(trx, target.id, target.assignedAt);
-  });
-  // Operations knows another owner by now: ask for the targets again at the next tick.
-  if (result.outcome === 'unmatched') memory.targetsFetchedAtMs = null;
-}
-
-/** A failed request keeps the cursor, and costs the turn. */
-async function keepFailure(
-  deps: TickDeps,
-  lease: Lease,
-  target: StoredTarget,
-  context: VisitContext,
-  error: OperationsError,
-): Promise<void> {
-  const cursor =
-    target.cursor ?? createCursor(firstWholeMinute(Date.parse(target.assignedAt)), context.completeUntil);
-  await underLease(deps, lease, (trx) => writeCursor(trx, target, cursor, error.fault));
+/** What came of visits, until it is written. */
+function createOutcomes(deps: TickDeps, memory: TickMemory, lease: Lease) {
+  let pending: VisitOutcome[] = [];
+  return {
+    add(outcome: VisitOutcome) {
+      pending.push(outcome);
+    },
+    async write() {
+      if (pending.length === 0) return;
+      const outcomes = pending;
+      pending = [];
+      const unmatched = outcomes.filter(({ outcome }) => outcome === 'unmatched');
+      await underLease(deps, lease, async (trx) => {
+        await writeOutcomes(trx, outcomes);
+        for (const { target } of unmatched) await dropTarget(trx, target.id, target.assignedAt);
+      });
+      // Operations knows another owner by now: ask for the targets again at the next tick.
+      if (unmatched.length > 0) memory.targetsFetchedAtMs = null;
+    },
+  };
 }
 
 async function writeState(deps: TickDeps, lease: Lease, run: Run): Promise<void> {

@@ -84,20 +84,6 @@ export function setAsideKey(allocationId: number, assignedAt: string): string {
   return `${allocationId} ${assignedAt}`;
 }
 
-export async function noteSetAside(
-  db: Queryable,
-  target: { id: number; assignedAt: string },
-  minutes: readonly SetAside[],
-): Promise<void> {
-  if (minutes.length === 0) return;
-  await sql`
-    insert into delivery_set_aside (allocation_id, assigned_at, minute, reason, fingerprint)
-    select ${target.id}, ${target.assignedAt}, to_timestamp(minute), reason, fingerprint
-    from jsonb_to_recordset(${JSON.stringify(minutes)}::jsonb) as given(minute float8, reason text, fingerprint text)
-    on conflict (allocation_id, assigned_at, minute) do update set reason = excluded.reason,
-      fingerprint = excluded.fingerprint, noted_at = svc_now()`.execute(db);
-}
-
 /** An allocation that does not receive everything, for people. */
 export interface HeldBack {
   allocationId: number;
@@ -180,20 +166,35 @@ export async function listAddresses(
   return rows.map((row) => row.address);
 }
 
-/** Notes a visit and its cursor. */
-export async function writeCursor(
-  db: Queryable,
-  target: { id: number; assignedAt: string },
-  cursor: Cursor,
-  outcome: string,
-): Promise<void> {
+/** What came of a visit. */
+export interface VisitOutcome {
+  target: { id: number; assignedAt: string };
+  cursor: Cursor;
+  outcome: string;
+  /** Minutes that were not sent, or not taken. */
+  setAside: readonly SetAside[];
+}
+
+/** Notes visits, each one's cursor and the minutes that it set aside. */
+export async function writeOutcomes(db: Queryable, outcomes: readonly VisitOutcome[]): Promise<void> {
+  const visits = outcomes.map(({ target, cursor, outcome }) => ({ ...target, ...cursor, outcome }));
   await sql`
     insert into delivery_cursors (allocation_id, assigned_at, delivered_until, swept_until, last_visit_at, last_outcome)
-    values (${target.id}, ${target.assignedAt}, to_timestamp(${cursor.deliveredUntil}),
-            to_timestamp(${cursor.sweptUntil}), svc_now(), ${outcome})
+    select id, "assignedAt", to_timestamp("deliveredUntil"), to_timestamp("sweptUntil"), svc_now(), outcome
+    from jsonb_to_recordset(${JSON.stringify(visits)}::jsonb) as given(id bigint, "assignedAt" text,
+      "deliveredUntil" float8, "sweptUntil" float8, outcome text)
     on conflict (allocation_id, assigned_at) do update set delivered_until = excluded.delivered_until,
       swept_until = excluded.swept_until, last_visit_at = svc_now(), last_outcome = excluded.last_outcome,
       updated_at = svc_now()`.execute(db);
+  const aside = outcomes.flatMap(({ target, setAside }) => setAside.map((one) => ({ ...target, ...one })));
+  if (aside.length === 0) return;
+  await sql`
+    insert into delivery_set_aside (allocation_id, assigned_at, minute, reason, fingerprint)
+    select id, "assignedAt", to_timestamp(minute), reason, fingerprint
+    from jsonb_to_recordset(${JSON.stringify(aside)}::jsonb) as given(id bigint, "assignedAt" text, minute float8,
+      reason text, fingerprint text)
+    on conflict (allocation_id, assigned_at, minute) do update set reason = excluded.reason,
+      fingerprint = excluded.fingerprint, noted_at = svc_now()`.execute(db);
 }
 
 export async function deleteCursorsBefore(db: Queryable, cutoffMs: number): Promise<number> {

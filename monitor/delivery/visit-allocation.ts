@@ -1,7 +1,5 @@
 import type { ReceiptOutcome, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import type { Applications } from '#monitor/applications/index.ts';
 import { type OperationsClient, OperationsError } from '#monitor/connection/index.ts';
-import type { Traffic } from '#monitor/traffic/index.ts';
 import { buildPoints } from './build-points.ts';
 import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
@@ -13,12 +11,12 @@ import {
   planVisit,
   type Visit,
 } from './plan-visit.ts';
+import type { ReadRange, VisitRange } from './read-ahead.ts';
 import type { SetAside, StoredTarget } from './store.ts';
 
 /** Where an allocation's minutes are read and sent. */
 export interface VisitContext {
-  traffic: Pick<Traffic, 'readAddressMinutes'>;
-  applications: Pick<Applications, 'readAddressApplications'>;
+  read: ReadRange;
   client: Pick<OperationsClient, 'postTelemetry'>;
   siteId: number;
   /** All clusters of the site. */
@@ -44,6 +42,24 @@ export interface VisitResult {
   latestMinute: number | null;
 }
 
+const assignedFromOf = (target: StoredTarget) => firstWholeMinute(Date.parse(target.assignedAt));
+
+/** Where a target stands; one that was never visited at its start. */
+export function cursorOf(target: StoredTarget, completeUntil: number): Cursor {
+  return target.cursor ?? createCursor(assignedFromOf(target), completeUntil);
+}
+
+/** What the next visit of a target reads first; a catch-up over hours without data reads on. */
+export function rangesOf(target: StoredTarget, completeUntil: number): VisitRange[] {
+  const visit = planVisit(cursorOf(target, completeUntil), assignedFromOf(target), completeUntil);
+  if (!visit) return [];
+  const { address } = target;
+  return [
+    { address, fromMinute: visit.recentFrom, toMinute: visit.recentTo },
+    { address, fromMinute: visit.historyFrom, toMinute: visit.historyTo },
+  ].filter((range) => range.fromMinute < range.toMinute);
+}
+
 /** Bytes of points in one request; a request must fit receivers whose bodies end at 256 KiB. */
 const pointsBytesMax = 192 * 1024;
 /** Of one request, as the contract has it. */
@@ -56,9 +72,8 @@ const clusterIdsMax = 100;
  * `source_conflict` acknowledge nothing, so they keep it as well.
  */
 export async function visitAllocation(context: VisitContext, target: StoredTarget): Promise<VisitResult> {
-  const assignedFrom = firstWholeMinute(Date.parse(target.assignedAt));
-  const cursor = target.cursor ?? createCursor(assignedFrom, context.completeUntil);
-  const visit = planVisit(cursor, assignedFrom, context.completeUntil);
+  const cursor = cursorOf(target, context.completeUntil);
+  const visit = planVisit(cursor, assignedFromOf(target), context.completeUntil);
   const nothing = { points: 0, latestMinute: null, setAside: [] };
   if (!visit) return { ...nothing, outcome: 'waiting', cursor };
 
@@ -117,9 +132,8 @@ async function readRange(
   to: number,
 ): Promise<TelemetryPoint[]> {
   if (from >= to) return [];
-  const minutes = await context.traffic.readAddressMinutes(context.siteId, address, from, to);
+  const { minutes, applications } = await context.read({ address, fromMinute: from, toMinute: to });
   if (minutes.every((minute) => minute.isGap)) return [];
-  const applications = await context.applications.readAddressApplications(context.siteId, address, from, to);
   return buildPoints(minutes, applications, context.withIdentity);
 }
 

@@ -5,9 +5,6 @@ import { vantageOf } from './codes.ts';
 import type * as facts from './facts.ts';
 import { type Coverage, hourSeconds, inHours, inSpans } from './span-store.ts';
 
-/** An inventory that is older than this is taken as it is. */
-export const inventoryStaleSeconds = 900;
-
 const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 const within = (range: facts.SiteRange) =>
   sql`minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})`;
@@ -18,97 +15,6 @@ const ofAddress = (range: facts.AddressRange) =>
   sql`site_id = ${range.siteId} and address = ${range.address}::inet`;
 const atSegment = (range: facts.AddressRange) =>
   range.segment === undefined ? sql`true` : sql`segment = ${range.segment}`;
-
-export async function readAddress(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts> {
-  const [sightings, seen, knownCaptures] = await Promise.all([
-    findSightings(db, range),
-    findSeen(db, range),
-    findLastCaptures(db, range),
-  ]);
-  const captureIds = [...new Set([...knownCaptures, ...seen.map((row) => row.captureId)])];
-  const [listening, gaps] = await Promise.all([
-    findListening(db, range, captureIds),
-    findCaptureGaps(db, range, captureIds),
-  ]);
-  return { sightings, seen, knownCaptures, listening, gaps };
-}
-
-async function findSightings(db: Queryable, range: facts.AddressRange): Promise<facts.Sighting[]> {
-  const { rows } = await sql<facts.Sighting>`
-    select distinct on (s.minute) ${seconds('s.minute')} as minute, capture_id as "captureId", rx_bytes as "rxBytes", tx_bytes as "txBytes",
-      case when merged_frames = 0 then packets end as packets, observed_ms as "observedMs", coverage
-    from strongest_host_minutes(${range.siteId}, to_timestamp(${range.fromMinute}), to_timestamp(${range.toMinute})) s
-    where address = ${range.address}::inet and ${atSegment(range)}
-    order by s.minute, rx_bytes + tx_bytes desc, segment collate "C"`.execute(db);
-  return rows;
-}
-
-async function findSeen(db: Queryable, range: facts.AddressRange): Promise<facts.AddressFacts['seen']> {
-  const { rows } = await sql<{ minute: number; captureId: number }>`
-    select ${seconds('minute')} as minute, capture_id as "captureId" from host_minutes
-    where ${ofAddress(range)} and ${within(range)} and not is_foreign
-    group by host_minutes.minute, capture_id having ${ofSegment(range)} order by 1, 2`.execute(db);
-  return rows;
-}
-
-async function findLastCaptures(db: Queryable, range: facts.AddressRange): Promise<number[]> {
-  const { rows } = await sql<{ captureId: number }>`
-    select capture_id as "captureId" from host_minutes
-    where ${ofAddress(range)} and not is_foreign and minute = (
-      select minute from host_minutes
-      where ${ofAddress(range)} and not is_foreign
-        and minute < to_timestamp(${range.fromMinute}) and minute >= to_timestamp(${range.fromMinute}) - interval '1 day'
-      group by minute, capture_id having ${ofSegment(range)} order by minute desc limit 1)
-    group by capture_id having ${ofSegment(range)} order by 1`.execute(db);
-  return rows.map((row) => row.captureId);
-}
-
-/**
- * Minutes in which these captures listened and may say that the address was silent: those in which its server was on
- * their node and on no other. Where it is now is certain up to the listing that was imported last; after that one the
- * next is waited for, unless the inventory is old.
- */
-async function findListening(
-  db: Queryable,
-  range: facts.AddressRange,
-  captureIds: readonly number[],
-): Promise<facts.Listening[]> {
-  const { rows } = await sql<facts.Listening>`
-    with placements as materialized (
-      select c.id as capture_id, p.began_at, p.ended_at, p.is_open, p.speaks
-      from captures c cross join lateral address_placements(c.sensor_id, ${range.address}::inet) p
-      where c.id = any(${[...captureIds]}::bigint[])
-        and (p.is_unique or p.segment = '' or ${range.segment ?? ''} in ('', p.segment))),
-    inventory as (
-      select case when listed_at > svc_now() - make_interval(secs => ${inventoryStaleSeconds}) then listed_at
-        else 'infinity' end as certain_until
-      from inventory_state)
-    select ${seconds('minute')} as minute, capture_id as "captureId", observed_ms as "observedMs",
-      case when parser_dropped > 0 then null
-        else observed_ms / 60000.0::float8 * coalesce(packets::float8 / nullif(packets + kernel_dropped, 0), 1) end as coverage
-    from capture_minutes m
-    where site_id = ${range.siteId} and capture_id = any(${[...captureIds]}::bigint[]) and ${within(range)}
-      and not exists (select 1 from placements p where p.capture_id = m.capture_id
-        and p.began_at < m.minute + interval '1 minute' and p.ended_at > m.minute
-        and (not p.speaks or p.is_open and m.minute + interval '1 minute' > (select certain_until from inventory)))
-    order by minute, capture_id`.execute(db);
-  return rows;
-}
-
-/** Gap rows by the captures that they name; a blank name means every capture of the sensor. */
-async function findCaptureGaps(
-  db: Queryable,
-  range: facts.SiteRange,
-  captureIds: readonly number[],
-): Promise<facts.CaptureGap[]> {
-  const { rows } = await sql<facts.CaptureGap>`
-    select c.id as "captureId", ${seconds('g.from_minute')} as "fromMinute", ${seconds('g.to_minute')} as "toMinute"
-    from telemetry_gaps g join captures c on c.sensor_id = g.sensor_id and (g.capture = '' or g.capture = c.name)
-    where g.site_id = ${range.siteId} and c.id = any(${[...captureIds]}::bigint[])
-      and g.to_minute >= to_timestamp(${range.fromMinute}) and g.from_minute < to_timestamp(${range.toMinute})
-    order by 1, 2, 3`.execute(db);
-  return rows;
-}
 
 /** Every capture's row, the chosen one of each minute first. */
 export async function explainAddress(

@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { directionOf, evidenceOf, vantageOf } from './codes.ts';
+import { evidenceOf, vantageOf } from './codes.ts';
 import * as facts from './facts.ts';
 import { inDirection, judgedFacts, judgedPairs } from './judge-store.ts';
 import { type KeptLists, readKeptLists } from './list-store.ts';
@@ -19,8 +19,6 @@ import {
   tenSeconds,
   uniteSpans,
 } from './span-store.ts';
-
-const seconds = (column: string) => sql`extract(epoch from ${sql.ref(column)})::float8`;
 
 interface RankedRow {
   name: string;
@@ -173,36 +171,4 @@ export async function stepApplications(
       from steps) rest
     where bytes > 0 order by "timeMs", name collate "C" nulls last`.execute(db);
   return rows;
-}
-
-/** Of each minute and direction one capture counts: the uplink where it saw bytes, else the strongest. */
-export async function readAddressApplications(
-  db: Queryable,
-  range: facts.AddressRange,
-): Promise<facts.AddressApplication[]> {
-  const { rows } = await sql<
-    Omit<facts.AddressApplication, 'direction' | 'evidence'> & { direction: number; evidence: number }
-  >`
-    with f as materialized (
-      select * from application_facts
-      where site_id = ${range.siteId} and local_address = ${range.address}::inet and direction in (1, 2) and not is_foreign
-        and ${range.segment === undefined ? sql`true` : sql`segment in ('', ${range.segment})`}
-        and minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})),
-    owners as (
-      select distinct on (minute, direction) minute, direction, capture_id
-      from (select minute, direction, capture_id, vantage, sum(inbound_bytes + outbound_bytes) as bytes
-        from f group by minute, direction, capture_id, vantage) seen join captures c on c.id = capture_id
-      order by minute, direction, (vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id, c.name collate "C")
-    select ${seconds('f.minute')} as minute, f.direction, f.name, f.protocol, f.server_port as "serverPort",
-      max(f.evidence) as evidence, bool_or(f.is_attributed) as "isAttributed",
-      sum(f.inbound_bytes)::float8 as "inboundBytes", sum(f.outbound_bytes)::float8 as "outboundBytes",
-      (extract(epoch from max(f.last_sent_at)) * 1000)::float8 as "lastSentMs"
-    from f join owners using (minute, direction, capture_id)
-    group by f.minute, f.direction, f.name, f.protocol, f.server_port
-    order by f.minute, f.direction = 1, f.name collate "C", f.protocol, f.server_port`.execute(db);
-  return rows.map((row) => ({
-    ...row,
-    direction: directionOf(row.direction) as 'outbound' | 'inbound',
-    evidence: evidenceOf(row.evidence),
-  }));
 }

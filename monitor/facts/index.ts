@@ -48,6 +48,8 @@ export interface FactStore {
 
   /** All that is known of an exact address in a range. */
   readAddress(range: facts.AddressRange): Promise<facts.AddressFacts>;
+  /** The same of many ranges, in their order; costs little more than one of them. */
+  readAddresses(ranges: readonly facts.AddressRange[]): Promise<facts.AddressFacts[]>;
   /** Every capture's row of an address, by minute, with which one counts and why. */
   explainAddress(range: facts.AddressRange): Promise<facts.CaptureRow[]>;
   /** What a sensor, or with null every one, told of other nodes' addresses, the most bytes first. */
@@ -73,6 +75,11 @@ export interface FactStore {
 
   /** What an exact local address used over the Internet, each minute and direction at one capture. */
   readAddressApplications(range: facts.AddressRange): Promise<facts.AddressApplication[]>;
+  /** The same of many ranges, in their order; null where there are more rows than that. */
+  readAddressesApplications(
+    ranges: readonly facts.AddressRange[],
+    rowsMax: number,
+  ): Promise<facts.AddressApplication[][] | null>;
   /** A local address's part of the site's applications over the Internet, by bytes, largest first. */
   sumAddressApplications(range: facts.AddressRange): Promise<facts.AddressUse[]>;
   /** A range's applications by bytes, largest first, with the busiest pair of each. */

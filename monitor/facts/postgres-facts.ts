@@ -1,5 +1,6 @@
 /** The fact store on PostgreSQL: tables partitioned by day (pairs by hour), filled by COPY. */
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import * as ranges from './address-range-store.ts';
 import * as addresses from './address-store.ts';
 import { appendUploads } from './append-store.ts';
 import * as applications from './application-store.ts';
@@ -32,7 +33,8 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     append: (trx, uploads) => appendUploads(trx, uploads, deps.nameApplication),
     rejudge: (trx, changed) => rejudgeAddresses(trx, changed),
     rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
-    readAddress: (range) => addresses.readAddress(db(), range),
+    readAddress: async (range) => (await ranges.readAddresses(db(), [range]))[0]!,
+    readAddresses: (of) => ranges.readAddresses(db(), of),
     explainAddress: async (range) => explainRows(await addresses.explainAddress(db(), range)),
     listForeign: (range, limit) => addresses.listForeign(db(), range, limit),
     sumSite: (range) => covered(range, (trx, coverage) => addresses.sumSite(trx, coverage, range)),
@@ -44,7 +46,9 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
     listLosses: (fromMinute, toMinute) => addresses.listLosses(db(), fromMinute, toMinute),
     sumCollection: (range) => addresses.sumCollection(db(), range),
     newestMinutes: () => addresses.newestMinutes(db()),
-    readAddressApplications: (range) => applications.readAddressApplications(db(), range),
+    readAddressApplications: async (range) =>
+      (await ranges.readAddressesApplications(db(), [range], null))![0]!,
+    readAddressesApplications: (of, rowsMax) => ranges.readAddressesApplications(db(), of, rowsMax),
     sumAddressApplications: (range) =>
       covered(range, (trx, coverage) => details.sumAddressApplications(trx, coverage, range)),
     rankApplications: (range) =>

@@ -32,13 +32,15 @@ export interface SensorHealth {
   planTargets: number;
 }
 
-/** Of every site, or of one. */
+/** Of every site, or of one. Targets and places are read once, not for each sensor or address: alerts ask every few seconds. */
 export async function listHealth(db: Queryable, siteId: number | null = null): Promise<SensorHealth[]> {
   const { rows } = await sql<SensorHealth>`
-    with targets as (
+    with places as materialized (
+      select distinct address, cluster_id, node from vm_placements where ended_at is null and address is not null),
+    targets as materialized (
       select c.site_id, p.node, p.cluster_id, count(distinct t.address)::int as addresses
       from allocation_targets t join site_clusters c on c.cluster_id = t.cluster_id
-      left join vm_placements p on p.address = t.address and p.cluster_id = t.cluster_id and p.ended_at is null
+      left join places p on p.address = t.address and p.cluster_id = t.cluster_id
       where t.is_supported group by 1, 2, 3)
     select s.id, s.site_id as "siteId", s.host_name as "hostName",
       extract(epoch from svc_now() - greatest(c.last_contact_at, k.received_at, r.last_refused_at))::float8

@@ -13,13 +13,8 @@ export interface SetAsides {
     trx: Queryable,
     uploads: readonly { siteId: number; sensorId: number; setAside: readonly SetAsideHost[] }[],
   ): Promise<void>;
-  /** Minutes of an address in which counters of it were left out. */
-  listMinutes(range: {
-    siteId: number;
-    address: string;
-    fromMinute: number;
-    toMinute: number;
-  }): Promise<number[]>;
+  /** Minutes of each range's address in which counters of it were left out; in the order of the ranges. */
+  listMinutes(ranges: readonly store.AddressMinutes[]): Promise<number[][]>;
   /** The newest of a sensor. */
   listOfSensor(siteId: number, sensorId: number, limit: number): Promise<SetAsideHost[]>;
 }
@@ -32,7 +27,7 @@ export function createSetAsides({ db }: { db: () => Queryable }): SetAsides {
       );
       if (rows.length > 0) await store.insertRows(trx, rows);
     },
-    listMinutes: (range) => store.listMinutes(db(), range),
+    listMinutes: (ranges) => store.listMinutes(db(), ranges),
     listOfSensor: (siteId, sensorId, limit) => store.listOfSensor(db(), siteId, sensorId, limit),
   };
 }

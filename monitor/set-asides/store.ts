@@ -17,17 +17,25 @@ export async function insertRows(trx: Queryable, rows: readonly SetAsideRow[]): 
     on conflict do nothing`.execute(trx);
 }
 
-export async function listMinutes(
-  db: Queryable,
-  range: { siteId: number; address: string; fromMinute: number; toMinute: number },
-): Promise<number[]> {
-  const { rows } = await sql<{ minute: number }>`
-    select distinct extract(epoch from minute)::float8 as minute from set_aside_hosts
-    where site_id = ${range.siteId} and address = ${range.address}::inet
-      and minute >= to_timestamp(${range.fromMinute}) and minute < to_timestamp(${range.toMinute})`.execute(
-    db,
-  );
-  return rows.map((row) => row.minute);
+/** An address and a range of minutes, seconds since 1970. */
+export interface AddressMinutes {
+  siteId: number;
+  address: string;
+  fromMinute: number;
+  toMinute: number;
+}
+
+export async function listMinutes(db: Queryable, ranges: readonly AddressMinutes[]): Promise<number[][]> {
+  const { rows } = await sql<{ n: number; minute: number }>`
+    select distinct (q.n - 1)::int as n, extract(epoch from s.minute)::float8 as minute
+    from unnest(${ranges.map((one) => one.siteId)}::bigint[], ${ranges.map((one) => one.address)}::inet[],
+      ${ranges.map((one) => one.fromMinute)}::float8[], ${ranges.map((one) => one.toMinute)}::float8[])
+      with ordinality as q(site_id, address, from_second, to_second, n)
+    join set_aside_hosts s on s.site_id = q.site_id and s.address = q.address
+      and s.minute >= to_timestamp(q.from_second) and s.minute < to_timestamp(q.to_second)`.execute(db);
+  const minutes = ranges.map((): number[] => []);
+  for (const { n, minute } of rows) minutes[n]!.push(minute);
+  return minutes;
 }
 
 export async function listOfSensor(

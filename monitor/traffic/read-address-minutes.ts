@@ -1,24 +1,28 @@
 import type { AddressRange, FactStore } from '#monitor/facts/index.ts';
 import { type AddressMinute, joinMinutes } from './address-minute.ts';
 
-/** An exact address's minutes in order, one entry for each of the range. */
-export async function readAddressMinutes(
-  facts: Pick<FactStore, 'readAddress'>,
-  range: AddressRange,
-  listSetAside: ((range: AddressRange) => Promise<number[]>) | null = null,
-): Promise<AddressMinute[]> {
-  const [{ seen, ...known }, setAside] = await Promise.all([
-    facts.readAddress(range),
-    listSetAside ? listSetAside(range) : [],
+/** Minutes of exact addresses in order, one entry for each of a range; in the order of the ranges. */
+export async function readAddressesMinutes(
+  facts: Pick<FactStore, 'readAddresses'>,
+  ranges: readonly AddressRange[],
+  listSetAside: ((ranges: readonly AddressRange[]) => Promise<number[][]>) | null = null,
+): Promise<AddressMinute[][]> {
+  const [found, setAside] = await Promise.all([
+    facts.readAddresses(ranges),
+    listSetAside ? listSetAside(ranges) : ranges.map(() => []),
   ]);
-  const capturesSeen = new Map<number, number[]>();
-  for (const { minute, captureId } of seen) {
-    const captures = capturesSeen.get(minute);
-    if (captures) captures.push(captureId);
-    else capturesSeen.set(minute, [captureId]);
-  }
-  const minutes = joinMinutes({ ...range, ...known, capturesSeen });
-  return setAside.length > 0 ? withoutSetAside(minutes, new Set(setAside), capturesSeen) : minutes;
+  return ranges.map((range, i) => {
+    const { seen, ...known } = found[i]!;
+    const capturesSeen = new Map<number, number[]>();
+    for (const { minute, captureId } of seen) {
+      const captures = capturesSeen.get(minute);
+      if (captures) captures.push(captureId);
+      else capturesSeen.set(minute, [captureId]);
+    }
+    const minutes = joinMinutes({ ...range, ...known, capturesSeen });
+    const aside = setAside[i]!;
+    return aside.length > 0 ? withoutSetAside(minutes, new Set(aside), capturesSeen) : minutes;
+  });
 }
 
 /** Where counters of the address were left out, what remains is not all of it; where nothing remains, nothing is known. */

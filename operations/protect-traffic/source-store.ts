@@ -19,29 +19,43 @@ const silence = sql.lit('15 minutes');
 export async function claimSeries(
   tx: Queryable,
   allocation: { id: number; tenantId: number; serverId: number; address: string },
-  { projectId, siteId }: Source,
+  source: Source,
 ): Promise<boolean> {
-  await sql`insert into protect_series (allocation_id, tenant_id, server_id, address, source_project_id, source_site_id)
-    values (${allocation.id}, ${allocation.tenantId}, ${allocation.serverId}, ${allocation.address}, ${projectId}, ${siteId})
-    on conflict (allocation_id) do nothing`.execute(tx);
-  const isOwner = sql`source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId}`;
-  const { rows } = await sql<{ isOwner: boolean; isSilent: boolean }>`
-    select ${isOwner} as "isOwner", source_seen_at <= svc_now() - ${silence}::interval as "isSilent"
-    from protect_series where allocation_id = ${allocation.id} for update`.execute(tx);
-  const { isOwner: owns, isSilent } = rows[0]!;
-  if (!owns && !isSilent) {
+  const { projectId, siteId } = source;
+  let series = await lockSeries(tx, allocation.id, source);
+  if (!series) {
+    await sql`insert into protect_series (allocation_id, tenant_id, server_id, address, source_project_id, source_site_id)
+      values (${allocation.id}, ${allocation.tenantId}, ${allocation.serverId}, ${allocation.address}, ${projectId}, ${siteId})
+      on conflict (allocation_id) do nothing`.execute(tx);
+    series = (await lockSeries(tx, allocation.id, source))!;
+  }
+  const { isOwner, isSilent, isNoted } = series;
+  if (isOwner && isNoted) return true;
+  if (!isOwner && !isSilent) {
     await sql`update protect_series set waiting_project_id = ${projectId}, waiting_site_id = ${siteId}, waiting_at = svc_now()
       where allocation_id = ${allocation.id}`.execute(tx);
     return false;
   }
-  // One write a minute is enough to tell when the owner was heard.
-  const isDue = sql`(source_seen_at < svc_now() - interval '1 minute' or source_project_id is null)`;
   await sql`update protect_series set source_project_id = ${projectId}, source_site_id = ${siteId},
-      source_seen_at = svc_now(), taken_over_at = ${owns ? sql`taken_over_at` : sql`svc_now()`},
-      waiting_project_id = ${owns ? sql`waiting_project_id` : sql`null`},
-      waiting_site_id = ${owns ? sql`waiting_site_id` : sql`null`}, waiting_at = ${owns ? sql`waiting_at` : sql`null`}
-    where allocation_id = ${allocation.id} and ${owns ? isDue : sql`true`}`.execute(tx);
+      source_seen_at = svc_now(), taken_over_at = ${isOwner ? sql`taken_over_at` : sql`svc_now()`},
+      waiting_project_id = ${isOwner ? sql`waiting_project_id` : sql`null`},
+      waiting_site_id = ${isOwner ? sql`waiting_site_id` : sql`null`}, waiting_at = ${isOwner ? sql`waiting_at` : sql`null`}
+    where allocation_id = ${allocation.id}`.execute(tx);
   return true;
+}
+
+/** How a series stands to a source; null where there is none yet. `isNoted`: one write a minute tells when the owner was heard. */
+async function lockSeries(
+  tx: Queryable,
+  allocationId: number,
+  { projectId, siteId }: Source,
+): Promise<{ isOwner: boolean; isSilent: boolean; isNoted: boolean } | null> {
+  const { rows } = await sql<{ isOwner: boolean; isSilent: boolean; isNoted: boolean }>`
+    select source_site_id = ${siteId} and coalesce(source_project_id, ${projectId}) = ${projectId} as "isOwner",
+      source_seen_at <= svc_now() - ${silence}::interval as "isSilent",
+      source_seen_at >= svc_now() - interval '1 minute' and source_project_id is not null as "isNoted"
+    from protect_series where allocation_id = ${allocationId} for update`.execute(tx);
+  return rows[0] ?? null;
 }
 
 /** Notes minutes that were not stored. */

@@ -9,8 +9,10 @@ export async function readNowMs(db: Queryable): Promise<number> {
 }
 
 /**
- * Writes what is new or different and says how many minutes that were. A minute is one row whatever is sent how often;
- * an identical one is not written again, so a replay keeps the time at which it was first received.
+ * Writes what is new or different and says how many minutes that were. A minute is one row however often it is sent; an
+ * identical one is not written again, so a replay keeps the time at which it was first received. Most minutes of a delivery
+ * are identical: they are left out by a look at their rows, because a conflict would lock each of them. The lock of the series
+ * keeps other deliveries of the generation from writing between the look and the insert.
  */
 export async function upsertMinutes(
   tx: Queryable,
@@ -21,26 +23,26 @@ export async function upsertMinutes(
     minutes.map(({ minuteMs, ...rest }) => ({ ...rest, minute: new Date(minuteMs).toISOString() })),
   );
   const result = await sql`
-    insert into protect_minutes as kept (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
+    insert into protect_minutes (allocation_id, minute, inbound_bytes, outbound_bytes, inbound_bps,
       outbound_bps, pps, expected_bps, expected_pps, ddos_bps, ddos_pps, coverage, applications)
-    select ${allocationId}, minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", pps, "expectedBps",
-           "expectedPps", "ddosBps", "ddosPps", coverage, applications
+    select ${allocationId}, sent.minute, "inboundBytes", "outboundBytes", "inboundBps", "outboundBps", sent.pps,
+           "expectedBps", "expectedPps", "ddosBps", "ddosPps", sent.coverage, sent.applications
     from jsonb_to_recordset(${payload}::jsonb) as sent(minute timestamptz, "inboundBytes" bigint,
       "outboundBytes" bigint, "inboundBps" double precision, "outboundBps" double precision, pps double precision,
       "expectedBps" double precision, "expectedPps" double precision, "ddosBps" double precision,
       "ddosPps" double precision, coverage double precision, applications jsonb)
+    left join protect_minutes held on held.allocation_id = ${allocationId} and held.minute = sent.minute
+    where held.minute is null
+      or (held.inbound_bps, held.outbound_bps, held.pps, held.expected_bps, held.expected_pps, held.ddos_bps, held.ddos_pps,
+          held.coverage, held.applications)
+        is distinct from ("inboundBps", "outboundBps", sent.pps, "expectedBps", "expectedPps", "ddosBps", "ddosPps",
+          sent.coverage, sent.applications)
     on conflict (allocation_id, minute) do update set
       inbound_bytes = excluded.inbound_bytes, outbound_bytes = excluded.outbound_bytes,
       inbound_bps = excluded.inbound_bps, outbound_bps = excluded.outbound_bps, pps = excluded.pps,
       expected_bps = excluded.expected_bps, expected_pps = excluded.expected_pps, ddos_bps = excluded.ddos_bps,
       ddos_pps = excluded.ddos_pps, coverage = excluded.coverage, applications = excluded.applications,
-      received_at = svc_now()
-    where (kept.inbound_bps, kept.outbound_bps, kept.pps, kept.expected_bps, kept.expected_pps, kept.ddos_bps,
-           kept.ddos_pps, kept.coverage, kept.applications)
-      is distinct from (excluded.inbound_bps, excluded.outbound_bps, excluded.pps, excluded.expected_bps,
-           excluded.expected_pps, excluded.ddos_bps, excluded.ddos_pps, excluded.coverage, excluded.applications)`.execute(
-    tx,
-  );
+      received_at = svc_now()`.execute(tx);
   return Number(result.numAffectedRows ?? 0n);
 }
 

@@ -5,7 +5,7 @@
 do $$
 declare
   reader text := current_database() || '_reader';
-  secret text := '(digest|secret|password|token|hash|checksum|payload|user_data|credential|^body$|^request$|^bucket$)';
+  secret text := '(digest|secret|password|token|hash|checksum|payload|user_data|credential|sealed|wrapped|^body$|^request$|^bucket$)';
   readable record;
 begin
   execute format('grant usage on schema public to %I', reader);

@@ -26,6 +26,9 @@ const minuteMs = 60_000 / speed;
 const killWithinMs = 3 * minuteMs;
 const startKillShare = 0.1;
 const plantedKills = 12;
+/** Of fewer minutes, one that the sender stood still in is a large share. */
+const shareJudgedFrom = 40;
+const moreDrainsMax = 5;
 const sendEveryMs = 20;
 /** No frame is sent so close to the turn of a minute. */
 const guardMs = 80;
@@ -92,13 +95,21 @@ export async function killListening(
       await gone;
       if (kill % 25 === 0) report(`${kill} kills, ${committed.size} minutes committed`);
     }
-    const last = startSensor({ ...input, drainAfterMinutes: 3 }, committed);
-    const code = await last.gone;
-    const truth = sender.stop();
+    let code = await startSensor({ ...input, drainAfterMinutes: 3 }, committed).gone;
+    const findWhole = () => {
+      const uploads = [...monitor.stored.values()];
+      return uploads.flatMap((upload) => upload.minutes).filter((one) => one.observedMs === 60_000);
+    };
+    const isClear = (one: { minute: number }) => !sender.truth.unclear.has(one.minute);
+    // On a machine that stands still now and then, until a minute could be compared.
+    for (let more = 0; more < moreDrainsMax && code === 0 && !findWhole().some(isClear); more += 1)
+      code = await startSensor({ ...input, drainAfterMinutes: 3 }, committed).gone;
+    sender.stop();
+    const { truth } = sender;
     const uploads = [...monitor.stored.values()];
-    const minutes = uploads.flatMap((upload) => upload.minutes).filter((one) => one.observedMs === 60_000);
+    const minutes = findWhole();
     // A frame that was sent while the sender stood still may lie on either side of a turn.
-    const unclear = minutes.filter((one) => truth.unclear.has(one.minute)).length;
+    const unclear = minutes.filter((one) => !isClear(one)).length;
     const offences = judgeMinutes(uploads, {
       startMinute,
       committed,
@@ -109,8 +120,8 @@ export async function killListening(
     });
     if (code !== 0) offences.push(`the sensor ended with ${code} after ${n} kills`);
     if (minutes.some((one) => one.totals.kernelDropped > 0)) offences.push('the kernel dropped frames');
-    if (minutes.length > 3 && unclear * 4 > minutes.length)
-      offences.push(`the truth itself is unclear in ${unclear} of ${minutes.length} minutes`);
+    if (minutes.length === 0) offences.push('no minute arrived whole');
+    else requireClearTruth(minutes.length, unclear);
     report(`${n} kills, ${minutes.length} whole minutes, ${unclear} of them with an unclear truth`);
     const gaps = new Set(
       uploads.flatMap((upload) =>
@@ -126,6 +137,14 @@ export async function killListening(
     spawnSync('ip', ['link', 'del', ends.here]);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Throws where the sender stood still so often that nothing is proved, neither for nor against the sensor. */
+function requireClearTruth(whole: number, unclear: number): void {
+  if (unclear < whole && (whole < shareJudgedFrom || unclear * 2 <= whole)) return;
+  throw new Error(
+    `the truth is unclear in ${unclear} of ${whole} minutes: this machine stands still too often`,
+  );
 }
 
 /** Two ends of a wire on which nobody else speaks. */
@@ -149,7 +168,7 @@ interface SenderTruth {
 }
 
 /** Sends frames of changing size at a steady pace and keeps the ledger. */
-function startSending(interfaceName: string, epochMs: number): { stop(): SenderTruth } {
+function startSending(interfaceName: string, epochMs: number): { truth: SenderTruth; stop(): void } {
   const sender = openFrameSender(interfaceName);
   const bytes = new Map<number, number>();
   const unclear = new Set<number>();
@@ -173,11 +192,11 @@ function startSending(interfaceName: string, epochMs: number): { stop(): SenderT
   }, sendEveryMs);
   let isOpen = true;
   return {
+    truth: { bytes, unclear },
     stop() {
       clearInterval(timer);
       if (isOpen) sender.close();
       isOpen = false;
-      return { bytes, unclear };
     },
   };
 }

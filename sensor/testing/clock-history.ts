@@ -65,6 +65,10 @@ const startMs = 1_764_000_000_000;
 const names = ['eth0', 'br0'] as const;
 const roles = { eth0: 'uplink', br0: 'bridge' } as const;
 const pollEveryMs = 10_000;
+/** The uplink sends what a clock stamped that stays behind for so long. */
+const behindPatienceMs = 3_600_000;
+/** Of the monitor's answers. */
+const lostShare = 0.15;
 /** What a death may take: a minute, and what its commit may wait for. */
 const uncommittedMs = 100_000;
 
@@ -95,6 +99,7 @@ export async function playLife(
     trueMs,
     random,
     life,
+    lostShare,
     throwsAway: plant === 'throws_away_what_is_ahead',
   });
   const upMs = () => clock.monotonicMs() + sleptMs - bootedAtMs;
@@ -212,13 +217,31 @@ export async function playLife(
     await afterwards();
   }
 
+  /**
+   * A clock stays behind until its uploads are sent as they are; the monitor stores one, the receipt is lost, the sensor
+   * dies, and only then the clock is set: the upload may be there already, so it must not move.
+   */
+  async function loseReceipt(): Promise<void> {
+    setClock(-aheadMs - Math.floor(600_000 + random() * 60 * 86_400_000));
+    await afterwards();
+    monitor.isAway = false;
+    monitor.lostShare = 1;
+    await pass(behindPatienceMs + 120_000);
+    await restart(true, false);
+    monitor.lostShare = lostShare;
+    await pass(20_000);
+    setClock(-aheadMs);
+    await afterwards();
+  }
+
   await start();
   life.events.push(trueMs());
   await pass(30_000 + random() * 120_000);
   const events = 2 + Math.floor(random() * 5);
   for (let i = 0; i < events; i += 1) {
     const kind = random();
-    if (kind < 0.55) {
+    if (kind < 0.04) await loseReceipt();
+    else if (kind < 0.55) {
       // Half of the time back to the right time, as people do who see a mistake.
       setClock(aheadMs !== 0 && random() < 0.5 ? -aheadMs : randomStep(random));
       await afterwards();
@@ -233,7 +256,7 @@ export async function playLife(
     await pass(20_000 + random() * 240_000);
   }
   monitor.isAway = false;
-  monitor.losesAnswers = false;
+  monitor.lostShare = 0;
   setClock(-aheadMs);
   await afterwards();
   await pass(200_000);

@@ -7,7 +7,8 @@ import type { Life } from './clock-history.ts';
 
 export interface ClockMonitor {
   isAway: boolean;
-  losesAnswers: boolean;
+  /** How many of the answers are lost on their way. */
+  lostShare: number;
   clientFor(host: HostTime, time: MonitorTime): MonitorClient;
   /** Lets a sensor know the time, as any answer does. */
   tell(host: HostTime, time: MonitorTime): void;
@@ -17,6 +18,7 @@ export function createClockMonitor(deps: {
   trueMs: () => number;
   random: () => number;
   life: Life;
+  lostShare: number;
   throwsAway: boolean;
 }): ClockMonitor {
   const { trueMs, random, life } = deps;
@@ -52,7 +54,7 @@ export function createClockMonitor(deps: {
   };
   const monitor: ClockMonitor = {
     isAway: false,
-    losesAnswers: true,
+    lostShare: deps.lostShare,
     tell(host, time) {
       if (monitor.isAway) throw new Error('away');
       tell(host, time);
@@ -61,7 +63,7 @@ export function createClockMonitor(deps: {
       url: 'http://monitor.example',
       async request({ body }): Promise<MonitorAnswer> {
         const { spoolId, sequence } = decodeUpload(decompressUpload(body as Uint8Array, 'zstd'));
-        const isLost = monitor.losesAnswers && random() < 0.15;
+        const isLost = random() < monitor.lostShare;
         if (monitor.isAway || isLost) life.uncertain.add(`${spoolId} ${sequence}`);
         if (monitor.isAway) throw new Error('away');
         const answer = judge(body as Uint8Array);

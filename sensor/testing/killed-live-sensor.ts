@@ -93,6 +93,8 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     input.drainAfterMinutes === null ? Number.POSITIVE_INFINITY : sinceMs + input.drainAfterMinutes * 60_000;
   const isDone = () => clock.nowMs() > endMs + 60_000 && spool.status().pendingUploads === 0;
   while (!isDone()) {
+    // Read before the ring, so that a process that stood still in between closes no minute with frames of it unread.
+    const readUntilMs = clock.nowMs() - settleMs * speed;
     await source.poll(pollMs, (bytes, offset, captured, wire, seconds, nanoseconds, vlanTci, segments) => {
       const atMs = toFast(seconds * 1000 + nanoseconds / 1e6);
       const second = Math.floor(atMs / 1000);
@@ -101,9 +103,9 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
     });
     const dropped = source.takeDropped();
     if (dropped > 0) capture.addKernelDropped(dropped);
-    const closable = Math.min(clock.nowMs() - settleMs * speed, endMs);
+    const closable = Math.min(readUntilMs, endMs);
     for (const report of capture.closeMinutes(closable)) collector.report(toMinute(report), null);
-    collector.tick(steadyMoment(Math.min(clock.nowMs() - settleMs * speed, endMs + 5000)));
+    collector.tick(steadyMoment(Math.min(readUntilMs, endMs + 5000)));
     await new Promise((resolve) => setImmediate(resolve));
   }
   source.close();

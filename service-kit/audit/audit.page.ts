@@ -5,10 +5,10 @@ import {
   code,
   field,
   form,
+  formatTime,
   type Html,
   html,
   link,
-  moment,
   table,
   withQuery,
 } from '#service-kit/pages/index.ts';
@@ -57,14 +57,13 @@ export interface AuditTableOptions {
   query: AuditQuery;
   entries: readonly StoredEntry[];
   nextBefore: number | null;
-  nowMs: number;
   /** Said where nothing has been recorded at all. */
   emptyText: string;
 }
 
 /** The filter and the table, newest first, with the ways to older entries and to the files. */
 export function auditTable(options: AuditTableOptions): Html {
-  const { path, query, entries, nextBefore, nowMs } = options;
+  const { path, query, entries, nextBefore } = options;
   const { before, format: _, ...filter } = query;
   const here = withQuery(path, filter);
   const isNarrowed = Object.values(filter).some((value) => value);
@@ -76,7 +75,7 @@ export function auditTable(options: AuditTableOptions): Html {
     csvHref: withQuery(here, { format: 'csv' }),
     jsonHref: withQuery(here, { format: 'json' }),
     columns: [
-      { key: 'at', header: 'When', cell: (entry) => moment(entry.occurredAtMs, nowMs) },
+      { key: 'at', header: 'When', cell: (entry) => formatTime(entry.occurredAtMs, 'seconds') },
       { key: 'who', header: 'Who', cell: actorCell },
       { key: 'operation', header: 'Operation', cell: (entry) => code(entry.operation) },
       { key: 'subject', header: 'Subject', cell: subjectCell },
@@ -128,11 +127,12 @@ const actorWords: Readonly<Record<ActorKind, string>> = {
 function actorCell(entry: StoredEntry): Content {
   const name = entry.actorName ?? entry.actorId ?? actorWords[entry.actorKind];
   const kind = name === actorWords[entry.actorKind] ? '' : actorWords[entry.actorKind];
-  return html`${name} <span class="hint">${kind}</span>`;
+  return html`${name}${kind && html` <div class="hint">${kind}</div>`}`;
 }
 
 function subjectCell(entry: StoredEntry): Content {
-  return html`${entry.subjectKind} ${entry.subjectId} <span class="hint">${entry.subjectName ?? ''}</span>`;
+  const { subjectKind, subjectId, subjectName } = entry;
+  return html`${subjectKind} ${subjectId}${subjectName && html` <div class="hint">${subjectName}</div>`}`;
 }
 
 function sourceCell(entry: StoredEntry): Content {

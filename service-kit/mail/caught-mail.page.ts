@@ -6,6 +6,7 @@
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   emptyState,
+  formatTime,
   type Html,
   html,
   link,
@@ -49,7 +50,7 @@ export function registerCaughtMail(app: App, options: { folder: string; area: st
 }
 
 function mailSection(mail: CaughtMail): Html {
-  return section({ title: mail.subject, description: `To ${mail.to}, ${mail.at}` }, [
+  return section({ title: mail.subject, description: `To ${mail.to}, ${formatTime(Date.parse(mail.at))}` }, [
     withoutLinks(mail.text)
       .split('\n\n')
       .map((paragraph) => html`<p>${paragraph}</p>`),

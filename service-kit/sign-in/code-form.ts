@@ -8,6 +8,8 @@ export function codeForm(options: {
   /** The name of the field; default `code`. */
   name?: string;
   fields?: Content;
+  /** Default: what signs in, the app's digits or a recovery code. */
+  hint?: string;
   error?: string | undefined;
 }): Html {
   const { action, csrfToken, submit } = options;
@@ -16,7 +18,7 @@ export function codeForm(options: {
     field({
       name: options.name ?? 'code',
       label: 'Code',
-      hint: 'Six digits of your authenticator app, or one of your recovery codes.',
+      hint: options.hint ?? 'Six digits of your authenticator app, or one of your recovery codes.',
       required: true,
       maxLength: 100,
       autocomplete: 'one-time-code',

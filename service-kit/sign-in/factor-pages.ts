@@ -182,7 +182,13 @@ export function newAppPage(options: {
     }),
     qrCode(uri),
     html`<p>Or type this key into the app: ${code(secret.replace(/(.{4})(?=.)/g, '$1 '))}</p>`,
-    codeForm({ action: `${base}/app/confirm`, csrfToken, submit: 'Confirm', error }),
+    codeForm({
+      action: `${base}/app/confirm`,
+      csrfToken,
+      submit: 'Confirm',
+      hint: 'The six digits that the app shows now.',
+      error,
+    }),
     html`<p>${link(`${base}/`, 'Cancel')}</p>`,
   ];
 }

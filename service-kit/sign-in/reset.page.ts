@@ -82,7 +82,8 @@ export function linkGonePage({ area }: PageOptions): Html {
   ]);
 }
 
-const backToSignIn = () => html`<p>${link('/sign-in', 'Back to sign-in')}</p>`;
+/** The way out of a page that stands alone. */
+export const backToSignIn = () => html`<p>${link('/sign-in', 'Back to sign-in')}</p>`;
 
 /** A page with one card. */
 export function alone(area: string, title: string, content: Content): Html {

@@ -14,7 +14,7 @@ import { completeSignIn } from './complete-sign-in.ts';
 import { recoveryUsedMail } from './mails.ts';
 import { passkeySignInForm, siteOf } from './passkey-button.ts';
 import type { SignInPerson } from './people.ts';
-import { alone } from './reset.page.ts';
+import { alone, backToSignIn } from './reset.page.ts';
 import type { SignInDeps } from './sign-in.routes.ts';
 
 const CodeForm = Type.Object({
@@ -119,7 +119,11 @@ function show(
   });
   return sendPage(
     reply,
-    alone(area, 'Enter your code', [content, siteOf(request, publicUrl) && passkeySignInForm(next)]),
+    alone(area, 'Enter your code', [
+      content,
+      siteOf(request, publicUrl) && passkeySignInForm(next),
+      backToSignIn(),
+    ]),
     status,
   );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TruthRow } from '#lab/index.ts';
-import { compareMinutes } from './compare-minutes.ts';
+import { compareMinutes, findUnclear } from './compare-minutes.ts';
 import type { ProtectMinute } from './people.ts';
 
 const minute = 1_795_257_180;
@@ -43,4 +43,14 @@ test('a minute with a gap may show less, never more', () => {
 
 test('a minute whose truth is not exact is not judged', () => {
   assert.deepEqual(compareMinutes([shown(1, 1)], [row({ exact: false })]), { equal: 0, faults: [] });
+});
+
+test('a machine that stood still around one turn of a minute is no fault of the programs; a lab that never rests is', () => {
+  const rows = (exact: number, unclear: number) => [
+    ...Array.from({ length: exact }, () => row()),
+    ...Array.from({ length: unclear }, () => row({ exact: false })),
+  ];
+  assert.deepEqual(findUnclear(rows(2, 2)), []);
+  assert.deepEqual(findUnclear(rows(40, 40)), []);
+  assert.equal(findUnclear(rows(20, 40)).length, 1);
 });

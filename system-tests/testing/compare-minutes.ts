@@ -38,3 +38,13 @@ export function compareMinutes(
   }
   return comparison;
 }
+
+/** With fewer rows, one turn of a minute on a machine that stood still is a large share of them. */
+const shareJudgedFromRows = 60;
+
+/** What is wrong with the truth itself: a lab whose traffic never rests proves nothing. */
+export function findUnclear(truth: readonly TruthRow[]): string[] {
+  const unclear = truth.filter((row) => !row.exact).length;
+  if (truth.length < shareJudgedFromRows || unclear * 2 <= truth.length) return [];
+  return [`the truth itself is unclear in ${unclear} of ${truth.length} rows`];
+}

@@ -54,6 +54,8 @@ export interface RunningDemo {
   readyAtMs: number;
   /** The process number of a program, or of its PostgreSQL server; null while it is between two lives. */
   pidOf(program: ProgramName, what?: 'program' | 'postgres'): number | null;
+  /** The whole log of a program. */
+  readLog(program: ProgramName): string;
   /** The lab's truth ledger; throws in a demo without a lab. */
   readTruth(): TruthRow[];
   /** Rows of a statement in a program's database. */
@@ -123,6 +125,7 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
     pidOf: (program, what = 'program') => {
       return what === 'program' ? findProgram(dataDir, program) : readPostmaster(dataDir, program);
     },
+    readLog: (program) => readFileSync(join(dataDir, 'logs', `${program}.log`), 'utf8'),
     readTruth: () => readTruth(world!.truth_ledger),
     query: (program, sql, values) => query(dataDir, program, sql, values),
     listGuests: async () => {

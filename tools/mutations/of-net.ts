@@ -54,7 +54,7 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-2.2.5',
     what: 'bridges own Internet traffic though the uplink saw it',
-    file: 'monitor/facts/application-store.ts',
+    file: 'monitor/facts/address-range-store.ts',
     find: '(vantage = 1 and bytes > 0) desc, bytes desc, c.sensor_id',
     replace: '(vantage = 2 and bytes > 0) desc, bytes desc, c.sensor_id',
   },

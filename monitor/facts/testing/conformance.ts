@@ -112,6 +112,15 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     address: pick(sampleAddresses),
     ...(segment === undefined ? {} : { segment }),
   };
+  // Of several addresses and of parts of the range, one of them twice.
+  const middle = range.fromMinute + 60 * Math.floor((range.toMinute - range.fromMinute) / 120);
+  const rowsMax = 10 + random(200);
+  const several = [
+    address,
+    { ...range, address: pick(sampleAddresses), toMinute: middle },
+    { ...address, fromMinute: middle },
+    address,
+  ];
   const direction = pick<Direction | null>(['outbound', 'inbound', 'internal', 'transit', null]);
   const view = { ...range, direction };
   const limit = 1 + random(20);
@@ -126,6 +135,7 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
   ]);
   return [
     ['readAddress', (facts) => facts.readAddress(address)],
+    ['readAddresses', (facts) => facts.readAddresses(several)],
     ['explainAddress', (facts) => facts.explainAddress(address)],
     ['listForeign', (facts) => facts.listForeign({ ...range, sensorId: null }, limit)],
     ['sumSite', (facts) => facts.sumSite({ ...range, stepSeconds: step })],
@@ -147,6 +157,7 @@ function questionsAbout(random: Random, range: SiteRange): [string, Ask][] {
     ['sumCollection', (facts) => facts.sumCollection(range)],
     ['newestMinutes', async (facts) => (await facts.newestMinutes()).get(range.siteId)],
     ['readAddressApplications', (facts) => facts.readAddressApplications(address)],
+    ['readAddressesApplications', (facts) => facts.readAddressesApplications(several, rowsMax)],
     ['sumAddressApplications', (facts) => facts.sumAddressApplications(address)],
     ['rankApplications', (facts) => facts.rankApplications({ ...view, limit, nameContains })],
     ['stepApplications', (facts) => facts.stepApplications({ ...view, stepSeconds: step, names })],
@@ -176,6 +187,7 @@ async function answer(facts: FactStore, range: SiteRange, ask: Ask): Promise<unk
 
 /** Lists that are ordered by captures' numbers. */
 function sortNamed(said: unknown): unknown {
+  if (Array.isArray(said)) return said.map(sortNamed);
   for (const field of ['seen', 'listening', 'gaps']) {
     const list = (said as Record<string, unknown> | null)?.[field];
     if (Array.isArray(list)) list.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1));

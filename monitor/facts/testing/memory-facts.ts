@@ -37,6 +37,7 @@ export function createMemoryFacts(deps: {
     rejudge: async () => {},
     rollUp: async () => {},
     readAddress: async (range) => readAddress(rows, range),
+    readAddresses: async (ranges) => ranges.map((range) => readAddress(rows, range)),
     explainAddress: async (range) => explainAddress(rows, range),
     listForeign: async (range, limit) => listForeign(rows, range, limit),
     sumSite: async (range) => sumSite(rows, range),
@@ -48,6 +49,10 @@ export function createMemoryFacts(deps: {
     sumCollection: async (range) => sumCollection(rows, range),
     newestMinutes: async () => newestMinutes(rows),
     readAddressApplications: async (range) => applications.readAddressApplications(rows, range),
+    async readAddressesApplications(ranges, rowsMax) {
+      const found = ranges.map((range) => applications.readAddressApplications(rows, range));
+      return found.flat().length > rowsMax ? null : found;
+    },
     sumAddressApplications: async (range) => applications.sumAddressApplications(rows, range),
     rankApplications: async (range) => applications.rankApplications(rows, range),
     stepApplications: async (range) => applications.stepApplications(rows, range),

@@ -17,7 +17,7 @@ export function registerAuditPage(app: App, deps: ConsoleDeps): void {
     const emptyText = 'The first change by an operator, a sensor or a command appears here.';
     return sendConsolePage(request, reply, { title: 'Audit trail' }, [
       pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
-      auditTable({ path, query, ...found, nowMs: Date.now(), emptyText }),
+      auditTable({ path, query, ...found, emptyText }),
     ]);
   });
 }

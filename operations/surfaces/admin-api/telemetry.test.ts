@@ -102,6 +102,20 @@ test('NET-2.4.0: bytes come back exactly out of rates, whatever their size', asy
   );
 });
 
+test('NET-2.4.7: a minute that is sent again as it was is neither written nor locked', async () => {
+  await freshAllocation('Again');
+  const series = Array.from({ length: 60 }, (_, i) => point(minutesAgo(70 - i), { in: i, out: 0 }));
+  assert.deepEqual(await receiptsOf(request([target(series)])), ['accepted']);
+  const rows = () =>
+    world.database.pool.query<{ version: string }>(
+      'select minute, xmin::text, xmax::text, ctid::text from protect_minutes where allocation_id = $1 order by minute',
+      [allocation.id],
+    );
+  const before = (await rows()).rows;
+  assert.deepEqual(await receiptsOf(request([target(series)])), ['unchanged']);
+  assert.deepEqual((await rows()).rows, before);
+});
+
 test('NET-2.4.7: late data for a stored minute replaces it and is accepted; bytes never add up', async () => {
   await freshAllocation('Late');
   const at = minutesAgo(5);

@@ -1,5 +1,4 @@
 /** `/console/audit/`: who changed what, on every surface. Operators and support read it; nothing here changes anything. */
-import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import { AuditQuery, type AuditTrail, auditTable, readAuditFilter } from '#service-kit/audit/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -9,7 +8,6 @@ import { consoleFrame } from './frame.ts';
 export interface AuditDeps {
   accounts: Accounts;
   auditTrail: AuditTrail;
-  clock: Clock;
 }
 
 const path = '/console/audit/';
@@ -36,7 +34,7 @@ export function registerAudit(app: App, deps: AuditDeps): void {
         },
         [
           pageHeader({ title: 'Audit trail', state: { tone: 'info', text } }),
-          auditTable({ path, query, ...found, nowMs: deps.clock.nowMs(), emptyText }),
+          auditTable({ path, query, ...found, emptyText }),
         ],
       ),
     );

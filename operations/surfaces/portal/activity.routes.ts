@@ -1,5 +1,4 @@
 /** `/client/activity/`: the audit trail of the customer's own organization. */
-import type { Clock } from '#common/clock/index.ts';
 import {
   AuditQuery,
   type AuditTrail,
@@ -13,7 +12,6 @@ import { portalFrame } from './frame.ts';
 
 export interface ActivityDeps {
   auditTrail: AuditTrail;
-  clock: Clock;
 }
 
 const path = '/client/activity/';
@@ -35,7 +33,7 @@ export function registerActivity(app: App, deps: ActivityDeps): void {
       reply,
       portalFrame({ visitor, title: 'Activity', current: 'activity', breadcrumb: [{ label: 'Activity' }] }, [
         pageHeader({ title: 'Activity', state: { tone: 'info', text } }),
-        auditTable({ path, query, entries: shown, nextBefore, nowMs: deps.clock.nowMs(), emptyText }),
+        auditTable({ path, query, entries: shown, nextBefore, emptyText }),
       ]),
     );
   });

@@ -5,6 +5,7 @@
  */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
+import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -71,4 +72,5 @@ export function addCommands(program: Command): void {
       (await import('./commands/retry-provisioning.ts')).resolveProvisioningCommand(id, resolution),
     );
   addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
+  addSecretsCommands(program, async (work) => (await import('./commands/with-secrets.ts')).withSecrets(work));
 }

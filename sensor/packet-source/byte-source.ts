@@ -20,7 +20,8 @@ import {
 
 const standardInput = 0;
 const headBytes = 4;
-const startPatienceMs = 30_000;
+/** An error of the thread can't be told while its reader waits, and a machine may stand still for long. */
+const startPatienceMs = 300_000;
 
 export interface ByteSource {
   /** Size of the file as it lies there, 0 when it is not known. */

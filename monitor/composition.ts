@@ -152,7 +152,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     rankingHoldSeconds: config.rankingHoldSeconds,
   });
   const base = { db, clock: systemClock, reporter };
-  const connection = createConnection({ db, secrets });
+  const connection = createConnection({ db, secrets, allowsInsecureHttp: config.allowInsecureHttp });
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
@@ -182,6 +182,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
+    credentialDays: config.sensorCredentialDays,
+    reporter,
   });
   const meters = createMeters();
   const intake = createIntake({ clock: systemClock });

@@ -1,6 +1,9 @@
 /** How a sensor is, in words: the worst first. The same facts as alerts judge, without waiting for one to open. */
 import {
   captureStates,
+  copiedVerdict,
+  endingText,
+  endingVerdict,
   lossMinutes,
   lossShare,
   outageMinutes,
@@ -67,7 +70,25 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
     ...minuteTroubles(sensor),
     ...lossTroubles(sensor, facts),
     ...planTroubles(sensor),
+    ...credentialTroubles(sensor),
   ];
+}
+
+function credentialTroubles({ credential }: SensorHealth): SensorTrouble[] {
+  const troubles: SensorTrouble[] = [];
+  if (copiedVerdict(credential) === 'bad')
+    troubles.push({
+      tone: 'bad',
+      short: 'credential copied',
+      text: 'A credential of this sensor that was replaced is still in use: two hosts have a copy of it. Stop the copy, or remove this sensor and enrol its host again.',
+    });
+  if (endingVerdict(credential) === 'bad')
+    troubles.push({
+      tone: 'warn',
+      short: 'credential ends',
+      text: `The sensor has not renewed its credential: ${endingText(credential.leftSeconds!)}. Look into its log, or enrol it again.`,
+    });
+  return troubles;
 }
 
 function planTroubles({ planTargets }: SensorHealth): SensorTrouble[] {

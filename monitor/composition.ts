@@ -37,6 +37,7 @@ import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { checkAddresses } from './placements/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createNamesLoop, createSearch, type Search } from './search/index.ts';
@@ -152,7 +153,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     rankingHoldSeconds: config.rankingHoldSeconds,
   });
   const base = { db, clock: systemClock, reporter };
-  const connection = createConnection({ db, secrets });
+  const connection = createConnection({ db, secrets, allowsInsecureHttp: config.allowInsecureHttp });
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
@@ -182,6 +183,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
+    credentialDays: config.sensorCredentialDays,
+    reporter,
   });
   const meters = createMeters();
   const intake = createIntake({ clock: systemClock });
@@ -208,6 +211,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
       : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
+    noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
+    checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
   const health = createHealth({

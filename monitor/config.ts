@@ -13,6 +13,7 @@ import {
   smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 
 /** The live store's URL; its password is in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -137,6 +138,13 @@ export const monitorSettings = {
     'SVC_REQUIRE_SECOND_FACTOR',
     false,
     'People must have a second factor: without one the console opens nothing but the page on which it is set up.',
+  ),
+  allowInsecureHttp: allowInsecureHttpSetting,
+  sensorCredentialDays: integerSetting(
+    'SVC_SENSOR_CREDENTIAL_DAYS',
+    90,
+    { min: 1, max: 3650, unit: 'days' },
+    'How long a credential that a sensor has exchanged its former one for is taken; sensors exchange it again at two thirds of that.',
   ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',

@@ -16,6 +16,7 @@ import {
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 
 export const secretsKeyPrefix = 'SVC_OPERATIONS_SECRETS_KEY';
 
@@ -67,8 +68,9 @@ export const operationsSettings = {
   noticeUrl: httpUrlSetting(
     'SVC_OPERATIONS_NOTICE_URL',
     null,
-    'Base URL of the monitor that is told about destroyed servers.',
+    'Base URL of the monitor that is told about destroyed servers: https, or http on this machine.',
   ),
+  allowInsecureHttp: allowInsecureHttpSetting,
   noticeSecret: optionalTextSetting(
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',

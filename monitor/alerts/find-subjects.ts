@@ -16,6 +16,7 @@ import {
   skewSeconds,
   skewSecondsOf,
 } from './collection-health.ts';
+import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
 
 /** A sensor is heard of at least once a minute. */
@@ -56,7 +57,9 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
       skewOf(sensor),
       missingOf(sensor, watchingSeconds),
       refusalOf(sensor),
+      leftOutOf(sensor),
       planOf(sensor),
+      ...credentialOf(sensor),
       ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
     ]),
     ...losses.map(lossOf),
@@ -122,6 +125,19 @@ function refusalOf(sensor: SensorHealth): Subject {
   };
 }
 
+/** As refusals: it was well again when nothing was left out for a while. */
+function leftOutOf(sensor: SensorHealth): Subject {
+  const { leftOut } = sensor;
+  const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
+  const isRecent = leftOut !== null && leftOut.ageSeconds < refusedSeconds;
+  return {
+    kind: 'counters_left_out',
+    ...ofSensor(sensor),
+    verdict: isRecent ? 'bad' : isHeard ? 'good' : 'unknown',
+    details: { minute_rows: leftOut?.minuteRows ?? 0, live_rows: leftOut?.liveRows ?? 0 },
+  };
+}
+
 function planOf(sensor: SensorHealth): Subject {
   const leftOut = Math.max(0, sensor.planTargets - planTargetsMax);
   return {
@@ -130,6 +146,23 @@ function planOf(sensor: SensorHealth): Subject {
     verdict: leftOut > 0 ? 'bad' : 'good',
     details: { targets: sensor.planTargets, left_out: leftOut },
   };
+}
+
+function credentialOf(sensor: SensorHealth): Subject[] {
+  const { credential } = sensor;
+  const left = credential.leftSeconds;
+  return [
+    {
+      kind: 'credential_ending',
+      ...ofSensor(sensor),
+      verdict: endingVerdict(credential),
+      details: {
+        left_seconds: left === null ? null : Math.round(left),
+        days_left: left === null ? null : Math.floor(left / 86_400),
+      },
+    },
+    { kind: 'credential_copied', ...ofSensor(sensor), verdict: copiedVerdict(credential), details: {} },
+  ];
 }
 
 function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {

@@ -34,6 +34,7 @@ export {
   skewSeconds,
   skewSecondsOf,
 } from './collection-health.ts';
+export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
 export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
 export {
   diskShare,

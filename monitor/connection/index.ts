@@ -67,13 +67,16 @@ export interface ConnectionDeps {
   secrets: Secrets;
   /** How operations is called; another one in tests of failures. */
   createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
+  /** Operations may be called by http on another machine. */
+  allowsInsecureHttp?: boolean;
 }
 
 const noticeSecretLengthMin = 24;
 
 export function createConnection(deps: ConnectionDeps): Connection {
-  const { db, secrets } = deps;
-  const createClient = deps.createClient ?? createOperationsClient;
+  const { db, secrets, allowsInsecureHttp = false } = deps;
+  const createClient =
+    deps.createClient ?? ((connection) => createOperationsClient({ ...connection, allowsInsecureHttp }));
   const saveNoticeSecret = async (actor: Actor, secret: string) => {
     await secrets.ready();
     await recorded(db(), actor, noticeEntry, (trx) => writeNoticeSecret(trx, secrets, secret));

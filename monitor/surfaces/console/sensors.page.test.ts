@@ -38,7 +38,7 @@ test('the sensors page shows what each capture sees right now and what its host 
   const upload = { ...createSpool().upload([captureMinute()]), inventory };
   await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
   await monitor.inbox.drain();
-  const { totals } = captureMinute({ totals: { ipBytes: 12_500_000 } });
+  const { totals } = captureMinute({ totals: { ipBytes: 12_500_000, ipPackets: 10_000 } });
   const startedAtMs = Math.floor(Date.now() / 10_000) * 10_000 - 10_000;
   const seen = { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 10_000, hostsLeftOut: 0 } as const;
   const windows = [{ ...seen, totals, hosts: [] }];
@@ -78,8 +78,7 @@ test('the sensors page shows what each capture sees right now and what its host 
 
   // A fleet comes page by page, who is silent first; its files are whole.
   await server.database.pool.query(
-    `insert into sensors (site_id, host_name, node, credential_id, credential_digest)
-     select $1, 'z-' || n, 'z', 'z-' || n, '\\x00' from generate_series(1, 60) n`,
+    `insert into sensors (site_id, host_name, node) select $1, 'z-' || n, 'z' from generate_series(1, 60) n`,
     [siteId],
   );
   const first = (await visitor.get(`/sites/${siteId}/sensors`)).text;

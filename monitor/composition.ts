@@ -37,6 +37,7 @@ import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { checkAddresses } from './placements/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createNamesLoop, createSearch, type Search } from './search/index.ts';
@@ -214,6 +215,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
       : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
+    noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
+    checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
   const health = createHealth({

@@ -17,7 +17,7 @@ import {
   type KeyWrapper,
   type Secrets,
 } from '#service-kit/secrets/index.ts';
-import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { createBreachedPasswords, createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, alertSecrets, createAlerts } from './alerts/index.ts';
 import {
   type Applications,
@@ -37,6 +37,7 @@ import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
+import { checkAddresses } from './placements/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
 import { createRetention, type Retention } from './retention/index.ts';
 import { createNamesLoop, createSearch, type Search } from './search/index.ts';
@@ -139,7 +140,11 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     baseUrl: () => ownUrl(config),
     reporter,
   });
-  const operators = createOperators({ db, post });
+  const operators = createOperators({
+    db,
+    post,
+    breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+  });
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });
@@ -210,6 +215,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
       ? createRedisStore({ ...liveBounds, url: config.liveStoreUrl, reporter })
       : createPostgresStore(db, liveBounds),
     noteCondition: (sensorId, condition) => sensors.noteCondition(sensorId, condition),
+    noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
+    checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
   const retention = createRetention({ ...base, delivery, inbox, live });
   const health = createHealth({

@@ -78,7 +78,7 @@ export const errorKinds = [
     412,
     'precondition_failed',
     'etag_mismatch',
-    'It was changed since it was read with the `ETag` of `If-Match`; nothing was done.',
+    'It is not the version whose `ETag` is in `If-Match`: it was changed since. Nothing was done.',
   ),
   kind(413, 'payload_too_large', null, 'The body is larger than 256 KiB.'),
   kind(415, 'unsupported_media_type', null, 'Bodies are `Content-Type: application/json`.'),

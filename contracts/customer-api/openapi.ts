@@ -4,7 +4,7 @@
  * Named schemas become components; everything is plain data, so the snapshot beside this file can be compared.
  */
 import type { TSchema } from 'typebox';
-import { commonErrors, type Endpoint, PathId } from './endpoint.ts';
+import { commonErrors, conditionErrors, type Endpoint, PathId } from './endpoint.ts';
 import { endpoints } from './endpoints.ts';
 import { type ErrorKind, kindsOf } from './errors.ts';
 import { describeWebhooks } from './openapi-webhooks.ts';
@@ -141,6 +141,19 @@ const requestHeaders: Record<NonNullable<Endpoint['headers']>[number], Json> = {
     schema: { type: 'string' },
   },
 };
+/** Headers that every read takes (RFC 9110, section 13.1). */
+const readHeaders: Record<string, Json> = {
+  'If-Match': {
+    description:
+      'The `ETag` of an earlier answer, or several, or `*`: the answer comes only while it is one of those, else a `412`.',
+    schema: { type: 'string' },
+  },
+  'If-None-Match': {
+    description:
+      'The `ETag` of an earlier answer, or several: while nothing has changed the answer is a `304`.',
+    schema: { type: 'string' },
+  },
+};
 /** Errors that a repetition under an `Idempotency-Key` may hear again. */
 const replayable = ['402', '404', '409', '503'];
 const quotaHeaders = ['X-Api-Quota-Limit', 'X-Api-Quota-Remaining', 'X-Api-Quota-Used'];
@@ -170,7 +183,8 @@ function describeOperation(endpoint: Endpoint, version: 'v1' | 'v2', schemas: Js
     responses['304'] = { description, headers: referHeaders([...counted, 'ETag', 'Link']) };
   }
   const selection = version === 'v2' && endpoint.selectsTenant ? ['not_found', 'tenant_conflict'] : [];
-  const names = new Set([...endpoint.errors, ...selection, ...commonErrors]);
+  const conditions = endpoint.method === 'GET' ? conditionErrors : [];
+  const names = new Set([...endpoint.errors, ...conditions, ...selection, ...commonErrors]);
   for (const [status, kinds] of groupByStatus(kindsOf([...names]))) {
     const described = describeError(status, kinds, version, schemas);
     const mayReplay = endpoint.headers?.includes('Idempotency-Key') && replayable.includes(status);
@@ -225,6 +239,9 @@ function describeParameters(endpoint: Endpoint, version: 'v1' | 'v2'): Json[] {
   }
   for (const name of endpoint.headers ?? [])
     parameters.push({ name, in: 'header', required: false, ...requestHeaders[name] });
+  if (endpoint.method === 'GET')
+    for (const [name, described] of Object.entries(readHeaders))
+      parameters.push({ name, in: 'header', required: false, ...described });
   if (version === 'v2' && endpoint.selectsTenant) {
     const {
       description,

@@ -23,10 +23,11 @@ import {
   type SensorCondition as SensorConditionMessage,
   SensorConditionSchema,
 } from './live_pb.js';
+import { isPlausible, type LiveSetAside, looseCount } from './set-aside.ts';
 import { captureNameMax } from './telemetry.ts';
 import { CaptureRole } from './telemetry_pb.js';
 import { liveBounds } from './telemetry-bounds.ts';
-import { decodeTotals, encodeTotals } from './telemetry-totals.ts';
+import { arePlausible, decodeTotals, encodeTotals } from './telemetry-totals.ts';
 import { canonicalAddressText, countOf, malformed, plainText, uuidShape } from './telemetry-values.ts';
 
 export * from './live.ts';
@@ -65,8 +66,15 @@ export function decodeLive(bytes: Uint8Array): LiveUpload {
   return runAtOnce((slice) => decodeLiveSliced(bytes, slice));
 }
 
-/** As `decodeLive`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. */
-export function* decodeLiveSliced(bytes: Uint8Array, slice: Slice): Sliced<LiveUpload> {
+/**
+ * As `decodeLive`, in slices of bounded work (`decode-slices.ts`). Throws `telemetry.too_large` as well. With `setAside`,
+ * counters that can't be true are left out and counted in it.
+ */
+export function* decodeLiveSliced(
+  bytes: Uint8Array,
+  slice: Slice,
+  setAside: LiveSetAside | null = null,
+): Sliced<LiveUpload> {
   const message = yield* decodeMessage(liveBounds, bytes, slice);
   if (message.contractVersion !== liveContractVersion) {
     throw malformed(`contract_version is ${message.contractVersion}, not ${liveContractVersion}`);
@@ -77,7 +85,8 @@ export function* decodeLiveSliced(bytes: Uint8Array, slice: Slice): Sliced<LiveU
     const rows = window.hosts?.address.length ?? 0;
     if (slice.isFullFor(rows)) yield slice.end();
     slice.add(rows);
-    windows.push(decodeWindow(window));
+    const decoded = decodeWindow(window, setAside);
+    if (decoded) windows.push(decoded);
   }
   const keys = new Set(windows.map((window) => `${window.startedAtMs} ${window.capture}`));
   if (keys.size !== windows.length) throw malformed('a window of a capture occurs twice');
@@ -127,7 +136,8 @@ function decodeCaptures(message: SensorConditionMessage): CaptureCondition[] {
   }));
 }
 
-function decodeWindow(message: LiveWindowMessage): LiveWindow {
+/** Null: its totals can't be true, so nothing of it is taken. */
+function decodeWindow(message: LiveWindowMessage, setAside: LiveSetAside | null): LiveWindow | null {
   const startedAtMs = countOf(message.startedAt, 'started_at');
   if (startedAtMs % liveWindowMs !== 0) throw malformed('started_at is not on a ten-second boundary');
   if (message.observedMs < 1 || message.observedMs > liveWindowMs) {
@@ -139,28 +149,46 @@ function decodeWindow(message: LiveWindowMessage): LiveWindow {
     throw malformed('role must be uplink or bridge');
   }
   if (!message.totals) throw malformed('totals are missing');
+  if (setAside && !arePlausible(message.totals, message.observedMs)) {
+    setAside.rows += 1;
+    return null;
+  }
+  const { hosts, leftOut } = decodeHosts(message, setAside);
   return {
     capture,
     role: message.role === CaptureRole.UPLINK ? 'uplink' : 'bridge',
     startedAtMs,
     observedMs: message.observedMs,
     totals: decodeTotals(message.totals),
-    hosts: decodeHosts(message),
-    hostsLeftOut: message.hostsLeftOut,
+    hosts,
+    hostsLeftOut: message.hostsLeftOut + leftOut,
   };
 }
 
-function decodeHosts({ hosts }: LiveWindowMessage): LiveHost[] {
-  if (!hosts) return [];
+function decodeHosts(
+  { hosts, observedMs, totals }: LiveWindowMessage,
+  setAside: LiveSetAside | null,
+): { hosts: LiveHost[]; leftOut: number } {
+  if (!hosts) return { hosts: [], leftOut: 0 };
   const { address, rxBytes, txBytes, packets } = hosts;
   if ([rxBytes, txBytes, packets].some((column) => column.length !== address.length)) {
     throw malformed('the columns of hosts differ in length');
   }
   if (new Set(address).size !== address.length) throw malformed('an address occurs twice in hosts');
-  return address.map((text, i) => ({
-    address: canonicalAddressText(text, 'hosts.address'),
-    rxBytes: countOf(rxBytes[i]!, 'hosts.rx_bytes'),
-    txBytes: countOf(txBytes[i]!, 'hosts.tx_bytes'),
-    packets: countOf(packets[i]!, 'hosts.packets'),
-  }));
+  const hasMergedFrames = (totals?.mergedFrames ?? 0n) > 0n;
+  const taken: LiveHost[] = [];
+  for (const [i, text] of address.entries()) {
+    const canonical = canonicalAddressText(text, 'hosts.address');
+    const bytes = [looseCount(rxBytes[i]!), looseCount(txBytes[i]!)] as const;
+    if (setAside && !isPlausible(bytes, looseCount(packets[i]!), hasMergedFrames, observedMs)) continue;
+    taken.push({
+      address: canonical,
+      rxBytes: countOf(rxBytes[i]!, 'hosts.rx_bytes'),
+      txBytes: countOf(txBytes[i]!, 'hosts.tx_bytes'),
+      packets: countOf(packets[i]!, 'hosts.packets'),
+    });
+  }
+  const leftOut = address.length - taken.length;
+  if (setAside) setAside.rows += leftOut;
+  return { hosts: taken, leftOut };
 }

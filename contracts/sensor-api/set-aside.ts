@@ -18,6 +18,11 @@ export interface SetAsideHost {
   address: string;
 }
 
+/** What was left out of a live upload: host rows, and whole windows whose totals can't be true. */
+export interface LiveSetAside {
+  rows: number;
+}
+
 /** What was left out of an upload. */
 export interface SetAside {
   hosts: SetAsideHost[];
@@ -41,13 +46,20 @@ export function looseCount(value: bigint): number {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : Number.POSITIVE_INFINITY;
 }
 
-/** True when a link can carry so much in a minute in so many packets, and a double holds all of it. */
+const minuteMs = 60_000;
+
+/**
+ * True when a link can carry so much in so many packets within this time, a minute where none is given, and a double holds
+ * all of it.
+ */
 export function isPlausible(
   bytes: readonly [number, number],
   packets: number,
   hasMergedFrames: boolean,
+  observedMs = minuteMs,
 ): boolean {
   const [one, other] = bytes;
-  if (one > linkMinuteBytesMax || other > linkMinuteBytesMax || !Number.isSafeInteger(packets)) return false;
+  const bytesMax = (linkMinuteBytesMax * observedMs) / minuteMs;
+  if (one > bytesMax || other > bytesMax || !Number.isSafeInteger(packets)) return false;
   return one + other <= packets * (hasMergedFrames ? mergedBytesMax : packetBytesMax);
 }

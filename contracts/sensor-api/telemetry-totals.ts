@@ -36,11 +36,11 @@ export function decodeTotals(wire: InterfaceTotals): TelemetryTotals {
   return mergedFrames > 0 ? { ...totals, mergedFrames } : totals;
 }
 
-/** True when the totals of a minute are such as a link can carry; both directions are in one counter. */
-export function arePlausible(wire: InterfaceTotals): boolean {
+/** True when the totals of this time, or of a minute, are such as a link can carry; both directions are in one counter. */
+export function arePlausible(wire: InterfaceTotals, observedMs?: number): boolean {
   const counters = [wire.packets, wire.nonIpPackets, wire.parserDropped, wire.kernelDropped];
   const all = [...counters, wire.detailTruncated, wire.mergedFrames].map(looseCount);
   if (all.some((count) => !Number.isSafeInteger(count))) return false;
   const bytes = looseCount(wire.ipBytes) / 2;
-  return isPlausible([bytes, bytes], looseCount(wire.ipPackets), wire.mergedFrames > 0n);
+  return isPlausible([bytes, bytes], looseCount(wire.ipPackets), wire.mergedFrames > 0n, observedMs);
 }

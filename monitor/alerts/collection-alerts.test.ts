@@ -4,7 +4,7 @@ import type { CaptureCondition } from '#contracts/sensor-api/live.ts';
 import { compressUpload, encodeUpload, type TelemetryGap } from '#contracts/sensor-api/telemetry-codec.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
-import { captureMinute, createSpool } from '#monitor/testing/index.ts';
+import { captureMinute, createSpool, host } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
 import { type StillClock, stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 
@@ -189,6 +189,17 @@ for (const name of ['eth0', 'br0'] as const) {
 
   test(`refused minutes of a sensor of one ${role} are alerted within three minutes`, async () => {
     judge(await play([name], 'minutes_refused', 'minutes refused', { upload: () => 'refused' }), 65_000);
+  });
+
+  test(`counters of one ${role} that no link carries are left out, alerted within three minutes and on the page within one`, async () => {
+    const upload = (captures: Minute[]) => ({
+      minutes: captures.map((one) => ({
+        ...one,
+        hosts: [host('192.0.2.10', 4e12, 0), host('192.0.2.11', 9, 9)],
+      })),
+      gaps: [],
+    });
+    judge(await play([name], 'counters_left_out', 'counters left out', { upload }), 65_000);
   });
 
   test(`a sensor of one ${role} that is in contact and sends no minute is alerted within three minutes`, async () => {

@@ -9,6 +9,7 @@ export const kindNames: Record<AlertKind, string> = {
   capture_dead: 'Capture down',
   capture_loss: 'Capture loses packets',
   clock_skew: 'Sensor clock wrong',
+  counters_left_out: 'Impossible counters left out',
   credential_copied: 'Sensor credential copied',
   credential_ending: 'Sensor credential ends',
   minutes_missing: 'Sensor sends no minutes',
@@ -33,6 +34,8 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return 'the sensor runs, and this capture does not listen';
     case 'clock_skew':
       return skewText(Number(details.skew_seconds));
+    case 'counters_left_out':
+      return `counters that no link carries were left out, ${details.minute_rows} of minutes and ${details.live_rows} of live windows since the sensor was enrolled; the rest was kept`;
     case 'credential_copied':
       return 'a credential that was replaced is still in use: two hosts have a copy of it, or one was restored from an old disk';
     case 'credential_ending':

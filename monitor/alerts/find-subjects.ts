@@ -57,6 +57,7 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
       skewOf(sensor),
       missingOf(sensor, watchingSeconds),
       refusalOf(sensor),
+      leftOutOf(sensor),
       planOf(sensor),
       ...credentialOf(sensor),
       ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
@@ -121,6 +122,19 @@ function refusalOf(sensor: SensorHealth): Subject {
     ...ofSensor(sensor),
     verdict: isRefused ? 'bad' : isHeard ? 'good' : 'unknown',
     details: { code: refusal?.code ?? null, why: refusal?.message ?? null },
+  };
+}
+
+/** As refusals: it was well again when nothing was left out for a while. */
+function leftOutOf(sensor: SensorHealth): Subject {
+  const { leftOut } = sensor;
+  const isHeard = sensor.contactAgeSeconds !== null && sensor.contactAgeSeconds <= heardSeconds;
+  const isRecent = leftOut !== null && leftOut.ageSeconds < refusedSeconds;
+  return {
+    kind: 'counters_left_out',
+    ...ofSensor(sensor),
+    verdict: isRecent ? 'bad' : isHeard ? 'good' : 'unknown',
+    details: { minute_rows: leftOut?.minuteRows ?? 0, live_rows: leftOut?.liveRows ?? 0 },
   };
 }
 

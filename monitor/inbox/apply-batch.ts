@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { decodedBytesMax, sliceRowsMax } from '#contracts/sensor-api/decode-slices.ts';
 import { aheadSecondsMax } from '#contracts/sensor-api/http.ts';
-import type { SetAsideHost } from '#contracts/sensor-api/set-aside.ts';
+import type { SetAside } from '#contracts/sensor-api/set-aside.ts';
 import type {
   HostInventory,
   ProbeResult,
@@ -29,8 +29,8 @@ export interface AppliedUpload {
   /** What its sensor probed, within the time that is kept. */
   probes: readonly ProbeResult[];
   inventory?: HostInventory;
-  /** Addresses whose counters of a minute were left out. */
-  setAside: readonly SetAsideHost[];
+  /** What was left out of it. */
+  setAside: SetAside;
 }
 
 /**
@@ -108,7 +108,7 @@ async function prepare(
     minutes,
     gaps,
     probes,
-    setAside: setAside.hosts,
+    setAside,
     ...(inventory ? { inventory } : {}),
   };
 }

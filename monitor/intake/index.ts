@@ -12,7 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { runInSlices, type Slice, type Sliced, type SliceWork } from '#contracts/sensor-api/decode-slices.ts';
 import { uploadBytesMax } from '#contracts/sensor-api/http.ts';
 import { decodeLiveSliced, type LiveUpload, liveBytesMax } from '#contracts/sensor-api/live-codec.ts';
-import { createSetAside, type SetAside } from '#contracts/sensor-api/set-aside.ts';
+import { createSetAside, type LiveSetAside, type SetAside } from '#contracts/sensor-api/set-aside.ts';
 import {
   decodeUploadSliced,
   decompressInPieces,
@@ -34,13 +34,20 @@ export interface ReadUpload {
   decodedBytes: number;
 }
 
+/** A live upload as it was read. */
+export interface ReadLive {
+  upload: LiveUpload;
+  /** What was left out of it. */
+  setAside: LiveSetAside;
+}
+
 export interface Intake {
   /** Lets a sensor's request in, before its body is read; call the result when it has ended. Throws `Throttled`. */
   admit(sensorId: number): () => void;
   /** Throws `telemetry.malformed`, `telemetry.encoding_unsupported`, `telemetry.too_large`. */
   readUpload(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadUpload>;
   /** Likewise. */
-  readLive(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<LiveUpload>;
+  readLive(sensorId: number, body: Uint8Array, encoding: string | undefined): Promise<ReadLive>;
 }
 
 export interface IntakeDeps {
@@ -98,7 +105,8 @@ export function createIntake(deps: IntakeDeps): Intake {
     readLive: (sensorId, body, encoding) =>
       inTurns(sensorId, async (pause) => {
         const bytes = await decompressInPieces(body, encoding, liveBytesMax, pause);
-        return decode((slice) => decodeLiveSliced(bytes, slice), pause);
+        const setAside = { rows: 0 };
+        return { upload: await decode((slice) => decodeLiveSliced(bytes, slice, setAside), pause), setAside };
       }),
   };
 }

@@ -4,6 +4,7 @@
  * Promises: a window counts once, however often it arrives; a site holds no window older than `historySeconds` and no
  * more than `historyMax`, the newest, at any moment that somebody can look; nothing is evicted besides: a store without
  * room refuses by name, and the sensor comes again. What a crash loses is lost. Nothing here touches minutes.
+ * What no link carries is left out and counted; a sensor speaks for its own node's servers, as in minutes.
  */
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
@@ -11,7 +12,9 @@ import type { Part } from '#common/lifecycle/index.ts';
 import { aheadSecondsMax, type LiveReceipt } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { createIntake, type Intake } from '#monitor/intake/index.ts';
+import type { ForeignCheck, Spoken } from '#monitor/placements/index.ts';
 import type { EnrolledSensor } from '#monitor/sensors/index.ts';
+import { withoutForeign } from './foreign-hosts.ts';
 import type { LiveRate, LiveStore, WindowList } from './live-store.ts';
 import { createSiteReader } from './read-site.ts';
 import type { SiteLive } from './sum-windows.ts';
@@ -27,6 +30,10 @@ export interface LiveDeps {
   intake?: Intake;
   /** Keeps what a sensor told of itself along with its windows. */
   noteCondition?: (sensorId: number, condition: SensorCondition) => Promise<void>;
+  /** Keeps how many rows of a sensor's windows were left out, because no link carries them. */
+  noteSetAside?: (sensorId: number, rows: number) => Promise<void>;
+  /** Says which addresses other nodes' servers have; what a sensor tells of those is left out. */
+  checkAddresses?: (spoken: readonly Spoken[]) => Promise<ForeignCheck>;
   /** Wall time, for tests. */
   nowMs?: () => number;
 }
@@ -61,7 +68,7 @@ export function createLive(deps: LiveDeps): Live {
     store.list({ siteId, sinceMs, limit, hostsMax: hostRowsMax });
   return {
     async receive(sensor, body, encoding) {
-      const upload = await intake.readLive(sensor.id, body, encoding);
+      const { upload, setAside } = await intake.readLive(sensor.id, body, encoding);
       // First: a store that is full must not keep a sensor from saying that it is full itself.
       if (upload.condition) await deps.noteCondition?.(sensor.id, upload.condition);
       const latestMs = (deps.nowMs ?? Date.now)() + aheadSecondsMax * 1000;
@@ -70,7 +77,9 @@ export function createLive(deps: LiveDeps): Live {
           'telemetry.clock_ahead',
           'live windows lie in the future; set the clock of this host',
         );
-      return store.add(sensor, upload.runId, upload.windows);
+      if (setAside.rows > 0) await deps.noteSetAside?.(sensor.id, setAside.rows);
+      const windows = await withoutForeign(deps.checkAddresses, sensor.id, upload.windows);
+      return store.add(sensor, upload.runId, windows);
     },
     listWindows,
     readSite: createSiteReader(listWindows),

@@ -33,7 +33,7 @@ function liveWindow(ageSeconds: number, bytes = 100): LiveWindow {
   };
   const hosts = [
     { address: '2001:db8::1', rxBytes: bytes, txBytes: 1, packets: 1 },
-    { address: '192.0.2.10', rxBytes: 0, txBytes: 2 ** 52, packets: 1 },
+    { address: '192.0.2.10', rxBytes: 0, txBytes: 65_575, packets: 1 },
   ];
   const startedAtMs = nowMs - ageSeconds * 1000;
   return { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 9000, totals, hosts, hostsLeftOut: 4 };
@@ -123,6 +123,41 @@ test('live windows more than 5 min ahead are clock_ahead, and what the sensor te
   const nothing = { ...upload, windows: [] };
   assert.equal((await live.receive(sensor, compressUpload(encodeLive(nothing)), 'zstd')).stored, 0);
   assert.equal(told.length, 2);
+});
+
+test('NET-2.5: what no link carries is left out of live windows by name, and the rest of the upload is stored', async () => {
+  await emptied();
+  const noted: [number, number][] = [];
+  const live = createLive({
+    store: createPostgresStore(() => world.database.db, { historySeconds: 3600, historyMax: 10 }),
+    noteSetAside: async (sensorId, rows) => void noted.push([sensorId, rows]),
+  });
+  const good = liveWindow(20);
+  const full = { address: '192.0.2.20', rxBytes: 45e10, txBytes: 45e10, packets: 2e7 };
+  const absurd = [
+    { address: '192.0.2.21', rxBytes: 45e10 + 1, txBytes: 0, packets: 2e7 },
+    { address: '192.0.2.22', rxBytes: 0, txBytes: 2 ** 53 - 1, packets: 2e12 },
+    { address: '192.0.2.23', rxBytes: 65_576, txBytes: 0, packets: 1 },
+  ];
+  const impossible = {
+    ...liveWindow(30),
+    totals: { ...good.totals, ipBytes: 9e11 + 2, ipPackets: 2e7, packets: 2e7 + 3 },
+  };
+  const receipt = await post(live, [
+    { ...good, hosts: [...good.hosts, full, ...absurd] },
+    impossible,
+    liveWindow(40),
+  ]);
+  assert.equal(receipt.stored, 2);
+  assert.deepEqual(noted, [[sensor.id, 4]]);
+  const { windows } = await live.listWindows(sensor.siteId, nowMs - 60_000, 10);
+  assert.deepEqual(
+    windows.map((one) => [one.startedAtMs, one.hosts, one.hostsLeftOut]),
+    [
+      [good.startedAtMs, [...good.hosts, full], good.hostsLeftOut + 3],
+      [nowMs - 40_000, good.hosts, good.hostsLeftOut],
+    ],
+  );
 });
 
 test('a live upload that no sensor of this contract sends is refused in words', async () => {

@@ -17,6 +17,27 @@ export async function insertRows(trx: Queryable, rows: readonly SetAsideRow[]): 
     on conflict do nothing`.execute(trx);
 }
 
+/** Rows of a sensor that were left out. */
+export interface LeftOutCount {
+  sensorId: number;
+  /** Of minutes, and of live windows. */
+  minuteRows: number;
+  liveRows: number;
+}
+
+/** In the order of the sensors, so that two transactions never wait for each other. */
+export async function addCounts(db: Queryable, counts: readonly LeftOutCount[]): Promise<void> {
+  if (counts.length === 0) return;
+  await sql`
+    insert into sensor_set_asides as kept (sensor_id, minute_rows, live_rows)
+    select "sensorId", "minuteRows", "liveRows"
+    from jsonb_to_recordset(${JSON.stringify(counts)}::jsonb)
+      as given("sensorId" bigint, "minuteRows" bigint, "liveRows" bigint)
+    order by "sensorId"
+    on conflict (sensor_id) do update set minute_rows = kept.minute_rows + excluded.minute_rows,
+      live_rows = kept.live_rows + excluded.live_rows, last_at = svc_now()`.execute(db);
+}
+
 /** An address and a range of minutes, seconds since 1970. */
 export interface AddressMinutes {
   siteId: number;

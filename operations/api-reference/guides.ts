@@ -238,7 +238,7 @@ const cachingGuide: Guide = {
   id: 'caching',
   title: 'Conditional requests',
   content: paragraph(
-    'A read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body. Send it as `If-Match` with a change: when the server or network was changed meanwhile the answer is a `412` (`etag_mismatch`), and nothing was done. What counts its own call (`/key`, `/account`, `/usage`) has no tag.',
+    'A read carries an `ETag`. Send it back as `If-None-Match`: when nothing has changed the answer is a `304` without a body. Send it as `If-Match` with a change: when the server or network was changed meanwhile the answer is a `412` (`etag_mismatch`), and nothing was done. With a read, `If-Match` answers that `412` unless what is there is the version that it names. What counts its own call (`/key`, `/account`, `/usage`) has no tag.',
   ),
 };
 

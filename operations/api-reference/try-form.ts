@@ -15,10 +15,9 @@ export function keyField(): Html {
 
 export function tryForm(operation: Operation, schemas: Readonly<Record<string, Json>>): Html {
   const body = operation.body;
-  // A selected workspace is a query value here; offering it three times helps nobody.
-  const parameters = operation.parameters.filter(
-    (one) => one.in !== 'header' || !['X-Tenant-Id', 'If-None-Match'].includes(one.name),
-  );
+  // A selected workspace is a query value here; one field for it is enough. The conditions of a read are for programs.
+  const hidden = ['X-Tenant-Id', 'If-None-Match', ...(operation.method === 'GET' ? ['If-Match'] : [])];
+  const parameters = operation.parameters.filter((one) => one.in !== 'header' || !hidden.includes(one.name));
   const id = (name: string) => `try-${operation.id}-${name.toLowerCase()}`;
   const kind = operation.method === 'GET' ? 'button' : 'button danger';
   const label = operation.method === 'GET' ? 'Send' : 'Send: this changes things';

@@ -69,9 +69,17 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
     ...clockTroubles(sensor),
     ...minuteTroubles(sensor),
     ...lossTroubles(sensor, facts),
+    ...leftOutTroubles(sensor),
     ...planTroubles(sensor),
     ...credentialTroubles(sensor),
   ];
+}
+
+function leftOutTroubles({ leftOut }: SensorHealth): SensorTrouble[] {
+  if (leftOut === null || leftOut.ageSeconds >= refusedSeconds) return [];
+  const counts = `${formatCount(leftOut.minuteRows)} of minutes and ${formatCount(leftOut.liveRows)} of live windows`;
+  const text = `Counters that no link carries are left out: ${counts} since it was enrolled. Update the sensor, and check who holds its credential.`;
+  return [{ tone: 'warn', short: 'counters left out', text }];
 }
 
 function credentialTroubles({ credential }: SensorHealth): SensorTrouble[] {

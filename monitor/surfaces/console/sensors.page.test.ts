@@ -38,7 +38,7 @@ test('the sensors page shows what each capture sees right now and what its host 
   const upload = { ...createSpool().upload([captureMinute()]), inventory };
   await monitor.inbox.receive(sensor, compressUpload(encodeUpload(upload)), 'zstd');
   await monitor.inbox.drain();
-  const { totals } = captureMinute({ totals: { ipBytes: 12_500_000 } });
+  const { totals } = captureMinute({ totals: { ipBytes: 12_500_000, ipPackets: 10_000 } });
   const startedAtMs = Math.floor(Date.now() / 10_000) * 10_000 - 10_000;
   const seen = { capture: 'eth0', role: 'uplink', startedAtMs, observedMs: 10_000, hostsLeftOut: 0 } as const;
   const windows = [{ ...seen, totals, hosts: [] }];

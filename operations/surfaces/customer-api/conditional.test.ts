@@ -176,3 +176,43 @@ test('what counts its own calls carries no tag; every other read answers 304 to 
     assert.equal(again.status, 304, read);
   }
 });
+
+test('a read under If-Match answers only while it is the version that the header names, before If-None-Match is looked at', async () => {
+  const { key, path, tag } = await customerWithServer('Read');
+  const read = (headers: Record<string, string>, of = path) => call('GET', of, { key, headers });
+  const current = await tag();
+  for (const match of [current, `"x", ${current}`, '*']) {
+    const answer = await read({ 'if-match': match });
+    assert.deepEqual([answer.status, answer.headers.get('etag')], [200, current], match);
+  }
+  for (const [match, what] of [
+    [stale, 'another tag'],
+    [`W/${current}`, 'a weak tag never matches'],
+  ] as const) {
+    const refused = await read({ 'if-match': match, 'if-none-match': current });
+    const { code, reason } = refused.body.error;
+    assert.deepEqual([refused.status, code, reason], [412, 'precondition_failed', 'etag_mismatch'], what);
+    assert.ok(refused.headers.get('x-api-quota-used'), 'it is counted as any answer');
+  }
+  assert.equal((await read({ 'if-match': current, 'if-none-match': current })).status, 304);
+  assert.equal((await read({ 'if-match': 'stale' })).status, 400);
+  for (const list of [
+    '/api/v2/servers',
+    `${path}/actions`,
+    '/api/v2/networks',
+    '/api/v2/tenants',
+    '/api/v1/servers',
+  ]) {
+    assert.equal((await read({ 'if-match': stale }, list)).status, 412, list);
+    const listTag = (await read({}, list)).headers.get('etag')!;
+    assert.equal((await read({ 'if-match': listTag }, list)).status, 200, list);
+  }
+  for (const untagged of ['/api/v2/key', '/api/v2/account', '/api/v2/usage']) {
+    assert.equal((await read({ 'if-match': stale }, untagged)).status, 412, untagged);
+    assert.equal((await read({ 'if-match': '*' }, untagged)).status, 200, untagged);
+  }
+  const csv = await read({ 'if-match': stale, accept: 'text/csv' }, '/api/v2/usage');
+  assert.equal(csv.status, 412);
+  const gone = await read({ 'if-match': stale }, '/api/v2/servers/999999');
+  assert.equal(gone.status, 404, 'what would be refused anyway is refused for its own reason');
+});

@@ -1,7 +1,7 @@
 /**
  * Conditional requests (RFC 9110, section 13): what an `ETag` is made of, and what `If-None-Match` and `If-Match` compare.
  *
- * A tag is a digest of the representation that a read answers with. A change compares `If-Match` inside its own
+ * A tag is a digest of the representation that a read answers with. A read compares both headers with its answer. A change compares `If-Match` inside its own
  * transaction, with the row locked: of two changes under one tag only the first one happens.
  */
 import { createHash } from 'node:crypto';
@@ -66,11 +66,8 @@ export function preconditionOf<T>({
   schema,
   read,
 }: Conditions<T>): ((tx: Queryable) => Promise<void>) | undefined {
-  const header = request.headers['if-match'];
-  if (header === undefined) return undefined;
-  const list = parseTags(header);
-  if (list === null)
-    throw invalidIfMatch('If-Match must be * or tags as they stand in ETag, with their quotes.');
+  const list = readIfMatch(request);
+  if (list === null) return undefined;
   return async (tx) => {
     const found = await read(tx);
     if (found !== null && isMatch(list, tagOf(reply, schema, found))) return;
@@ -80,6 +77,31 @@ export function preconditionOf<T>({
       message: 'This was changed since you read it, so nothing was done. Read it again and decide anew.',
     });
   };
+}
+
+/**
+ * The precondition of a read, once its answer is known: what is refused otherwise stays as it is. Throws a 412 unless the
+ * answer's tag is one of `If-Match`; an answer without a tag is matched by `*` alone. `If-None-Match` comes after it.
+ */
+export function requireMatch(request: FastifyRequest, readTag: () => string | null): void {
+  const list = readIfMatch(request);
+  if (list === null || list.isAny) return;
+  const tag = readTag();
+  if (tag !== null && isMatch(list, tag)) return;
+  throw new HttpError(412, {
+    code: 'precondition_failed',
+    reason: 'etag_mismatch',
+    message: 'This is not the version that If-Match names. Leave If-Match out to read what is there now.',
+  });
+}
+
+/** Null without the header; throws a 400 for one that is none. */
+function readIfMatch(request: FastifyRequest): TagList | null {
+  const header = request.headers['if-match'];
+  if (header === undefined) return null;
+  const list = parseTags(header);
+  if (list !== null) return list;
+  throw invalidIfMatch('If-Match must be * or tags as they stand in ETag, with their quotes.');
 }
 
 type Json = Record<string, unknown>;

@@ -22,7 +22,7 @@ import { accountHandlers } from './account.routes.ts';
 import { actionHandlers } from './actions.routes.ts';
 import { createGate, type Gate } from './authenticate.ts';
 import type { Handler, Version } from './call.ts';
-import { entityTag, isKnown, refuseIfMatch } from './conditional.ts';
+import { entityTag, isKnown, refuseIfMatch, requireMatch, tagOf } from './conditional.ts';
 import { firewallHandlers } from './firewall.routes.ts';
 import { keyHandlers } from './key.routes.ts';
 import { networkHandlers } from './networks.routes.ts';
@@ -120,7 +120,13 @@ function registerEndpoint(
         // A parameter that does nothing is refused: `?dry_run=true` must not deploy.
         if (endpoint.query === undefined) checkNoQuery(request.query);
         if (endpoint.method !== 'GET' && !endpoint.headers?.includes('If-Match')) refuseIfMatch(request);
-        return await handler(request.call!, request, reply);
+        const answer = await handler(request.call!, request, reply);
+        if (endpoint.method === 'GET') {
+          const status = reply.statusCode;
+          const schema = taggedStatuses(endpoint).has(status) ? endpoint.responses[status]!.schema! : null;
+          requireMatch(request, () => (schema ? tagOf(reply, schema, answer) : null));
+        }
+        return answer;
       } catch (error) {
         addRefusedBudget(reply, error);
         throw translateError(error);

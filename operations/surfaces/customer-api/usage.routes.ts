@@ -25,8 +25,10 @@ export function usageHandlers(deps: { metering: Metering }): { readUsage: Handle
         const message = 'This month has not begun yet.';
         throw invalidFields([{ path: 'period', code: 'future', message }]);
       }
-      if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
-        return reply.type('text/csv; charset=utf-8').send(writeUsageCsv(usage, groupBy ?? 'day'));
+      if (preferredType(request.headers.accept, ['application/json', 'text/csv']) === 'text/csv') {
+        reply.type('text/csv; charset=utf-8');
+        return writeUsageCsv(usage, groupBy ?? 'day');
+      }
       return showUsage(usage, call.tenant.currency, deps.metering.price, groupBy);
     },
   };

@@ -3,12 +3,14 @@
  *
  * A program's modules are loaded when it is asked for, so that reading a capture never waits for a web server's.
  */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { sayFatal } from '#common/lifecycle/index.ts';
 
 interface Program {
   sentence: string;
   load: () => Promise<{ addCommands(program: Command): void }>;
+  /** Does what must start at once, without a command line's machinery; false when it is for `load`. */
+  runAtOnce?: (args: string[]) => Promise<boolean>;
 }
 
 const programs: Record<string, Program> = {
@@ -27,6 +29,8 @@ const programs: Record<string, Program> = {
   sensor: {
     sentence: 'Captures packets on a hypervisor, names applications, and reads capture files.',
     load: () => import('#sensor/main.ts'),
+    runAtOnce: async ([command, ...args]) =>
+      command === 'read' && (await import('#sensor/commands/read-arguments.ts')).readAtOnce(args),
   },
   lab: {
     sentence: 'A network of namespaces with real guests, for trying and testing (root on Linux).',
@@ -35,6 +39,8 @@ const programs: Record<string, Program> = {
 };
 
 async function main(argv: string[]): Promise<void> {
+  if (await programs[argv[0]!]?.runAtOnce?.(argv.slice(1))) return;
+  const { Command } = await import('commander');
   const root = new Command('svc')
     .description(
       'Operations, network monitoring and packet sensors for companies that rent out virtual servers.',

@@ -207,6 +207,8 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
   const source: Record<string, string> = lab
     ? {
         SVC_MONITOR_URL: `http://${lab.host_address}:${monitorPort}`,
+        // A veth pair of this machine, which no other network reaches.
+        SVC_ALLOW_INSECURE_HTTP: '1',
         SVC_SENSOR_CAPTURES: `uplink:${lab.uplink},bridge:${lab.bridge}`,
         SVC_SENSOR_NODE: lab.node,
       }
@@ -222,7 +224,7 @@ async function startSensor(steps: Steps, lab: LabFacts | null, monitor: MonitorP
     ...(lab ? { prefix: ['ip', 'netns', 'exec', lab.hypervisor_namespace] } : {}),
   });
   const what = lab
-    ? `captures ${lab.uplink} and ${lab.bridge}`
+    ? `captures ${lab.uplink} and ${lab.bridge}; calls the monitor by http over the lab's own veth`
     : 'replays a recorded capture, shifted to now';
   const startedMs = performance.now();
   await waitFor(steps, sensor, 'sensor', what, async () =>

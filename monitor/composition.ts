@@ -10,17 +10,23 @@ import { createReporter, type Reporter } from '#common/reporter/index.ts';
 import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createDatabase, type Database, listMissingMigrations } from '#service-kit/postgres/index.ts';
-import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import {
+  createKeyWrapper,
+  createSecrets,
+  type KeyWrapper,
+  type Secrets,
+} from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
-import { type Alerts, createAlerts } from './alerts/index.ts';
+import { type Alerts, alertSecrets, createAlerts } from './alerts/index.ts';
 import {
   type Applications,
   createApplications,
   createRankingLoop,
   nameApplication,
 } from './applications/index.ts';
-import type { MonitorConfig } from './config.ts';
-import { type Connection, createConnection } from './connection/index.ts';
+import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
+import { type Connection, connectionSecrets, createConnection } from './connection/index.ts';
 import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
@@ -44,6 +50,8 @@ import { createVendors, type Vendors } from './vendors/index.ts';
 export interface Monitor {
   reporter: Reporter;
   database: Database;
+  /** Sealed secrets; `secrets.part` starts after the database. */
+  secrets: Secrets;
   sessions: Sessions;
   /** Mails to people. */
   post: Post;
@@ -80,6 +88,8 @@ export interface CompositionOptions {
   database?: Database;
   /** For a command that may run beside `serve`: it uses the embedded database which that one runs. */
   mayJoin?: boolean;
+  /** Another key for the database's secrets than the one of the settings. */
+  keyWrapper?: KeyWrapper;
   /** Another place for log lines than standard error. */
   reporter?: Reporter;
   /** Times of the inbox's workers, shorter where tests wait for them. */
@@ -87,6 +97,9 @@ export interface CompositionOptions {
 }
 
 const migrations = fileURLToPath(new URL('./migrations', import.meta.url));
+
+/** Every column that holds a sealed secret. */
+export const monitorSecrets = [...connectionSecrets, ...alertSecrets, ...factorSecrets];
 
 /** Wires the monitor. */
 export function composeMonitor(config: MonitorConfig, options: CompositionOptions = {}): Monitor {
@@ -107,6 +120,20 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     });
   const db = () => database.db;
   const reader = () => database.reader;
+  const secrets = createSecrets({
+    db,
+    program: 'monitor',
+    columns: monitorSecrets,
+    reporter,
+    wrapper:
+      options.keyWrapper ??
+      createKeyWrapper({
+        settingPrefix: secretsKeyPrefix,
+        file: config.secretsKeyFile,
+        command: config.secretsKeyCommand,
+        programDir: config.programDir,
+      }),
+  });
   const post = createPost({
     smtp: config.smtpUrl === null ? null : { url: config.smtpUrl, from: config.smtpFrom },
     folder: config.mailFolder,
@@ -126,7 +153,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     rankingHoldSeconds: config.rankingHoldSeconds,
   });
   const base = { db, clock: systemClock, reporter };
-  const connection = createConnection({ db });
+  const connection = createConnection({ db, secrets, allowsInsecureHttp: config.allowInsecureHttp });
   // Devices of a demo world are made up.
   const registryUrl = config.isDemoWorld ? null : config.macVendorLookupUrl;
   const vendors = createVendors({ ...base, registryUrl });
@@ -156,6 +183,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
+    credentialDays: config.sensorCredentialDays,
+    reporter,
   });
   const meters = createMeters();
   const intake = createIntake({ clock: systemClock });
@@ -198,6 +227,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   });
   const alerts = createAlerts({
     ...base,
+    secrets,
     sensors,
     traffic,
     probes,
@@ -224,7 +254,8 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     database,
     sessions,
     post,
-    factors: createSecondFactors({ db, clock: systemClock, sealer: plainSealer, issuer: 'svc monitor' }),
+    secrets,
+    factors: createSecondFactors({ db, clock: systemClock, secrets, issuer: 'svc monitor' }),
     operators,
     auditTrail: createAuditTrail({ db }),
     sites,

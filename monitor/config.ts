@@ -13,6 +13,7 @@ import {
   smtpUrlSetting,
   textSetting,
 } from '#common/config/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 
 /** The live store's URL; its password is in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -29,6 +30,8 @@ function redisUrlSetting(name: string, sentence: string): Setting<string | null>
     },
   };
 }
+
+export const secretsKeyPrefix = 'SVC_MONITOR_SECRETS_KEY';
 
 export const monitorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
@@ -56,6 +59,15 @@ export const monitorSettings = {
     'SVC_MONITOR_READER_DATABASE_URL',
     'The same database as a role that may only read: for plans, health and metrics.',
     'unset: read-only sessions of the other role',
+  ),
+  secretsKeyFile: optionalTextSetting(
+    `${secretsKeyPrefix}_FILE`,
+    'The file with the key of the secrets in the database; the first start makes it. Copies of the database are useless without it: keep its copy elsewhere.',
+    'secrets.key in the folder monitor of the data directory',
+  ),
+  secretsKeyCommand: optionalTextSetting(
+    `${secretsKeyPrefix}_COMMAND`,
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
   ),
   metricsToken: optionalTextSetting(
     'SVC_MONITOR_METRICS_TOKEN',
@@ -126,6 +138,13 @@ export const monitorSettings = {
     'SVC_REQUIRE_SECOND_FACTOR',
     false,
     'People must have a second factor: without one the console opens nothing but the page on which it is set up.',
+  ),
+  allowInsecureHttp: allowInsecureHttpSetting,
+  sensorCredentialDays: integerSetting(
+    'SVC_SENSOR_CREDENTIAL_DAYS',
+    90,
+    { min: 1, max: 3650, unit: 'days' },
+    'How long a credential that a sensor has exchanged its former one for is taken; sensors exchange it again at two thirds of that.',
   ),
   webhookPrivateTargets: booleanSetting(
     'SVC_WEBHOOK_PRIVATE_TARGETS',

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { CodedError } from '#common/errors/index.ts';
 import { sayFatal } from '#common/lifecycle/index.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
+import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
 
 /** Adds `./svc monitor …`. Modules are loaded by the command that needs them. */
 export function addCommands(program: Command): void {
@@ -65,6 +66,7 @@ export function addCommands(program: Command): void {
       await run((environment) => addOperator(environment, { email, name: options.name, role }));
     });
   addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
+  addSecretsCommands(program, async (work) => (await import('./commands/with-secrets.ts')).withSecrets(work));
 }
 
 async function run(command: (environment: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {

@@ -47,7 +47,11 @@ export function createBackground(
   const loop = { db, clock: systemClock, reporter };
   const notices: Part[] = [];
   if (settings.noticeUrl !== null && settings.noticeSecret !== null) {
-    const monitor = { url: settings.noticeUrl, secret: settings.noticeSecret };
+    const monitor = {
+      url: settings.noticeUrl,
+      secret: settings.noticeSecret,
+      allowsInsecureHttp: settings.allowInsecureHttp,
+    };
     // A worker of their own: a monitor that doesn't answer must not keep servers waiting.
     notices.push(createJobRunner({ ...shared, handlers: destroyNoticeJobs({ ...loop, monitor }) }));
   }
@@ -65,7 +69,11 @@ export function createBackground(
     createPasswordClearing(loop),
     createTrafficRetention(loop),
     createAuditRetention({ ...loop, name: 'operations-audit-retention' }),
-    createWebhookSender({ ...loop, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    createWebhookSender({
+      ...loop,
+      secrets: features.secrets,
+      rules: { allowPrivate: settings.webhookPrivateTargets },
+    }),
     createUsageThresholdLoop({ ...loop, includedPerMonth: settings.includedPerMonth }),
     createWebhookUpkeep(loop),
   ];

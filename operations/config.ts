@@ -16,6 +16,9 @@ import {
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+
+export const secretsKeyPrefix = 'SVC_OPERATIONS_SECRETS_KEY';
 
 export const operationsSettings = {
   dataDir: textSetting('SVC_DATA_DIR', './data', 'Folder that holds everything the programs keep on disk.'),
@@ -39,6 +42,15 @@ export const operationsSettings = {
     'SVC_OPERATIONS_DATABASE_URL',
     'PostgreSQL (15 or newer) of operations; unset: an embedded server in the data directory.',
   ),
+  secretsKeyFile: optionalTextSetting(
+    `${secretsKeyPrefix}_FILE`,
+    'The file with the key of the secrets in the database; the first start makes it. Copies of the database are useless without it: keep its copy elsewhere.',
+    'secrets.key in the folder operations of the data directory',
+  ),
+  secretsKeyCommand: optionalTextSetting(
+    `${secretsKeyPrefix}_COMMAND`,
+    'A program that wraps and unwraps the key of those secrets by a key management service, instead of a file; docs/operating.md describes what it is given.',
+  ),
   hypervisor: choiceSetting(
     'SVC_OPERATIONS_HYPERVISOR',
     ['simulated', 'lab'],
@@ -56,8 +68,9 @@ export const operationsSettings = {
   noticeUrl: httpUrlSetting(
     'SVC_OPERATIONS_NOTICE_URL',
     null,
-    'Base URL of the monitor that is told about destroyed servers.',
+    'Base URL of the monitor that is told about destroyed servers: https, or http on this machine.',
   ),
+  allowInsecureHttp: allowInsecureHttpSetting,
   noticeSecret: optionalTextSetting(
     'SVC_OPERATIONS_NOTICE_SECRET',
     'Secret that signs those notices; the monitor has the same.',

@@ -25,14 +25,15 @@ import {
 } from '#operations/payments/index.ts';
 import { createProtectTraffic, type ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { createServers, type Servers, type ServersDeps } from '#operations/servers/index.ts';
-import { createWebhooks, type Webhooks } from '#operations/webhooks/index.ts';
+import { createWebhooks, type Webhooks, webhookSecrets } from '#operations/webhooks/index.ts';
 import { type AuditTrail, createAuditTrail } from '#service-kit/audit/index.ts';
 import { createPost, ownUrl, type Post } from '#service-kit/mail/index.ts';
 import { createNotifications, type Notifications } from '#service-kit/notifications/index.ts';
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
-import { createSecondFactors, plainSealer, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
+import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
-import type { OperationsSettings } from './config.ts';
+import { type OperationsSettings, secretsKeyPrefix } from './config.ts';
 
 export interface Features {
   database: Database;
@@ -62,6 +63,8 @@ export interface Features {
   /** Mails to people. */
   post: Post;
   factors: SecondFactors;
+  /** Sealed secrets; `secrets.part` starts after the database. */
+  secrets: Secrets;
   /** What the reconciliation of charges works with. */
   paymentsDeps: PaymentsDeps;
   /** What the servers' background jobs work with. */
@@ -93,6 +96,9 @@ export function createOperationsDatabase(
   });
 }
 
+/** Every column that holds a sealed secret. */
+export const operationsSecrets = [...webhookSecrets, ...factorSecrets];
+
 const gigabyteBytes = 1_000_000_000;
 
 function bandwidthDepsOf(settings: OperationsSettings, db: BandwidthDeps['db']): BandwidthDeps {
@@ -122,6 +128,18 @@ export async function createFeatures(
     simulatedGuestsFile: settings.simulatedGuests,
     db,
     clock,
+  });
+  const secrets = createSecrets({
+    db,
+    program: 'operations',
+    columns: operationsSecrets,
+    reporter,
+    wrapper: createKeyWrapper({
+      settingPrefix: secretsKeyPrefix,
+      file: settings.secretsKeyFile,
+      command: settings.secretsKeyCommand,
+      programDir: programDir(settings),
+    }),
   });
   const post = createPost({
     smtp: settings.smtpUrl === null ? null : { url: settings.smtpUrl, from: settings.smtpFrom },
@@ -172,7 +190,8 @@ export async function createFeatures(
     database,
     accounts: createAccounts({ db, post, revokeKeysOf }),
     post,
-    factors: createSecondFactors({ db, clock, sealer: plainSealer, issuer: 'svc' }),
+    secrets,
+    factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
     addresses,
     adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
     auditTrail: createAuditTrail({ db }),
@@ -203,7 +222,7 @@ export async function createFeatures(
     firewallsDeps,
     networks,
     servers: createServers(serversDeps),
-    webhooks: createWebhooks({ db, rules: { allowPrivate: settings.webhookPrivateTargets } }),
+    webhooks: createWebhooks({ db, secrets, rules: { allowPrivate: settings.webhookPrivateTargets } }),
     sessions: createSessions({
       db,
       // Not the monitor's name: on one host, cookies do not tell ports apart.

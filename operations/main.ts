@@ -4,7 +4,9 @@
  * Commands load their modules when they run, so that asking for help never waits for a database driver.
  */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { defaultDays } from '#service-kit/credentials/expiry.ts';
 import { addBackupCommands } from '#service-kit/postgres/backup-commands.ts';
+import { addSecretsCommands } from '#service-kit/secrets/secrets-commands.ts';
 
 function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number above 0.');
@@ -40,7 +42,7 @@ export function addCommands(program: Command): void {
     .option('--organization <id>', 'needed when they belong to several', wholeNumber)
     .option('--name <name>', 'what the key is called', 'command line')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(['read', 'full']).default('read'))
-    .option('--days <days>', 'how long it works', wholeNumber, 365)
+    .option('--days <days>', 'how long it works', wholeNumber, defaultDays)
     .option('--no-expiry', 'it works until it is revoked')
     .action(async (options) => (await import('./commands/issue-key.ts')).issueKeyCommand(options));
   program
@@ -71,4 +73,5 @@ export function addCommands(program: Command): void {
       (await import('./commands/retry-provisioning.ts')).resolveProvisioningCommand(id, resolution),
     );
   addBackupCommands(program, async () => (await import('./commands/backup-target.ts')).backupTarget());
+  addSecretsCommands(program, async (work) => (await import('./commands/with-secrets.ts')).withSecrets(work));
 }

@@ -11,7 +11,9 @@ import {
   textSetting,
 } from '#common/config/index.ts';
 import { CodedError } from '#common/errors/index.ts';
+import { allowInsecureHttpSetting } from '#common/transport/index.ts';
 import { type CaptureSpec, parseCaptures } from './collection/index.ts';
+import type { MonitorAddress } from './monitor-client/index.ts';
 
 type NamedCapture = ReturnType<typeof parseCaptures>[number];
 
@@ -44,7 +46,12 @@ function parseNames(text: string): string[] {
 
 export const sensorSettings = {
   dataDirectory: textSetting('SVC_DATA_DIR', './data', 'The folder that holds all data.'),
-  monitorUrl: httpUrlSetting('SVC_MONITOR_URL', 'http://127.0.0.1:8090', "The monitor's URL."),
+  monitorUrl: httpUrlSetting(
+    'SVC_MONITOR_URL',
+    'http://127.0.0.1:8090',
+    "The monitor's URL: https, or http on this machine.",
+  ),
+  allowInsecureHttp: allowInsecureHttpSetting,
   stateDirectory: optionalTextSetting(
     'SVC_SENSOR_STATE_DIR',
     'The folder of the credential and the spool; unset means the folder sensor in the data directory.',
@@ -97,7 +104,7 @@ export const sensorSettings = {
 };
 
 export interface SensorConfig {
-  monitorUrl: string;
+  monitor: MonitorAddress;
   stateDirectory: string;
   captures: CaptureSpec[];
   /** The file that is replayed, or null when the sensor listens. */
@@ -132,18 +139,32 @@ export function readSensorConfig(environment: Readonly<Record<string, string | u
         ...outerNames,
         source: { kind: 'live', interfaceName: name, ringMiB, method },
       }));
+  const commandName = environment.SVC_COMMAND_NAME ?? './svc sensor';
   return {
-    monitorUrl: values.monitorUrl!,
+    monitor: {
+      url: values.monitorUrl!,
+      allowsInsecureHttp: values.allowInsecureHttp,
+      insecureAdvice: insecureAdvice(commandName),
+    },
     stateDirectory: resolve(values.stateDirectory ?? join(values.dataDirectory, 'sensor')),
     captures,
     replayFile: values.replayFile,
     enrolmentToken: values.enrolmentToken,
     node: values.node ?? hostname(),
     spoolBytesMax: values.spoolMiB * 1024 * 1024,
-    commandName: environment.SVC_COMMAND_NAME ?? './svc sensor',
+    commandName,
     notifySocket: environment.NOTIFY_SOCKET || null,
     watchdogMs: Number(environment.WATCHDOG_USEC) > 0 ? Number(environment.WATCHDOG_USEC) / 1000 : null,
     logFormat: values.logFormat,
     logLevel: values.logLevel,
   };
+}
+
+/** The package's commands and its service read one file; elsewhere the environment is all there is. */
+function insecureAdvice(commandName: string): string {
+  const place = commandName === 'svc-sensor' ? '/etc/svc-sensor/sensor.env' : "the sensor's environment";
+  return (
+    'Give SVC_MONITOR_URL an https address. Where nothing but svc uses the network between them, ' +
+    `add this line to ${place} instead: ${allowInsecureHttpSetting.name}=1`
+  );
 }

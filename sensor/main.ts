@@ -3,6 +3,7 @@
  */
 import type { Command } from 'commander';
 import type { ReadOptions } from './commands/read.ts';
+import { readArguments } from './commands/read-arguments.ts';
 
 const readExamples = `
 Examples:
@@ -23,46 +24,17 @@ All of them: docs/settings.md, or man svc-sensor. What this host lacks: check.`;
 
 /** Adds the sensor's commands to its part of the command line. */
 export function addCommands(program: Command): void {
-  const several = (text: string, before: string[]) => [...before, text];
-  program
+  const read = program
     .command('read')
     .description(
       'Read capture files (pcap or pcapng, also gzip or zstd): applications, flows, DNS answers, hosts',
     )
-    .argument('<file...>', 'capture files, read as one capture; - for standard input')
-    .option('--json', 'everything, as JSON')
-    .option('--minutes', 'the traffic of each minute as well')
-    .option(
-      '--local <prefix>',
-      'addresses that are local, which turns "in" and "out" their way; may be repeated',
-      several,
-      [],
-    )
-    .option('--host <address>', 'only this address or prefix; may be repeated', several, [])
-    .option(
-      '--name <text>',
-      'only names that contain this; * stands for any text; may be repeated',
-      several,
-      [],
-    )
-    .option('--port <port>', 'only this port of either end; may be repeated', several, [])
-    .option(
-      '--protocol <name>',
-      'only this IP protocol: tcp, udp, icmp, gre, … or a number; may be repeated',
-      several,
-      [],
-    )
-    .option(
-      '--from <time>',
-      'packets from this time on: 2026-01-31T12:00:00Z, 12:00:30 (UTC), or +90s, +5m after the first',
-    )
-    .option('--to <time>', 'packets before this time')
-    .option(
-      '--sort <order>',
-      'order of the tables: bytes, packets, sent, received, name, or time (as they began)',
-      'bytes',
-    )
-    .option('--top <rows>', 'rows of each table; 0 for all (default: 15)')
+    .argument('<file...>', 'capture files, read as one capture; - for standard input');
+  for (const { flags, text, isList, default: value } of readArguments) {
+    if (isList) read.option(flags, text, (one: string, before: string[]) => [...before, one], []);
+    else read.option(flags, text, value);
+  }
+  read
     .addHelpText('after', readExamples)
     // As for any option that means nothing.
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))

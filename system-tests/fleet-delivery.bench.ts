@@ -243,8 +243,8 @@ async function makeFacts(
   const [from, to] = [now - minutesBefore * 60, now + minutesAhead * 60];
   await facts.prepare(Array.from({ length: (to - from) / 60 }, (_, i) => from + i * 60));
   const nodes = Math.ceil(allocations / serversOfNode);
-  await pool.query(`insert into sensors (site_id, host_name, node, credential_id, credential_digest)
-    select ${siteId}, 'node-' || n, 'node-' || n, 'bench-' || n, 'x' from generate_series(0, ${nodes - 1}) n`);
+  await pool.query(`insert into sensors (site_id, host_name, node)
+    select ${siteId}, 'node-' || n, 'node-' || n from generate_series(0, ${nodes - 1}) n`);
   await pool.query(
     "insert into captures (site_id, sensor_id, name, role) select site_id, id, 'eth0', 'uplink' from sensors order by id",
   );

@@ -1,15 +1,18 @@
 /**
  * Makes the Debian packages: a program with the pinned Node.js, which installs and runs without npm.
  *
+ * Beside them it writes the bill of materials of the whole project (svc_VERSION.cdx.json), for servers that run from it.
+ *
  * usage: npm run package [-- NAME …] [--folder FOLDER] [--compression xz|none]
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { buildDeb } from './package/build-deb.ts';
 import { packagedPrograms } from './package/programs.ts';
+import { makeBill } from './package/software-bill.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const { values, positionals } = parseArgs({
@@ -39,6 +42,10 @@ for (const program of chosen) {
   const digest = createHash('sha256').update(bytes).digest('hex');
   console.log(`${path}  ${(bytes.length / 1e6).toFixed(1)} MB  sha256 ${digest}`);
 }
+const bill = makeBill({ root, name: 'svc', version, epochSeconds: sourceTime(), hasNode: false });
+const billPath = `${values.folder}/svc_${version}.cdx.json`;
+writeFileSync(billPath, `${JSON.stringify(bill, null, 2)}\n`);
+console.log(`${billPath}  ${bill.components.length} components`);
 
 /** `SOURCE_DATE_EPOCH`, else the last commit's time, else a fixed one: never the clock. */
 function sourceTime(): number {

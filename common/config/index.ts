@@ -46,8 +46,12 @@ export function textSetting(name: string, fallback: string, sentence: string): S
   return { name, sentence, defaultText: fallback || 'empty', parse: (text) => text ?? fallback };
 }
 
-export function optionalTextSetting(name: string, sentence: string): Setting<string | null> {
-  return { name, sentence, defaultText: 'unset', parse: (text) => text ?? null };
+export function optionalTextSetting(
+  name: string,
+  sentence: string,
+  defaultText = 'unset',
+): Setting<string | null> {
+  return { name, sentence, defaultText, parse: (text) => text ?? null };
 }
 
 export function integerSetting(

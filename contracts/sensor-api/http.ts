@@ -1,5 +1,6 @@
 /**
- * The JSON half of the sensor API under `/agent/v1`: enrolment, plan, receipts. Telemetry itself is `telemetry.proto`.
+ * The JSON half of the sensor API under `/agent/v1`: enrolment, credentials, plan,
+ * receipts. Telemetry itself is `telemetry.proto`.
  *
  * Sensors authenticate as hosts with `Authorization: Bearer svcsen_<id>_<secret>` (NET-5.3).
  */
@@ -27,6 +28,24 @@ export const EnrolResponse = Type.Object({
   credential: Type.String({ description: 'Shown once; the sensor stores it with mode 0600.' }),
 });
 export type EnrolResponse = Static<typeof EnrolResponse>;
+
+/** The answer to `POST /credential`: what the sensor uses from now on. */
+export const CredentialResponse = Type.Object({
+  credential: Type.String({
+    description: 'Shown once; the one that asked is taken until this one was used.',
+  }),
+  expires_at: Type.String({ description: 'RFC 3339, UTC.' }),
+});
+export type CredentialResponse = Static<typeof CredentialResponse>;
+
+/** How the credential stands that a plan was fetched with. */
+export const PlanCredential = Type.Object({
+  expires_at: Type.Union([Type.String(), Type.Null()], {
+    description: 'RFC 3339, UTC; null: it has no end.',
+  }),
+  rotate: Type.Boolean({ description: 'The sensor should ask for another one now.' }),
+});
+export type PlanCredential = Static<typeof PlanCredential>;
 
 /** A target that sensors measure from their host, described in format.md. */
 export const PlanProbe = Type.Object({
@@ -70,6 +89,10 @@ export const SensorPlan = Type.Object({
     Type.Literal(1, { description: 'The monitor takes results of probes; missing from older ones.' }),
   ),
   probes: Type.Optional(Type.Array(PlanProbe, { maxItems: 32 })),
+  credential_version: Type.Optional(
+    Type.Literal(1, { description: 'The monitor issues new credentials; missing from older ones.' }),
+  ),
+  credential: Type.Optional(PlanCredential),
 });
 export type SensorPlan = Static<typeof SensorPlan>;
 

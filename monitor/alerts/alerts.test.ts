@@ -8,8 +8,9 @@ import { createProbes } from '#monitor/probes/index.ts';
 import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
 import { stopDatabaseClock } from '#monitor/testing/still-clock.ts';
 import { type MailServer, startMailServer } from '#service-kit/mail/testing/start-mail-server.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
-import { type Alerts, type AlertsDeps, createAlerts } from './index.ts';
+import { type Alerts, type AlertsDeps, alertSecrets, createAlerts } from './index.ts';
 
 let world: MonitorWorld;
 let alerts: Alerts;
@@ -28,6 +29,7 @@ before(async () => {
   const db = () => world.database.db;
   deps = {
     db,
+    secrets: createTestSecrets({ db, program: 'monitor', columns: alertSecrets }),
     clock: systemClock,
     reporter: createReporter({ program: 'monitor', write: (line) => log.push(line) }),
     sensors: world.sensors,

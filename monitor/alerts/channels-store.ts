@@ -1,6 +1,15 @@
-/** Where people are told. A secret leaves this file only towards the sender. */
+/** Where people are told. Pages get no secret. */
 import { sql } from 'kysely';
-import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecretColumn } from '#service-kit/secrets/index.ts';
+
+/** Signs deliveries of webhooks; mail has none. */
+export const channelSecret: SecretColumn = {
+  table: 'alert_channels',
+  key: 'id',
+  sealed: 'sealed_secret',
+  clear: 'clear_secret',
+};
 
 export interface Channel {
   id: number;
@@ -29,20 +38,33 @@ export async function listChannels(db: Queryable): Promise<Channel[]> {
   return rows;
 }
 
-/** Null when there are as many as there may be. */
+/** The id of a channel that is about to be written: its secret is sealed for this row. */
+export async function nextChannelId(trx: Queryable): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select nextval(pg_get_serial_sequence('alert_channels', 'id')) as id`.execute(trx);
+  return rows[0]!.id;
+}
+
+/** False when there are as many as there may be. */
 export async function insertChannel(
-  db: Queryable,
-  channel: { kind: string; name: string; recipients: string[]; url: string | null; secret: Buffer | null },
+  trx: Queryable,
+  channel: {
+    id: number;
+    kind: string;
+    name: string;
+    recipients: string[];
+    url: string | null;
+    sealedSecret: Buffer | null;
+  },
   channelsMax: number,
-): Promise<number | null> {
-  return inTransaction(db, async (trx) => {
-    await sql`lock table alert_channels in share row exclusive mode`.execute(trx);
-    const { rows } = await sql<{ id: number }>`
-      insert into alert_channels (kind, name, recipients, url, secret)
-      select ${channel.kind}, ${channel.name}, ${channel.recipients}::text[], ${channel.url}, ${channel.secret}::bytea
-      where (select count(*) from alert_channels) < ${channelsMax} returning id`.execute(trx);
-    return rows[0]?.id ?? null;
-  });
+): Promise<boolean> {
+  await sql`lock table alert_channels in share row exclusive mode`.execute(trx);
+  const { rows } = await sql`
+    insert into alert_channels (id, kind, name, recipients, url, sealed_secret) overriding system value
+    select ${channel.id}, ${channel.kind}, ${channel.name}, ${channel.recipients}::text[], ${channel.url},
+      ${channel.sealedSecret}::bytea
+    where (select count(*) from alert_channels) < ${channelsMax} returning 1`.execute(trx);
+  return rows.length === 1;
 }
 
 /** What waits for a channel that is switched off is given up: nobody wants last week's alert. */

@@ -1,5 +1,6 @@
 /** Episodes in words, the same in mails, in webhooks and on pages. */
 
+import { endingText } from './credential-health.ts';
 import type { AlertKind } from './episode.ts';
 import type { Episode } from './store.ts';
 
@@ -9,6 +10,8 @@ export const kindNames: Record<AlertKind, string> = {
   capture_loss: 'Capture loses packets',
   clock_skew: 'Sensor clock wrong',
   counters_left_out: 'Impossible counters left out',
+  credential_copied: 'Sensor credential copied',
+  credential_ending: 'Sensor credential ends',
   minutes_missing: 'Sensor sends no minutes',
   minutes_refused: 'Minutes refused',
   plan_cut: 'Too many protected addresses',
@@ -33,6 +36,10 @@ export function measuredOf({ kind, details }: Pick<Episode, 'kind' | 'details'>)
       return skewText(Number(details.skew_seconds));
     case 'counters_left_out':
       return `counters that no link carries were left out, ${details.minute_rows} of minutes and ${details.live_rows} of live windows since the sensor was enrolled; the rest was kept`;
+    case 'credential_copied':
+      return 'a credential that was replaced is still in use: two hosts have a copy of it, or one was restored from an old disk';
+    case 'credential_ending':
+      return `${endingText(Number(details.left_seconds))}, and the sensor has not renewed it`;
     case 'minutes_missing':
       return `the sensor is in contact, and no minute arrived for ${Math.floor(Number(details.missing_seconds) / 60)} min`;
     case 'minutes_refused':

@@ -16,6 +16,7 @@ import {
   skewSeconds,
   skewSecondsOf,
 } from './collection-health.ts';
+import { copiedVerdict, endingVerdict } from './credential-health.ts';
 import { between, type Subject, type Verdict } from './episode.ts';
 
 /** A sensor is heard of at least once a minute. */
@@ -58,6 +59,7 @@ export async function findSubjects(deps: FindSubjectsDeps, watchingSeconds: numb
       refusalOf(sensor),
       leftOutOf(sensor),
       planOf(sensor),
+      ...credentialOf(sensor),
       ...captureStates(sensor, outages).map((capture) => deadCaptureOf(sensor, capture)),
     ]),
     ...losses.map(lossOf),
@@ -144,6 +146,23 @@ function planOf(sensor: SensorHealth): Subject {
     verdict: leftOut > 0 ? 'bad' : 'good',
     details: { targets: sensor.planTargets, left_out: leftOut },
   };
+}
+
+function credentialOf(sensor: SensorHealth): Subject[] {
+  const { credential } = sensor;
+  const left = credential.leftSeconds;
+  return [
+    {
+      kind: 'credential_ending',
+      ...ofSensor(sensor),
+      verdict: endingVerdict(credential),
+      details: {
+        left_seconds: left === null ? null : Math.round(left),
+        days_left: left === null ? null : Math.floor(left / 86_400),
+      },
+    },
+    { kind: 'credential_copied', ...ofSensor(sensor), verdict: copiedVerdict(credential), details: {} },
+  ];
 }
 
 function silenceOf(sensor: SensorHealth, watchingSeconds: number): Subject {

@@ -13,6 +13,7 @@ import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import * as channels from './channels-store.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
@@ -33,6 +34,7 @@ export {
   skewSeconds,
   skewSecondsOf,
 } from './collection-health.ts';
+export { copiedVerdict, endingText, endingVerdict } from './credential-health.ts';
 export { failureNames, measuredOf, skewText, titleOf } from './describe-episode.ts';
 export {
   diskShare,
@@ -46,8 +48,12 @@ export type { ChannelInput } from './manage-channels.ts';
 export type { MailSettings } from './send-mail.ts';
 export type { Episode } from './store.ts';
 
+/** Where alerts keep sealed secrets. */
+export const alertSecrets = [channels.channelSecret] as const;
+
 export interface AlertsDeps extends FindSubjectsDeps {
   db: () => Queryable;
+  secrets: Secrets;
   clock: Clock;
   reporter: Reporter;
   /** Which addresses webhooks may go to. */
@@ -129,7 +135,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
       );
     },
     listChannels: () => channels.listChannels(db()),
-    addChannel: (actor, input) => addChannel(db(), deps.rules, actor, input),
+    addChannel: (actor, input) => addChannel(db(), deps.secrets, deps.rules, actor, input),
     async setChannelEnabled(actor, channelId, isEnabled) {
       requireOperator(actor);
       const operation = isEnabled ? 'channel.enable' : 'channel.disable';

@@ -3,8 +3,9 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
-import { insertChannel } from './channels-store.ts';
+import { channelSecret, insertChannel, nextChannelId } from './channels-store.ts';
 
 export interface ChannelInput {
   kind: 'email' | 'webhook';
@@ -21,6 +22,7 @@ const addressShape = /^[^\s@<>",;:\\()[\]]{1,64}@[a-z0-9]([a-z0-9.-]{0,251}[a-z0
 /** The secret of a webhook, for this result alone; null for mail. Throws `alerts.invalid`, `webhooks.invalid`, `alerts.limit`. */
 export async function addChannel(
   db: Queryable,
+  secrets: Secrets,
   rules: TargetRules,
   actor: Actor,
   input: ChannelInput,
@@ -35,9 +37,9 @@ export async function addChannel(
     name,
     recipients: isMail ? parseRecipients(input.recipients ?? '') : [],
     url: isMail ? null : parseEndpointUrl(input.url ?? '', rules),
-    secret,
   };
   const { kind, recipients, url } = channel;
+  await secrets.ready();
   const channelId = await recorded(
     db,
     actor,
@@ -46,7 +48,11 @@ export async function addChannel(
       subject: { kind: 'channel', id, name },
       after: { kind, recipients, url },
     }),
-    (trx: Queryable) => insertChannel(trx, channel, channelsMax),
+    async (trx: Queryable) => {
+      const id = await nextChannelId(trx);
+      const sealedSecret = secret && (await secrets.seal(trx, channelSecret, id, secret));
+      return (await insertChannel(trx, { ...channel, id, sealedSecret }, channelsMax)) ? id : null;
+    },
   );
   if (channelId === null) {
     throw new CodedError('alerts.limit', `There are ${channelsMax} channels already. Delete one first.`);

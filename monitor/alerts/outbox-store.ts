@@ -35,7 +35,7 @@ export interface ClaimedChannel {
   name: string;
   recipients: string[];
   url: string | null;
-  secret: Buffer | null;
+  sealedSecret: Buffer | null;
 }
 
 /**
@@ -52,7 +52,9 @@ export async function claimChannel(db: Queryable, claimSeconds: number): Promise
       order by n.next_attempt_at, n.id limit 1 for update of c skip locked)
     update alert_channels c set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
     from due where c.id = due.id
-    returning c.id, c.term, c.kind, c.name, c.recipients, c.url, c.secret`.execute(db);
+    returning c.id, c.term, c.kind, c.name, c.recipients, c.url, c.sealed_secret as "sealedSecret"`.execute(
+    db,
+  );
   return rows[0] ?? null;
 }
 

@@ -9,7 +9,9 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import { postDelivery, resolveByDns, signDelivery, type TargetRules } from '#service-kit/webhooks/index.ts';
+import { channelSecret } from './channels-store.ts';
 import { makeNotification, type Notification } from './notification.ts';
 import * as outbox from './outbox-store.ts';
 import { type MailSettings, sendMail } from './send-mail.ts';
@@ -17,6 +19,7 @@ import { findEpisode } from './store.ts';
 
 export interface SenderDeps {
   db: () => Queryable;
+  secrets: Secrets;
   clock?: Clock;
   reporter: Reporter;
   rules: TargetRules;
@@ -45,6 +48,7 @@ export function createSender(deps: SenderDeps): Sender {
   let finished: Promise<unknown> = Promise.resolve();
 
   async function work(): Promise<boolean> {
+    await deps.secrets.ready();
     const channel = await outbox.claimChannel(deps.db(), claimSeconds);
     if (!channel) return false;
     try {
@@ -129,7 +133,14 @@ async function post(
   signal: AbortSignal,
 ): Promise<string | null> {
   const body = JSON.stringify(notification.body);
-  const headers = signDelivery([channel.secret!], notification.id, Math.floor(nowMs / 1000), body);
+  let secret: Buffer;
+  try {
+    secret = await deps.secrets.open(deps.db(), channelSecret, channel.id, channel.sealedSecret);
+  } catch (error) {
+    deps.reporter.error('an alert can not be signed', { channel: channel.name, error: describeError(error) });
+    return 'the signing secret does not open; add the channel anew';
+  }
+  const headers = signDelivery([secret], notification.id, Math.floor(nowMs / 1000), body);
   const options = { rules: deps.rules, resolve: resolveByDns, signal };
   return (await postDelivery(channel.url!, headers, body, options)).error;
 }

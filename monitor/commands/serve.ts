@@ -9,7 +9,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<number> {
   const config = readConfig(environment);
   const monitor = composeMonitor(config);
   const server = await createMonitorServer(config, monitor);
-  const parts = [monitor.database, server, ...monitor.loops];
+  const parts = [monitor.database, monitor.secrets.part, server, ...monitor.loops];
   if (config.isDemoWorld) parts.push(createDemoWorld(config, monitor));
   return runUntilSignal(parts, monitor.reporter, () => {
     monitor.reporter.info('ready', { url: config.publicUrl ?? server.url });

@@ -5,9 +5,12 @@ import { readConfig } from '../config.ts';
 import type { FeedState, TickResult } from '../delivery/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const { database, delivery, reporter } = composeMonitor(readConfig(environment), { mayJoin: true });
-  if (isLoop) return runUntilSignal([database, delivery.loop], reporter, () => reporter.info('ready'));
-  const stop = await startParts([database], reporter);
+  const { database, secrets, delivery, reporter } = composeMonitor(readConfig(environment), {
+    mayJoin: true,
+  });
+  if (isLoop)
+    return runUntilSignal([database, secrets.part, delivery.loop], reporter, () => reporter.info('ready'));
+  const stop = await startParts([database, secrets.part], reporter);
   try {
     const result = await delivery.runOnce();
     const state = await delivery.telemetryState();

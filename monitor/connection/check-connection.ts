@@ -1,7 +1,9 @@
 import { CodedError } from '#common/errors/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import { type OperationsClient, safeFaultText } from './client.ts';
-import { readConnection, writeCheck } from './store.ts';
+import { openConnection } from './save-secrets.ts';
+import { writeCheck } from './store.ts';
 
 /**
  * Asks operations what the token's project may do, and keeps the answer (NET-4.l, NET-5.1).
@@ -10,18 +12,19 @@ import { readConnection, writeCheck } from './store.ts';
  */
 export async function checkConnection(
   db: Queryable,
+  secrets: Secrets,
   createClient: (connection: { baseUrl: string; token: string }) => OperationsClient,
 ): Promise<void> {
-  const connection = await readConnection(db);
+  const connection = await openConnection(db, secrets);
   if (!connection) throw new CodedError('connection.invalid', 'No connection is saved yet.');
   try {
     const { project, capabilities } = await createClient(connection).discover();
-    await writeCheck(db, connection, {
+    await writeCheck(db, connection.revision, {
       projectName: project.name.slice(0, 200),
       capabilities: known(capabilities),
     });
   } catch (error) {
-    await writeCheck(db, connection, { error: safeFaultText(error) });
+    await writeCheck(db, connection.revision, { error: safeFaultText(error) });
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The monitor's client of the admin API: bounded in time and size, never redirected, never believing what it reads.
+ * The monitor's client of the admin API: bounded in time and size, never redirected, never believing what it reads. Its
+ * token goes over https, or within the machine.
  *
  * Every failure is one of a few fixed sentences (NET-4.10): what operations answered in an error is neither kept nor
  * logged, because it may hold anything.
@@ -7,6 +8,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CodedError } from '#common/errors/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import {
   Discovery,
   InventoryPage,
@@ -35,9 +37,12 @@ export interface OperationsClientOptions {
   token: string;
   /** For a whole call, connecting and reading included. */
   timeoutMs?: number;
+  /** The base URL may be http on another machine. */
+  allowsInsecureHttp?: boolean;
 }
 
 export type OperationsFault =
+  | 'insecure'
   | 'unreachable'
   | 'timeout'
   | 'redirected'
@@ -49,6 +54,8 @@ export type OperationsFault =
   | 'stale';
 
 const sentences: Record<OperationsFault, string> = {
+  insecure:
+    'The base URL is not encrypted, so the token is not sent to it. Enter an https address. Where nothing but svc uses the network, set SVC_ALLOW_INSECURE_HTTP=1 for the monitor instead.',
   unreachable: 'Operations could not be reached. Check the base URL and that operations runs.',
   timeout: 'Operations did not answer in time. The next run tries again.',
   redirected: 'Operations answered with a redirect, which is not followed. Enter the final base URL.',
@@ -118,6 +125,8 @@ export function createOperationsClient(options: OperationsClientOptions): Operat
   const timeoutMs = options.timeoutMs ?? 10_000;
 
   async function call<T>(path: string, check: Check<T>, body?: object): Promise<T> {
+    if (!options.allowsInsecureHttp && !isPrivateTransport(options.baseUrl))
+      throw new OperationsError('insecure');
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, text } = await exchange(`${options.baseUrl}/api/admin/v1${path}`, {
       method: body ? 'POST' : 'GET',

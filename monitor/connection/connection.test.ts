@@ -116,6 +116,17 @@ test('NET-4.l: discovery says what the project may do, and a new token forgets w
   await world.connection.save(systemActor, settings);
 });
 
+test('the token goes over https or within the machine; another http address needs the setting', async () => {
+  const elsewhere = { baseUrl: 'http://operations.invalid:8080', token: world.operations.token };
+  const refused = await faultOf(createOperationsClient(elsewhere).discover());
+  assert.equal(refused.fault, 'insecure');
+  assert.match(refused.message, /https.*SVC_ALLOW_INSECURE_HTTP=1/);
+  const allowed = createOperationsClient({ ...elsewhere, allowsInsecureHttp: true });
+  assert.equal((await faultOf(allowed.discover())).fault, 'unreachable', 'it was tried');
+  const https = createOperationsClient({ ...elsewhere, baseUrl: 'https://operations.invalid' });
+  assert.equal((await faultOf(https.discover())).fault, 'unreachable');
+});
+
 test('base URLs are canonical; what could carry a secret or a query is refused', () => {
   assert.equal(parseBaseUrl(' https://Operations.Example:443/ '), 'https://operations.example');
   assert.equal(parseBaseUrl('http://10.0.0.1:8080/ops//'), 'http://10.0.0.1:8080/ops');

@@ -10,9 +10,11 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import { checkConnection } from './check-connection.ts';
 import { createOperationsClient, type OperationsClient } from './client.ts';
 import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput } from './connection.ts';
+import { type ConnectionValues, openConnection, writeConnection, writeNoticeSecret } from './save-secrets.ts';
 import * as store from './store.ts';
 
 export { concernsEveryCall, type OperationsClient, OperationsError, safeFaultText } from './client.ts';
@@ -25,6 +27,9 @@ export {
   type SaveConnectionInput,
 } from './connection.ts';
 export type { NoticeSecretStatus } from './store.ts';
+
+/** Where the connection keeps sealed secrets. */
+export const connectionSecrets = [store.connectionToken, store.noticeSecret] as const;
 
 /** An enabled connection, ready to be called. */
 export interface OpenConnection {
@@ -59,35 +64,44 @@ export interface Connection {
 
 export interface ConnectionDeps {
   db: () => Queryable;
+  secrets: Secrets;
   /** How operations is called; another one in tests of failures. */
   createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
+  /** Operations may be called by http on another machine. */
+  allowsInsecureHttp?: boolean;
 }
 
 const noticeSecretLengthMin = 24;
 
 export function createConnection(deps: ConnectionDeps): Connection {
-  const createClient = deps.createClient ?? createOperationsClient;
+  const { db, secrets, allowsInsecureHttp = false } = deps;
+  const createClient =
+    deps.createClient ?? ((connection) => createOperationsClient({ ...connection, allowsInsecureHttp }));
+  const saveNoticeSecret = async (actor: Actor, secret: string) => {
+    await secrets.ready();
+    await recorded(db(), actor, noticeEntry, (trx) => writeNoticeSecret(trx, secrets, secret));
+  };
   return {
     async view() {
-      const stored = await store.readConnection(deps.db());
+      const stored = await store.readConnection(db());
       if (!stored) return null;
-      const { token: _, ...view } = stored;
+      const { sealedToken: _, revision: __, ...view } = stored;
       return view;
     },
     async save(actor, input) {
       requireOperator(actor);
-      await writeRecorded(deps.db(), actor, await parseInput(deps.db(), input));
+      await writeRecorded(deps, actor, await parseInput(deps, input));
     },
     async testAndSave(actor, input) {
       requireOperator(actor);
-      const parsed = await parseInput(deps.db(), input);
+      const parsed = await parseInput(deps, input);
       await createClient(parsed).discover();
-      await writeRecorded(deps.db(), actor, parsed);
-      await checkConnection(deps.db(), createClient);
+      await writeRecorded(deps, actor, parsed);
+      await checkConnection(db(), secrets, createClient);
     },
-    check: () => checkConnection(deps.db(), createClient),
+    check: () => checkConnection(db(), secrets, createClient),
     async open() {
-      const stored = await store.readConnection(deps.db());
+      const stored = await openConnection(db(), secrets);
       if (!stored?.isEnabled) return null;
       return {
         client: createClient(stored),
@@ -99,7 +113,7 @@ export function createConnection(deps: ConnectionDeps): Connection {
     async createNoticeSecret(actor) {
       requireOperator(actor);
       const secret = randomBytes(32).toString('base64url');
-      await recorded(deps.db(), actor, noticeEntry, (trx) => store.writeNoticeSecret(trx, secret));
+      await saveNoticeSecret(actor, secret);
       return secret;
     },
     async setNoticeSecret(actor, secret) {
@@ -110,11 +124,16 @@ export function createConnection(deps: ConnectionDeps): Connection {
           `A notice signing secret needs at least ${noticeSecretLengthMin} characters.`,
         );
       }
-      await recorded(deps.db(), actor, noticeEntry, (trx) => store.writeNoticeSecret(trx, secret));
+      await saveNoticeSecret(actor, secret);
     },
-    readNoticeSecret: () => store.readNoticeSecret(deps.db()),
-    noticeStatus: () => store.readNoticeStatus(deps.db()),
-    countRefusals: (count) => store.addRefusals(deps.db(), count),
+    async readNoticeSecret() {
+      await secrets.ready();
+      const stored = await store.readNoticeSecret(db());
+      if (!stored) return null;
+      return (await secrets.open(db(), store.noticeSecret, store.onlyRow, stored.sealed)).toString();
+    },
+    noticeStatus: () => store.readNoticeStatus(db()),
+    countRefusals: (count) => store.addRefusals(db(), count),
   };
 }
 
@@ -122,20 +141,23 @@ const subject = { kind: 'connection', id: 'operations' };
 const noticeEntry = { operation: 'connection.set_notice_secret', subject };
 
 async function writeRecorded(
-  db: Queryable,
+  { db, secrets }: ConnectionDeps,
   actor: Actor,
-  input: Parameters<typeof store.writeConnection>[1],
+  values: ConnectionValues,
 ): Promise<void> {
-  const before = await store.readConnection(db);
-  const { baseUrl, isEnabled, isSyncAutomatic } = input;
-  const isNewToken = before?.token !== input.token;
-  const entry = {
-    operation: 'connection.save',
-    subject: { ...subject, name: baseUrl },
-    before: before && { baseUrl: before.baseUrl, isEnabled: before.isEnabled },
-    after: { baseUrl, isEnabled, isSyncAutomatic, isNewToken },
-  };
-  await recorded(db, actor, entry, (trx) => store.writeConnection(trx, input));
+  const { baseUrl, isEnabled, isSyncAutomatic } = values;
+  await secrets.ready();
+  await recorded(
+    db(),
+    actor,
+    ({ before, isNewToken }) => ({
+      operation: 'connection.save',
+      subject: { ...subject, name: baseUrl },
+      before: before && { baseUrl: before.baseUrl, isEnabled: before.isEnabled },
+      after: { baseUrl, isEnabled, isSyncAutomatic, isNewToken },
+    }),
+    (trx: Queryable) => writeConnection(trx, secrets, values),
+  );
 }
 
 /**
@@ -143,11 +165,11 @@ async function writeRecorded(
  * which nobody can read here, sent to a server of their own.
  */
 async function parseInput(
-  db: Queryable,
+  { db, secrets }: ConnectionDeps,
   { baseUrl, token: typed, isEnabled, isSyncAutomatic = true }: SaveConnectionInput,
-) {
+): Promise<ConnectionValues> {
   const parsedUrl = parseBaseUrl(baseUrl);
-  const stored = typed ? null : await store.readConnection(db);
+  const stored = typed ? null : await openConnection(db(), secrets);
   if (stored && new URL(stored.baseUrl).origin !== new URL(parsedUrl).origin) {
     throw new CodedError(
       'connection.invalid',

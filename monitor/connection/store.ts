@@ -1,47 +1,78 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecretColumn } from '#service-kit/secrets/index.ts';
 import type { ConnectionView } from './connection.ts';
 
+/** The one row of each table. */
+export const onlyRow = 1;
+export const connectionToken: SecretColumn = {
+  table: 'operations_connection',
+  key: 'id',
+  sealed: 'sealed_token',
+  clear: 'clear_token',
+};
+export const noticeSecret: SecretColumn = {
+  table: 'notice_secret',
+  key: 'id',
+  sealed: 'sealed_secret',
+  clear: 'clear_secret',
+};
+
 export interface StoredConnection extends ConnectionView {
-  token: string;
+  sealedToken: Buffer | null;
+  /** Counts changes of the base URL or the token. */
+  revision: number;
 }
 
 export async function readConnection(db: Queryable): Promise<StoredConnection | null> {
   const { rows } = await sql<StoredConnection>`
-    select base_url as "baseUrl", token, is_enabled as "isEnabled",
+    select base_url as "baseUrl", sealed_token as "sealedToken", revision, is_enabled as "isEnabled",
            is_sync_automatic as "isSyncAutomatic", project_name as "projectName", capabilities,
            (extract(epoch from checked_at) * 1000)::float8 as "checkedAtMs", check_error as "checkError"
     from operations_connection`.execute(db);
   return rows[0] ?? null;
 }
 
-/** Another base URL or token is another project until a discovery says otherwise, so what was known is forgotten. */
+/** Saves of one after another, until the transaction ends: what is compared with the former values stays true. */
+export async function lockConnection(trx: Queryable): Promise<void> {
+  await sql`lock table operations_connection, notice_secret in share row exclusive mode`.execute(trx);
+}
+
+/**
+ * `isSameTarget`: neither the base URL nor the token changes. Another one is another project until a discovery says
+ * otherwise, so what was known is forgotten.
+ */
 export async function writeConnection(
-  db: Queryable,
-  values: { baseUrl: string; token: string; isEnabled: boolean; isSyncAutomatic: boolean },
+  trx: Queryable,
+  values: {
+    baseUrl: string;
+    sealedToken: Buffer;
+    isEnabled: boolean;
+    isSyncAutomatic: boolean;
+    isSameTarget: boolean;
+  },
 ): Promise<void> {
+  const isSame = values.isSameTarget;
   await sql`
-    insert into operations_connection as held (base_url, token, is_enabled, is_sync_automatic)
-    values (${values.baseUrl}, ${values.token}, ${values.isEnabled}, ${values.isSyncAutomatic})
-    on conflict (id) do update set base_url = excluded.base_url, token = excluded.token,
+    insert into operations_connection as held (base_url, sealed_token, is_enabled, is_sync_automatic)
+    values (${values.baseUrl}, ${values.sealedToken}, ${values.isEnabled}, ${values.isSyncAutomatic})
+    on conflict (id) do update set base_url = excluded.base_url, sealed_token = excluded.sealed_token, clear_token = null,
       is_enabled = excluded.is_enabled, is_sync_automatic = excluded.is_sync_automatic, updated_at = svc_now(),
-      project_name = case when held.base_url = excluded.base_url and held.token = excluded.token then held.project_name end,
-      capabilities = case when held.base_url = excluded.base_url and held.token = excluded.token then held.capabilities else '{}' end,
-      checked_at = case when held.base_url = excluded.base_url and held.token = excluded.token then held.checked_at end,
-      check_error = case when held.base_url = excluded.base_url and held.token = excluded.token then held.check_error end`.execute(
-    db,
-  );
+      revision = held.revision + case when ${isSame} then 0 else 1 end,
+      project_name = case when ${isSame} then held.project_name end,
+      capabilities = case when ${isSame} then held.capabilities else '{}' end,
+      checked_at = case when ${isSame} then held.checked_at end,
+      check_error = case when ${isSame} then held.check_error end`.execute(trx);
 }
 
 /** Keeps what a discovery said, unless the connection was changed while it ran. */
 export async function writeCheck(
   db: Queryable,
-  checked: { baseUrl: string; token: string },
+  revision: number,
   result: { projectName: string; capabilities: Record<string, true | number> } | { error: string },
 ): Promise<void> {
-  const isSame = sql`base_url = ${checked.baseUrl} and token = ${checked.token}`;
   if ('error' in result) {
-    await sql`update operations_connection set checked_at = svc_now(), check_error = ${result.error} where ${isSame}`.execute(
+    await sql`update operations_connection set checked_at = svc_now(), check_error = ${result.error} where revision = ${revision}`.execute(
       db,
     );
     return;
@@ -49,12 +80,14 @@ export async function writeCheck(
   await sql`
     update operations_connection set checked_at = svc_now(), check_error = null,
       project_name = ${result.projectName}, capabilities = ${JSON.stringify(result.capabilities)}::jsonb
-    where ${isSame}`.execute(db);
+    where revision = ${revision}`.execute(db);
 }
 
-export async function readNoticeSecret(db: Queryable): Promise<string | null> {
-  const { rows } = await sql<{ secret: string }>`select secret from notice_secret`.execute(db);
-  return rows[0]?.secret ?? null;
+/** Null: no secret was made yet. */
+export async function readNoticeSecret(db: Queryable): Promise<{ sealed: Buffer | null } | null> {
+  const { rows } = await sql<{ sealed: Buffer | null }>`
+    select sealed_secret as sealed from notice_secret`.execute(db);
+  return rows[0] ?? null;
 }
 
 export interface NoticeSecretStatus {
@@ -71,11 +104,11 @@ export async function readNoticeStatus(db: Queryable): Promise<NoticeSecretStatu
   return rows[0] ?? null;
 }
 
-export async function writeNoticeSecret(db: Queryable, secret: string): Promise<void> {
+export async function writeNoticeSecret(trx: Queryable, sealed: Buffer): Promise<void> {
   await sql`
-    insert into notice_secret as held (secret) values (${secret})
-    on conflict (id) do update set secret = excluded.secret, created_at = svc_now(), refused_count = 0,
-      last_refused_at = null where held.secret <> excluded.secret`.execute(db);
+    insert into notice_secret (sealed_secret) values (${sealed})
+    on conflict (id) do update set sealed_secret = excluded.sealed_secret, clear_secret = null, created_at = svc_now(),
+      refused_count = 0, last_refused_at = null`.execute(trx);
 }
 
 export async function addRefusals(db: Queryable, count: number): Promise<void> {

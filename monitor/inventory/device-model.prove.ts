@@ -10,13 +10,14 @@ import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
-import { createConnection } from '#monitor/connection/index.ts';
+import { connectionSecrets, createConnection } from '#monitor/connection/index.ts';
 import { createDevices, type Device, deviceKeyOf, labelDevice } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createVendors } from '#monitor/vendors/index.ts';
 import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { planOnce } from '#service-kit/testing/plan-once.ts';
 import { importInventory } from './import-inventory.ts';
@@ -189,7 +190,10 @@ async function openStage(plant: Plant) {
   const base = { db: () => db, clock: systemClock, reporter: silentReporter };
   const events = createEvents(base);
   const sites = createSites(base);
-  const connection = createConnection(base);
+  const connection = createConnection({
+    ...base,
+    secrets: createTestSecrets({ ...base, program: 'monitor', columns: connectionSecrets }),
+  });
   const devices = createDevices({ ...base, events, vendors: createVendors({ ...base, registryUrl: null }) });
   const onPlaced = async () => {};
   const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 60 });

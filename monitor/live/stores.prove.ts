@@ -225,8 +225,8 @@ function createModel(
 async function addSites(database: TestDatabase): Promise<Place['sites']> {
   const { rows } = await database.pool.query<{ siteId: number; sensors: number[] }>(`
     with made as (insert into sites (name) values ('One'), ('Two') returning id),
-    added as (insert into sensors (site_id, host_name, node, credential_id, credential_digest)
-      select id, 'node-' || i, 'node', 'c' || id || i, 'x'::bytea from made, generate_series(1, 2) i returning id, site_id)
+    added as (insert into sensors (site_id, host_name, node)
+      select id, 'node-' || i, 'node' from made, generate_series(1, 2) i returning id, site_id)
     select site_id as "siteId", array_agg(id::int order by id) as sensors from added group by 1 order by 1`);
   return rows;
 }

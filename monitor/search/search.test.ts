@@ -18,8 +18,8 @@ before(async () => {
   await database.pool.query(`
     insert into sites (name, local_cidrs) values ('Frankfurt 1', '{192.0.2.0/24,2001:db8:1::/48}'), ('Oslo', '{192.0.2.0/25}');
     insert into site_clusters (cluster_id, site_id) values (7, 1);
-    insert into sensors (site_id, host_name, node, credential_id, credential_digest) values
-      (1, 'hv-3.frankfurt.example', 'node-3', 'a', ''), (2, 'hv-9.oslo.example', 'node-9', 'b', '');
+    insert into sensors (site_id, host_name, node) values
+      (1, 'hv-3.frankfurt.example', 'node-3'), (2, 'hv-9.oslo.example', 'node-9');
     insert into inventory_vms (cluster_id, vm_id, node, name, state, updated_at, retired_at) values
       (7, 4711, 'node-3', 'prod-db-3', 'running', now(), null), (7, 4712, 'node-3', 'old-db', 'gone', now(), now());
     insert into devices (site_id, segment, mac, first_seen_at, last_seen_at, matched_cluster_id, matched_vm_id,

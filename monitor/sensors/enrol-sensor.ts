@@ -7,6 +7,7 @@ import { mintCredential } from '#service-kit/credentials/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkNode } from './choose-node.ts';
+import { insertFirstCredential } from './credential-store.ts';
 import { type ChosenNode, insertSensor, insertToken, useToken } from './store.ts';
 
 export interface EnrolmentToken {
@@ -54,9 +55,8 @@ export function enrolSensor(
       node: used.node ?? checkNode({ name: request.node, clusterId: null }).name,
       clusterId: used.clusterId,
       isNodeBound: used.node !== null,
-      credentialId: credential.id,
-      credentialDigest: credential.digest,
     });
+    await insertFirstCredential(trx, sensorId, credential);
     const actor = { kind: 'sensor', id: sensorId, name: request.host_name, origin } as const;
     await record(trx, actor, {
       operation: 'sensor.enrol',

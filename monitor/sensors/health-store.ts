@@ -30,6 +30,14 @@ export interface SensorHealth {
   refusal: { ageSeconds: number; code: string; message: string } | null;
   /** Rows that were left out since it was enrolled, and how long ago the last one was; null: none was. */
   leftOut: { ageSeconds: number; minuteRows: number; liveRows: number } | null;
+  credential: {
+    /** Until it ends; negative: since it ended. Null: it has no end. */
+    leftSeconds: number | null;
+    /** From its issue to its end; null: it has no end. */
+    lifeSeconds: number | null;
+    /** Since a credential that had been replaced was shown last; null: none ever was. */
+    misusedAgeSeconds: number | null;
+  };
   /** Addresses for its plan: of its node's servers, and those that no node is known to carry. */
   planTargets: number;
 }
@@ -61,6 +69,11 @@ export async function listHealth(db: Queryable, siteId: number | null = null): P
       case when o.sensor_id is null then null else json_build_object(
         'ageSeconds', extract(epoch from svc_now() - o.last_at)::float8, 'minuteRows', o.minute_rows, 'liveRows', o.live_rows)
         end as "leftOut",
+      (select json_build_object(
+        'leftSeconds', extract(epoch from max(u.expires_at) filter (where u.replaced_at is null) - svc_now())::float8,
+        'lifeSeconds', extract(epoch from max(u.expires_at - u.issued_at) filter (where u.replaced_at is null))::float8,
+        'misusedAgeSeconds', extract(epoch from svc_now() - max(u.misused_at))::float8)
+        from sensor_credentials u where u.sensor_id = s.id and u.first_used_at is not null) as credential,
       coalesce((select sum(g.addresses) from targets g where g.site_id = s.site_id
         and (g.node is null or g.node = s.node and coalesce(g.cluster_id = s.cluster_id, true))), 0)::int as "planTargets"
     from sensors s

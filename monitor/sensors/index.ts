@@ -2,9 +2,11 @@
  * Sensors: how a hypervisor host becomes one, how it proves it afterwards, what it should do, and when it was heard.
  *
  * An enrolment token works once, for one hour; what it gives is a credential that is shown once and stored as a
- * digest. Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
+ * digest. A sensor exchanges its credential for another before it ends (`rotate-credential.ts`). Authentication and plans only read, over connections that can do nothing else and that telemetry never takes, so
  * neither its locks nor its crowd delay them (NET-5.3); contact is noted by uploads alone.
  */
+
+import type { Reporter } from '#common/reporter/index.ts';
 import type { EnrolRequest, EnrolResponse, PlanProbe, SensorPlan } from '#contracts/sensor-api/http.ts';
 import type { SensorCondition } from '#contracts/sensor-api/live.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
@@ -12,9 +14,14 @@ import { type ChangedAddress, listNodes, type NodeName } from '#monitor/placemen
 import { recorded } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { createAuthentication } from './authenticate-sensor.ts';
+import {
+  type AuthenticatedSensor,
+  type CredentialCheck,
+  createAuthentication,
+} from './authenticate-sensor.ts';
 import { chooseNode } from './choose-node.ts';
 import * as conditions from './condition-store.ts';
+import { noteMisuse } from './credential-store.ts';
 import { createEnrolmentToken, type EnrolmentToken, enrolSensor } from './enrol-sensor.ts';
 import { listHealth, type SensorHealth } from './health-store.ts';
 import type { SensorInventory } from './inventory-store.ts';
@@ -22,15 +29,24 @@ import * as inventories from './inventory-store.ts';
 import { listLags, type SensorLag } from './lag-store.ts';
 import { readPlan } from './read-plan.ts';
 import * as refusals from './refusal-store.ts';
+import {
+  createFollowUps,
+  finishRotation,
+  type RotationOutcome,
+  requestRotation,
+  rotateCredential,
+} from './rotate-credential.ts';
 import * as store from './store.ts';
 import { type SensorSummary, summarizeSensors } from './summary-store.ts';
 
+export type { AuthenticatedSensor, CredentialCheck } from './authenticate-sensor.ts';
 export type { KnownCondition } from './condition-store.ts';
 export type { EnrolmentToken } from './enrol-sensor.ts';
 export type { SensorHealth } from './health-store.ts';
 export type { HostInterfaces, SensorInventory } from './inventory-store.ts';
 export type { SensorLag } from './lag-store.ts';
 export { targetsMax as planTargetsMax } from './read-plan.ts';
+export type { RotationOutcome } from './rotate-credential.ts';
 export type { ChosenNode, Contact, EnrolledSensor, SensorState } from './store.ts';
 export type { SensorSummary } from './summary-store.ts';
 
@@ -44,7 +60,12 @@ export interface SensorsDeps {
   plannedProbes?: (siteId: number) => Promise<PlanProbe[]>;
   /** A sensor speaks for other addresses than before; in the transaction that says so. */
   onPlaced?: (trx: Queryable, changed: readonly ChangedAddress[]) => Promise<void>;
+  /** How long a rotated credential is taken. */
+  credentialDays?: number;
+  reporter?: Reporter;
 }
+
+const credentialDaysDefault = 90;
 
 export interface Sensors {
   /**
@@ -63,7 +84,15 @@ export interface Sensors {
   /** Turns a token into a sensor with a credential; null when the token is unknown, used or older than an hour. */
   enrol(request: EnrolRequest, origin?: RequestOrigin): Promise<EnrolResponse | null>;
   /** The sensor with this bearer token, or null. */
-  authenticate(token: string): Promise<store.EnrolledSensor | null>;
+  authenticate(token: string): Promise<AuthenticatedSensor | null>;
+  /** As `authenticate`, with the reason of a refusal. The first use of a new credential ends the old one soon after. */
+  checkCredential(token: string, origin?: RequestOrigin): Promise<CredentialCheck>;
+  /** Resolves when what the checks so far have set going is stored. */
+  settled(): Promise<void>;
+  /** A new credential for the sensor that showed this one, when one is due. */
+  rotateCredential(sensor: AuthenticatedSensor, origin?: RequestOrigin): Promise<RotationOutcome>;
+  /** Has the plan ask the sensor for a rotation. False: the site has no such sensor. */
+  requestRotation(actor: Actor, siteId: number, sensorId: number): Promise<boolean>;
   /** What a sensor of this site should do; without one, what is to be done at the whole site. */
   readPlan(siteId: number, sensorId?: number): Promise<SensorPlan>;
   /** Notes what sensors said, once for each; give the transaction that stores it. */
@@ -91,13 +120,35 @@ export interface Sensors {
 }
 
 export function createSensors(deps: SensorsDeps): Sensors {
-  const { db } = deps;
+  const { db, credentialDays = credentialDaysDefault } = deps;
+  const check = createAuthentication(deps.reader);
+  const followUps = createFollowUps(deps.reporter);
+  const checkCredential: Sensors['checkCredential'] = async (token, origin) => {
+    const checked = await check(token);
+    if (checked.isTaken) {
+      const { id, isNew } = checked.sensor.credentialState;
+      // Not waited for: no lock may delay a sensor (NET-5.3).
+      if (isNew) followUps.run(id, () => finishRotation(db(), id, origin));
+    } else if (checked.why === 'replaced') {
+      const { credentialId } = checked;
+      followUps.run(credentialId, () => noteMisuse(db(), credentialId));
+    }
+    return checked;
+  };
   return {
     createToken: (actor, siteId, node) => createEnrolmentToken(db(), actor, siteId, node),
     listNodes: (siteId) => listNodes(db(), siteId),
     chooseNode: (actor, sensor, node) => chooseNode(deps, actor, sensor, node),
     enrol: (request, origin) => enrolSensor(db(), request, origin),
-    authenticate: createAuthentication(deps.reader),
+    async authenticate(token) {
+      const checked = await checkCredential(token);
+      return checked.isTaken ? checked.sensor : null;
+    },
+    checkCredential,
+    settled: () => followUps.settled(),
+    rotateCredential: (sensor, origin) =>
+      rotateCredential(db(), credentialDays, sensor.credentialState.id, origin),
+    requestRotation: (actor, siteId, sensorId) => requestRotation(db(), actor, siteId, sensorId),
     readPlan: (siteId, sensorId) => readPlan(deps, siteId, sensorId ?? null),
     noteContacts: (trx, contacts) => store.upsertContacts(trx, contacts),
     noteRefusal: (sensorId, refusal) => refusals.upsertRefusal(db(), sensorId, refusal),

@@ -38,6 +38,12 @@ export interface SensorState extends EnrolledSensor {
   sequence: number | null;
   /** Start of the newest minute it has sent, unix milliseconds. */
   newestMinuteMs: number | null;
+  /** Of the credential that it uses. */
+  credentialIssuedAtMs: number;
+  /** Null: it has no end, because the sensor has not rotated it yet. */
+  credentialExpiresAtMs: number | null;
+  /** An operator asked for a rotation, and the sensor has not finished one since. */
+  rotationRequestedAtMs: number | null;
 }
 
 /** Stores a token's digest for an hour; null when there is no such site. Returns when it expires. */
@@ -77,30 +83,15 @@ export async function useToken(trx: Queryable, digest: Buffer): Promise<UsedToke
 export async function insertSensor(
   trx: Queryable,
   tokenId: number,
-  sensor: Omit<EnrolledSensor, 'id'> & { credentialId: string; credentialDigest: Buffer } & Pick<
-      SensorState,
-      'clusterId' | 'isNodeBound'
-    >,
+  sensor: Omit<EnrolledSensor, 'id'> & Pick<SensorState, 'clusterId' | 'isNodeBound'>,
 ): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into sensors (site_id, host_name, node, cluster_id, is_node_bound, credential_id, credential_digest)
-    values (${sensor.siteId}, ${sensor.hostName}, ${sensor.node}, ${sensor.clusterId}, ${sensor.isNodeBound},
-      ${sensor.credentialId}, ${sensor.credentialDigest})
+    insert into sensors (site_id, host_name, node, cluster_id, is_node_bound)
+    values (${sensor.siteId}, ${sensor.hostName}, ${sensor.node}, ${sensor.clusterId}, ${sensor.isNodeBound})
     returning id`.execute(trx);
   const id = rows[0]!.id;
   await sql`update enrolment_tokens set sensor_id = ${id} where id = ${tokenId}`.execute(trx);
   return id;
-}
-
-/** The sensors with these credential ids that may still speak, by id. */
-export async function findCredentials(
-  reader: Queryable,
-  credentialIds: readonly string[],
-): Promise<Map<string, { sensor: EnrolledSensor; digest: Buffer }>> {
-  const { rows } = await sql<EnrolledSensor & { credentialId: string; digest: Buffer }>`
-    select id, site_id as "siteId", host_name as "hostName", node, credential_id as "credentialId", credential_digest as digest
-    from sensors where credential_id = any(${[...credentialIds]}) and revoked_at is null`.execute(reader);
-  return new Map(rows.map(({ credentialId, digest, ...sensor }) => [credentialId, { sensor, digest }]));
 }
 
 export async function readLocalCidrs(reader: Queryable, siteId: number): Promise<string[] | null> {
@@ -140,8 +131,12 @@ export async function listSensors(db: Queryable, siteId: number): Promise<Sensor
       s.is_node_bound as "isNodeBound", (extract(epoch from s.enrolled_at) * 1000)::float8 as "enrolledAtMs",
       (extract(epoch from c.last_contact_at) * 1000)::float8 as "lastContactAtMs",
       c.sensor_version as "sensorVersion", c.spool_id as "spoolId", c.sequence,
-      (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as "newestMinuteMs"
+      (extract(epoch from least(c.newest_minute, date_trunc('minute', svc_now()))) * 1000)::float8 as "newestMinuteMs",
+      (extract(epoch from coalesce(k.issued_at, s.enrolled_at)) * 1000)::float8 as "credentialIssuedAtMs",
+      (extract(epoch from k.expires_at) * 1000)::float8 as "credentialExpiresAtMs",
+      (extract(epoch from s.rotation_requested_at) * 1000)::float8 as "rotationRequestedAtMs"
     from sensors s left join sensor_contacts c on c.sensor_id = s.id
+    left join sensor_credentials k on k.sensor_id = s.id and k.first_used_at is not null and k.replaced_at is null
     where s.site_id = ${siteId} and s.revoked_at is null order by lower(s.host_name), s.id`.execute(db);
   return rows;
 }

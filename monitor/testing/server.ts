@@ -1,8 +1,9 @@
 /** The whole monitor behind its real HTTP server, on a port and a database of its own. */
-import { composeMonitor, type Monitor } from '#monitor/composition.ts';
+import { type CompositionOptions, composeMonitor, type Monitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createMonitorServer } from '#monitor/server.ts';
+import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
@@ -34,6 +35,7 @@ export const testPassword = 'a password of sufficient length';
 /** `settings` are variables of the environment. */
 export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
+  options: Pick<CompositionOptions, 'reporter'> = {},
 ): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
   const config = readConfig({
@@ -44,7 +46,11 @@ export async function startMonitorServer(
   });
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
-  const monitor = composeMonitor(config, { database: { ...part, db, pool, reader } });
+  const monitor = composeMonitor(config, {
+    database: { ...part, db, pool, reader },
+    ...options,
+    keyWrapper: testWrapper,
+  });
   const site = await monitor.sites.create(systemActor, 'Test site');
   const server = await createMonitorServer(config, monitor);
   await server.start();

@@ -4,7 +4,7 @@
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createApplications, nameApplication } from '#monitor/applications/index.ts';
-import { createConnection } from '#monitor/connection/index.ts';
+import { connectionSecrets, createConnection } from '#monitor/connection/index.ts';
 import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
 import { createDelivery, type DeliveryDeps } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
@@ -15,6 +15,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTraffic } from '#monitor/traffic/index.ts';
 import { createVendors } from '#monitor/vendors/index.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createTestDatabase, type TestDatabase } from '#service-kit/testing/index.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -30,7 +31,8 @@ export async function createWorld() {
   const facts = createFactStore({ db, nameApplication });
   const traffic = createTraffic({ db, facts });
   const applications = createApplications({ db, facts, clock: systemClock, rankingHoldSeconds: 90 });
-  const connection = createConnection(base);
+  const secrets = createTestSecrets({ db, program: 'monitor', columns: connectionSecrets });
+  const connection = createConnection({ ...base, secrets });
   const vendors = createVendors({ ...base, registryUrl: null });
   const devices = createDevices({ db, events, vendors });
   const onPlaced = facts.rejudge;
@@ -47,6 +49,7 @@ export async function createWorld() {
   });
   return {
     database,
+    secrets,
     operations,
     events,
     sites,

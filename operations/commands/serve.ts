@@ -27,6 +27,7 @@ export async function serve(): Promise<number> {
     });
     const parts = [
       database,
+      features.secrets.part,
       features.notifications,
       ...background,
       ...(settings.demoWorld ? [demoWorld] : []),

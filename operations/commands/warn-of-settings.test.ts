@@ -25,6 +25,20 @@ test('what is dangerous on the internet is said at the start, and nothing else',
   assert.deepEqual(told({ ...stripe, ...https }), ['setting=SVC_OPERATIONS_TRUSTED_PROXIES']);
   assert.deepEqual(told({ ...stripe, ...https, SVC_OPERATIONS_TRUSTED_PROXIES: '127.0.0.1' }), []);
   assert.deepEqual(told({ ...https, SVC_DEMO_WORLD: '1' }), []);
+  const notices = {
+    ...stripe,
+    ...https,
+    SVC_OPERATIONS_TRUSTED_PROXIES: '127.0.0.1',
+    SVC_OPERATIONS_NOTICE_SECRET: 'x',
+  };
+  const monitor = (SVC_OPERATIONS_NOTICE_URL: string, more = {}) =>
+    told({ ...notices, SVC_OPERATIONS_NOTICE_URL, ...more });
+  assert.deepEqual(monitor('https://monitor.example'), []);
+  assert.deepEqual(monitor('http://127.0.0.1:8090'), []);
+  assert.deepEqual(monitor('http://10.0.0.1:8090'), ['setting=SVC_OPERATIONS_NOTICE_URL']);
+  assert.deepEqual(monitor('http://10.0.0.1:8090', { SVC_ALLOW_INSECURE_HTTP: '1' }), [
+    'setting=SVC_ALLOW_INSECURE_HTTP',
+  ]);
 });
 
 test('serve does not start without a choice of payment gateway, and names the setting', () => {

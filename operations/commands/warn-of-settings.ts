@@ -1,4 +1,5 @@
 import type { Reporter } from '#common/reporter/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import type { OperationsSettings } from '../config.ts';
 
 /** Says at the start what of the settings is right for a trial and dangerous on the internet. */
@@ -16,6 +17,13 @@ export function warnOfSettings(settings: OperationsSettings, reporter: Reporter)
     reporter.warn('links in mails lead to the address that operations listens on', {
       setting: 'SVC_OPERATIONS_PUBLIC_URL',
     });
+  if (settings.noticeUrl !== null && !isPrivateTransport(settings.noticeUrl))
+    reporter.warn(
+      settings.allowInsecureHttp
+        ? 'notices of destroyed servers are sent without encryption'
+        : 'notices of destroyed servers wait: the address of the monitor is not encrypted',
+      { setting: settings.allowInsecureHttp ? 'SVC_ALLOW_INSECURE_HTTP' : 'SVC_OPERATIONS_NOTICE_URL' },
+    );
   if (settings.publicUrl?.startsWith('https:') && settings.trustedProxies.length === 0)
     reporter.warn(
       'no proxy is trusted: whoever calls through one has its address, and is throttled with all others',

@@ -108,3 +108,36 @@ test('NET-2.8: a notice waits while there is no monitor, and says why it waits',
   assert.equal(pending?.serverId, serverId);
   assert.match(pending?.lastError ?? '', /^the monitor does not answer/);
 });
+
+test('a notice is not sent to an http address of another machine; it waits, and says which setting allows it', async () => {
+  await using world = await createWorld();
+  const asked: string[] = [];
+  const sendWith = (monitor: { url: string; allowsInsecureHttp?: boolean }) =>
+    createJobRunner({
+      db: () => world.database.db,
+      handlers: destroyNoticeJobs({
+        db: () => world.database.db,
+        clock: systemClock,
+        reporter: silentReporter,
+        monitor: { secret: 'x', ...monitor },
+        fetch: async (url) => {
+          asked.push(String(url));
+          return new Response('{}');
+        },
+      }),
+      clock: systemClock,
+      reporter: silentReporter,
+    });
+  const { tenant } = await world.createCustomer('In the open');
+  const { serverId } = await world.deploy(tenant, 'open');
+  await world.servers.destroyServer(systemActor, tenant.id, serverId);
+  await world.jobs.drain();
+  await sendWith({ url: 'http://192.0.2.1:8090' }).drain();
+  assert.deepEqual(asked, []);
+  const [pending] = await listPendingNotices(world.database.db);
+  assert.match(pending?.lastError ?? '', /not encrypted.*https.*SVC_ALLOW_INSECURE_HTTP=1/);
+  await world.database.pool.query('update jobs set run_at = now() where finished_at is null');
+  await sendWith({ url: 'http://192.0.2.1:8090', allowsInsecureHttp: true }).drain();
+  assert.deepEqual(asked, [`http://192.0.2.1:8090${noticePath}`]);
+  assert.deepEqual(await listPendingNotices(world.database.db), [], 'what waited was not lost');
+});

@@ -1,6 +1,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import {
   type DestroyNotice,
   noticePath,
@@ -16,13 +17,16 @@ export interface DestroyNoticesDeps {
   db: () => Queryable;
   clock: Clock;
   reporter: Reporter;
-  /** The monitor's base URL and the secret shared with it. */
-  monitor: { url: string; secret: string };
+  /** The monitor's base URL, the secret shared with it, and whether the URL may be http on another machine. */
+  monitor: { url: string; secret: string; allowsInsecureHttp?: boolean };
   /** For tests. */
   fetch?: typeof fetch;
 }
 
 const timeoutMs = 10_000;
+/** A notice can be read, and its signature collected, on a way without encryption. It waits, and is sent when that is mended. */
+const insecureText =
+  'SVC_OPERATIONS_NOTICE_URL is not encrypted: give it an https address, or set SVC_ALLOW_INSECURE_HTTP=1';
 
 /** The job that delivers one notice. It fails, and is tried again with growing pauses, until a 200 comes back. */
 export function destroyNoticeJobs(deps: DestroyNoticesDeps): Record<string, JobHandler> {
@@ -44,6 +48,7 @@ async function attempt(
   notice: store.DestroyNoticeRow,
   signal: AbortSignal,
 ): Promise<string | null> {
+  if (!deps.monitor.allowsInsecureHttp && !isPrivateTransport(deps.monitor.url)) return insecureText;
   const content: DestroyNotice = {
     cluster_id: notice.clusterId,
     destroyed_at: notice.destroyedAt.toISOString(),

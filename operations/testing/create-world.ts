@@ -35,14 +35,15 @@ import { registerCustomerApi } from '#operations/surfaces/customer-api/index.ts'
 import { watchAnswers } from '#operations/surfaces/customer-api/testing/watch-answers.ts';
 import { registerPortal } from '#operations/surfaces/portal/index.ts';
 import { registerPublic, renderErrorPage } from '#operations/surfaces/public/index.ts';
-import { createWebhooks } from '#operations/webhooks/index.ts';
+import { createWebhooks, webhookSecrets } from '#operations/webhooks/index.ts';
 import { createAuditTrail } from '#service-kit/audit/index.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createJobRunner, type JobRunner } from '#service-kit/jobs/index.ts';
 import { createPost, listCaughtMail } from '#service-kit/mail/index.ts';
 import { createNotifications } from '#service-kit/notifications/index.ts';
 import { registerAssets } from '#service-kit/pages/index.ts';
-import { createSecondFactors, plainSealer } from '#service-kit/second-factors/index.ts';
+import { createSecondFactors, factorSecrets } from '#service-kit/second-factors/index.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createSessions } from '#service-kit/sessions/index.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
@@ -83,6 +84,11 @@ export async function createWorld(options: WorldOptions = {}) {
   const pool = () => database.pool;
   const secrets = createSecretWatch();
   const { reporter } = secrets;
+  const sealing = createTestSecrets({
+    db,
+    program: 'operations',
+    columns: [...webhookSecrets, ...factorSecrets],
+  });
   const isDocumentationGlobal = options.isDocumentationGlobal ?? true;
   let ownUrl = '';
   const mailFolder = await mkdtemp(join(tmpdir(), 'svc-world-mail-'));
@@ -171,7 +177,7 @@ export async function createWorld(options: WorldOptions = {}) {
     notifications,
     accounts,
     post,
-    factors: createSecondFactors({ db, clock, sealer: plainSealer, issuer: 'svc' }),
+    factors: createSecondFactors({ db, clock, secrets: sealing, issuer: 'svc' }),
     adminProjects,
     addresses,
     apiKeys,
@@ -188,7 +194,7 @@ export async function createWorld(options: WorldOptions = {}) {
     servers,
     protectTraffic,
     sessions,
-    webhooks: createWebhooks({ db, rules: { allowPrivate: true } }),
+    webhooks: createWebhooks({ db, secrets: sealing, rules: { allowPrivate: true } }),
     clock,
     apiFacts: {
       origin: null,
@@ -233,6 +239,7 @@ export async function createWorld(options: WorldOptions = {}) {
   return {
     database,
     secrets,
+    sealing,
     reporter,
     ...surfaces,
     jobs,

@@ -1,13 +1,18 @@
 /** E5, G8: a run through all that handles secrets, and leaks planted in each place, which must be found. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
 import { systemClock } from '#common/clock/index.ts';
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import { systemActor } from '#operations/accounts/index.ts';
+import { operationsSecrets } from '#operations/features.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createApiClient } from '#operations/surfaces/customer-api/testing/client.ts';
-import { createWebhookSender } from '#operations/webhooks/index.ts';
+import { createWebhookSender, webhookSecrets } from '#operations/webhooks/index.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
+import { createEarlierDatabase } from '#service-kit/testing/earlier-database.ts';
+import { findInRows, webhookSecretBytes } from '#service-kit/testing/find-in-rows.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
 import { createWorld, type World } from './create-world.ts';
 import { createSecretWatch } from './watch-secrets.ts';
@@ -47,7 +52,7 @@ after(async () => {
 const order = { plan: 'small', image: 'debian-12', location: 'fra' };
 
 /** Orders by card and by credit, failing and repeated; keys made, rotated and misused; webhooks told of all of it. */
-async function run(): Promise<{ rootPassword: string; token: string }> {
+async function run() {
   const call = createApiClient(world.url);
   const customer = await world.createCustomer('Secretive');
   const { tenant, owner, email } = customer;
@@ -138,18 +143,57 @@ async function run(): Promise<{ rootPassword: string; token: string }> {
   ])
     await page(path);
   await world.jobs.drain();
-  await createWebhookSender({
+  await drainWebhooks();
+  const stored = { ...(await useFactors(customer)), ...(await rotateWebhook(owner.id, endpoint)) };
+  return { rootPassword: created.body.root_password as string, token, stored };
+}
+
+/** An authenticator app with recovery codes, a sign-in and a mailed link: what of it must not be readable in a row. */
+async function useFactors({ owner, email }: { owner: { id: number }; email: string }) {
+  const app = (await world.factors.beginTotp(owner.id, email))!;
+  const code = new TOTP({ secret: Secret.fromBase32(app.secret) }).generate();
+  const confirmed = await world.factors.confirmTotp(owner.id, code);
+  const session = await world.sessions.start(owner.id);
+  await fetch(`${world.url}/reset-password`, { method: 'POST', body: new URLSearchParams({ email }) });
+  const mails = await world.mailsTo(email);
+  const link = /set-password\/([A-Za-z0-9_-]{43})/.exec(JSON.stringify(mails));
+  return {
+    'the secret of an app': app.secret,
+    'a recovery code': confirmed!.codes![0]!,
+    'a session': session.split(';')[0]!.split('=')[1]!.split('.').at(-1)!,
+    'a mailed link': link![1]!,
+  };
+}
+
+/** Both secrets sign while the former one is still good. */
+async function rotateWebhook(
+  ownerId: number,
+  { endpointId, secret }: { endpointId: number; secret: string },
+) {
+  const actor = (await world.accounts.customerActorOf(ownerId))!;
+  const next = await world.webhooks.rotateSecret(actor, endpointId);
+  const had = receiver.received.length;
+  await world.webhooks.sendTest(actor, endpointId);
+  await drainWebhooks();
+  assert.equal(receiver.received.length, had + 1);
+  return {
+    'a webhook’s former secret': webhookSecretBytes(secret),
+    'a webhook’s secret': webhookSecretBytes(next),
+  };
+}
+
+const drainWebhooks = () =>
+  createWebhookSender({
+    secrets: world.sealing,
     db: () => world.database.db,
     clock: systemClock,
     reporter: world.reporter,
     rules: { allowPrivate: true },
     random: () => 0.5,
   }).drain();
-  return { rootPassword: created.body.root_password, token };
-}
 
 test('E5, G8: of passwords and tokens nothing stands in answers, logs, events, webhooks, errors, the gateway or the database', async (t) => {
-  const { rootPassword, token } = await run();
+  const { rootPassword, token, stored } = await run();
   assert.ok(receiver.received.length >= 6, `${receiver.received.length} webhooks`);
   world.secrets.watchText('webhooks', JSON.stringify(receiver.received));
   world.secrets.watchText('what Stripe was told', JSON.stringify(await stripe.heard()));
@@ -158,6 +202,7 @@ test('E5, G8: of passwords and tokens nothing stands in answers, logs, events, w
   assert.ok(secrets >= 9, `${secrets} secrets`);
   t.diagnostic(`${secrets} secrets, looked for in ${bytes} bytes: 0 found`);
 
+  assert.deepEqual(await findInRows(world.database.pool, stored), []);
   // Planted: the same watch finds each of them where it must not be.
   const { pool } = world.database;
   const planted = async (plant: (watch: ReturnType<typeof createSecretWatch>) => unknown, clean?: string) => {
@@ -190,4 +235,35 @@ test('E5, G8: of passwords and tokens nothing stands in answers, logs, events, w
       ),
       [leak],
     );
+});
+
+test('an earlier version’s readable secrets are sealed when operations starts, and a moved one delivers nothing', async () => {
+  await using database = await createEarlierDatabase('operations', '0200');
+  const { db, pool } = database;
+  const before = {
+    one: Buffer.alloc(32, 'one'),
+    former: Buffer.alloc(32, 'former'),
+    two: Buffer.alloc(32, 'two'),
+    app: 'JBSWY3DPEHPK3PXP',
+  };
+  await pool.query(
+    "with o as (insert into organizations (name) values ('O') returning id) insert into webhook_endpoints (organization_id, url, description, event_types, secret, previous_secret, previous_secret_until) select id, 'https://example.net/', '', '{server.created}', secret, former, svc_now() + interval '1 day' from o, (values ($1::bytea, $2::bytea), ($3, null)) as given (secret, former)",
+    [before.one, before.former, before.two],
+  );
+  await pool.query('insert into totp_secrets (person_id, sealed) values (7, $1)', [`plain:${before.app}`]);
+  assert.equal((await findInRows(pool, before)).length, 4);
+  await database.upgrade();
+  const deps = { db: () => db, program: 'operations', columns: operationsSecrets };
+  const secrets = createTestSecrets(deps);
+  await secrets.part.start();
+  assert.deepEqual(await findInRows(pool, before), []);
+  const { rows } = await pool.query(
+    'select id, sealed_secret as one, sealed_previous_secret as former from webhook_endpoints order by id',
+  );
+  const [secret, former] = webhookSecrets;
+  assert.deepEqual(await secrets.open(db, secret, rows[0].id, rows[0].one), before.one);
+  assert.deepEqual(await secrets.open(db, former, rows[0].id, rows[0].former), before.former);
+  const refused = (error: unknown) => hasCode(error, 'secrets.refused');
+  await assert.rejects(secrets.open(db, secret, rows[0].id, rows[0].former), refused, 'from the next column');
+  await assert.rejects(secrets.open(db, secret, rows[0].id, rows[1].one), refused, 'from the next row');
 });

@@ -7,6 +7,7 @@
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import type { Delivery, Endpoint } from './endpoint.ts';
 import * as manage from './manage-endpoint.ts';
@@ -18,8 +19,12 @@ export { createWebhookSender, type WebhookSender, type WebhookSenderDeps } from 
 export type { Attempt, FailingEndpoint, QueueHealth } from './store.ts';
 export { createWebhookUpkeep } from './upkeep.ts';
 
+/** Where webhooks keep sealed secrets. */
+export const webhookSecrets = [store.endpointSecret, store.formerSecret] as const;
+
 export interface WebhooksDeps {
   db: () => Queryable;
+  secrets: Secrets;
   rules: TargetRules;
 }
 
@@ -55,13 +60,13 @@ export interface Webhooks {
 }
 
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
-  const { db, rules } = deps;
+  const { db, secrets, rules } = deps;
   return {
     listEndpoints: (actor) => store.listEndpoints(db(), manage.ownedBy(actor)),
     findEndpoint: (actor, id) => manage.findOwned(db(), actor, id),
-    createEndpoint: (actor, input) => manage.createEndpoint(db(), rules, actor, input),
+    createEndpoint: (actor, input) => manage.createEndpoint(db(), secrets, rules, actor, input),
     changeEndpoint: (actor, id, input) => manage.changeEndpoint(db(), rules, actor, id, input),
-    rotateSecret: (actor, id) => manage.rotateEndpointSecret(db(), actor, id),
+    rotateSecret: (actor, id) => manage.rotateEndpointSecret(db(), secrets, actor, id),
     setEnabled: (actor, id, isEnabled) => manage.setEndpointEnabled(db(), actor, id, isEnabled),
     deleteEndpoint: (actor, id) => manage.deleteEndpoint(db(), actor, id),
     sendTest: (actor, id) => manage.sendTest(db(), actor, id),

@@ -1,10 +1,11 @@
 /** What the owner of an organization does with its endpoints. A key does none of it. */
-import { CodedError } from '#common/errors/index.ts';
+import { CodedError, hasCode } from '#common/errors/index.ts';
 import { testEvent } from '#contracts/customer-api/index.ts';
 import { type Actor, type CustomerActor, forbidden } from '#operations/accounts/index.ts';
 import { recordTestEvent } from '#operations/events/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import {
   formatSecret,
   invalidWebhook,
@@ -34,6 +35,7 @@ const testWindowSeconds = 600;
 /** Throws `webhooks.invalid`, `webhooks.limit` and `accounts.forbidden`. The secret is in this result alone. */
 export async function createEndpoint(
   db: Queryable,
+  secrets: Secrets,
   rules: TargetRules,
   actor: Actor,
   input: CreateEndpointInput,
@@ -44,9 +46,12 @@ export async function createEndpoint(
     throw invalidWebhook('There is no such workspace in this organization.');
   const secret = mintSecret();
   const checked = check(rules, input);
+  await secrets.ready();
   const endpointId = await inTransaction(db, async (tx) => {
-    const id = await store.insertEndpoint(tx, { ...checked, organizationId, tenantId, secret }, endpointsMax);
-    if (id === null)
+    const id = await store.nextEndpointId(tx);
+    const sealedSecret = await secrets.seal(tx, store.endpointSecret, id, secret);
+    const endpoint = { ...checked, id, organizationId, tenantId, sealedSecret };
+    if (!(await store.insertEndpoint(tx, endpoint, endpointsMax)))
       throw new CodedError(
         'webhooks.limit',
         `There are ${endpointsMax} endpoints already. Delete one first.`,
@@ -82,14 +87,37 @@ export async function changeEndpoint(
 }
 
 /** The new secret, for this result alone; for a day deliveries carry the former one's signature as well. */
-export async function rotateEndpointSecret(db: Queryable, actor: Actor, id: number): Promise<string> {
+export async function rotateEndpointSecret(
+  db: Queryable,
+  secrets: Secrets,
+  actor: Actor,
+  id: number,
+): Promise<string> {
   const endpoint = await findOwned(db, actor, id);
   const secret = mintSecret();
+  await secrets.ready();
   await inTransaction(db, async (tx) => {
-    await store.rotateSecret(tx, endpoint.id, secret, overlapHours);
+    const former = await openFormer(tx, secrets, endpoint.id);
+    const sealed = {
+      secret: await secrets.seal(tx, store.endpointSecret, endpoint.id, secret),
+      former: former && (await secrets.seal(tx, store.formerSecret, endpoint.id, former)),
+    };
+    await store.rotateSecret(tx, endpoint.id, sealed, overlapHours);
     await recordEndpoint(tx, actor, 'webhook.rotate_secret', endpoint);
   });
   return formatSecret(secret);
+}
+
+/** Null where it does not open: a rotation is how that is mended. */
+async function openFormer(tx: Queryable, secrets: Secrets, id: number): Promise<Buffer | null> {
+  const sealed = await store.lockSecret(tx, id);
+  if (sealed === undefined) throw notFound();
+  try {
+    return await secrets.open(tx, store.endpointSecret, id, sealed);
+  } catch (error) {
+    if (hasCode(error, 'secrets.refused')) return null;
+    throw error;
+  }
 }
 
 export async function deleteEndpoint(db: Queryable, actor: Actor, id: number): Promise<void> {
@@ -168,8 +196,12 @@ function recordEndpoint(
 /** The endpoint, if it is one of an organization that the actor owns; throws `webhooks.not_found` for any other. */
 export async function findOwned(db: Queryable, actor: Actor, id: number): Promise<Endpoint> {
   const found = await store.findEndpoint(db, ownedBy(actor), id);
-  if (found === null) throw new CodedError('webhooks.not_found', 'There is no such endpoint.');
+  if (found === null) throw notFound();
   return found;
+}
+
+function notFound(): CodedError {
+  return new CodedError('webhooks.not_found', 'There is no such endpoint.');
 }
 
 export function ownedBy(actor: Actor): readonly number[] {

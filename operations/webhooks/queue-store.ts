@@ -6,9 +6,9 @@ export interface ClaimedEndpoint {
   id: number;
   term: number;
   url: string;
-  secret: Buffer;
+  sealedSecret: Buffer | null;
   /** Signs too while it is set. */
-  previousSecret: Buffer | null;
+  sealedPreviousSecret: Buffer | null;
   consecutiveFailures: number;
 }
 
@@ -39,8 +39,9 @@ export async function claimEndpoint(
         d.next_attempt_at, d.id limit 1 for update of e skip locked)
     update webhook_endpoints e set claimed_until = svc_now() + make_interval(secs => ${claimSeconds}), term = term + 1
     from due where e.id = due.id
-    returning e.id, e.term, e.url, e.secret, e.consecutive_failures as "consecutiveFailures",
-      case when e.previous_secret_until > svc_now() then e.previous_secret end as "previousSecret"`.execute(
+    returning e.id, e.term, e.url, e.sealed_secret as "sealedSecret",
+      e.consecutive_failures as "consecutiveFailures",
+      case when e.previous_secret_until > svc_now() then e.sealed_previous_secret end as "sealedPreviousSecret"`.execute(
       tx,
     );
     return rows[0] ?? null;

@@ -10,7 +10,9 @@ import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { takeUndispatched } from '#operations/events/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import {
+  type Outcome,
   postDelivery,
   type Resolve,
   resolveByDns,
@@ -18,10 +20,11 @@ import {
   type TargetRules,
 } from '#service-kit/webhooks/index.ts';
 import * as queue from './queue-store.ts';
-import { disableEndpoint, insertDeliveries } from './store.ts';
+import { disableEndpoint, endpointSecret, formerSecret, insertDeliveries } from './store.ts';
 
 export interface WebhookSenderDeps {
   db: () => Queryable;
+  secrets: Secrets;
   clock: Clock;
   reporter: Reporter;
   rules: TargetRules;
@@ -51,6 +54,7 @@ export function createWebhookSender(deps: WebhookSenderDeps, workers = 4): Webho
   let finished: Promise<unknown> = Promise.resolve();
 
   async function work(): Promise<boolean> {
+    await deps.secrets.ready();
     const dispatched = await dispatch(deps);
     const endpoint = await queue.claimEndpoint(deps.db(), claimSeconds, perOrganizationMax);
     if (endpoint === null) return dispatched > 0;
@@ -130,11 +134,17 @@ async function attempt(
 ): Promise<boolean> {
   const { type, occurredAt, data } = delivery;
   const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
-  const secrets = [endpoint.secret, ...(endpoint.previousSecret === null ? [] : [endpoint.previousSecret])];
   const startedMs = deps.clock.nowMs();
-  const headers = signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body);
-  const resolve = deps.resolve ?? resolveByDns;
-  const outcome = await postDelivery(endpoint.url, headers, body, { rules: deps.rules, resolve, signal });
+  const secrets = await openSecrets(deps, endpoint);
+  const outcome: Outcome =
+    secrets === null
+      ? { statusCode: null, error: 'the signing secret does not open; rotate it' }
+      : await postDelivery(
+          endpoint.url,
+          signDelivery(secrets, delivery.publicId, Math.floor(startedMs / 1000), body),
+          body,
+          { rules: deps.rules, resolve: deps.resolve ?? resolveByDns, signal },
+        );
   // An attempt that our own stop cut short says nothing about the receiver; it is made again.
   if (signal.aborted && outcome.statusCode === null) return false;
   const result = {
@@ -156,6 +166,21 @@ async function attempt(
     });
   endpoint.consecutiveFailures = outcome.error === null ? 0 : endpoint.consecutiveFailures + 1;
   return outcome.error === null;
+}
+
+/** Null where the stored secret does not open: that endpoint alone fails, and says so in its log. */
+async function openSecrets(
+  deps: WebhookSenderDeps,
+  { id, sealedSecret, sealedPreviousSecret }: queue.ClaimedEndpoint,
+): Promise<Buffer[] | null> {
+  try {
+    const secret = await deps.secrets.open(deps.db(), endpointSecret, id, sealedSecret);
+    if (sealedPreviousSecret === null) return [secret];
+    return [secret, await deps.secrets.open(deps.db(), formerSecret, id, sealedPreviousSecret)];
+  } catch (error) {
+    deps.reporter.error('a webhook can not be signed', { endpoint: id, error: describeError(error) });
+    return null;
+  }
 }
 
 async function planNext(

@@ -1,6 +1,22 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecretColumn } from '#service-kit/secrets/index.ts';
 import type { Delivery, Endpoint } from './endpoint.ts';
+
+/** Signs deliveries. */
+export const endpointSecret: SecretColumn = {
+  table: 'webhook_endpoints',
+  key: 'id',
+  sealed: 'sealed_secret',
+  clear: 'clear_secret',
+};
+/** Signs too for a while after a rotation. */
+export const formerSecret: SecretColumn = {
+  table: 'webhook_endpoints',
+  key: 'id',
+  sealed: 'sealed_previous_secret',
+  clear: 'clear_previous_secret',
+};
 
 const endpointColumns = sql`e.id, e.organization_id as "organizationId", e.tenant_id as "tenantId", e.url,
   e.description, e.event_types as "eventTypes", e.created_at as "createdAt", e.disabled_at as "disabledAt",
@@ -26,28 +42,33 @@ export async function findEndpoint(
 }
 
 export interface NewEndpoint {
+  id: number;
   organizationId: number;
   tenantId: number | null;
   url: string;
   description: string;
   eventTypes: readonly string[];
-  secret: Buffer;
+  sealedSecret: Buffer;
 }
 
-/** Under a lock on the organization, so that creates at the same time can't pass the cap; null when it is reached. */
-export async function insertEndpoint(
-  tx: Queryable,
-  endpoint: NewEndpoint,
-  cap: number,
-): Promise<number | null> {
-  await sql`select 1 from organizations where id = ${endpoint.organizationId} for update`.execute(tx);
+/** The id of an endpoint that is about to be written: its secret is sealed for this row. */
+export async function nextEndpointId(tx: Queryable): Promise<number> {
   const { rows } = await sql<{ id: number }>`
-    insert into webhook_endpoints (organization_id, tenant_id, url, description, event_types, secret)
-    select ${endpoint.organizationId}, ${endpoint.tenantId}::bigint, ${endpoint.url}, ${endpoint.description},
-      ${[...endpoint.eventTypes]}::text[], ${endpoint.secret}
+    select nextval(pg_get_serial_sequence('webhook_endpoints', 'id')) as id`.execute(tx);
+  return rows[0]!.id;
+}
+
+/** Under a lock on the organization, so that creates at the same time can't pass the cap; false when it is reached. */
+export async function insertEndpoint(tx: Queryable, endpoint: NewEndpoint, cap: number): Promise<boolean> {
+  await sql`select 1 from organizations where id = ${endpoint.organizationId} for update`.execute(tx);
+  const { rows } = await sql`
+    insert into webhook_endpoints (id, organization_id, tenant_id, url, description, event_types, sealed_secret)
+    overriding system value
+    select ${endpoint.id}, ${endpoint.organizationId}, ${endpoint.tenantId}::bigint, ${endpoint.url},
+      ${endpoint.description}, ${[...endpoint.eventTypes]}::text[], ${endpoint.sealedSecret}
     where (select count(*) from webhook_endpoints where organization_id = ${endpoint.organizationId}) < ${cap}
-    returning id`.execute(tx);
-  return rows[0]?.id ?? null;
+    returning 1`.execute(tx);
+  return rows.length === 1;
 }
 
 /** Whether the workspace is one of the organization. */
@@ -68,15 +89,30 @@ export async function updateEndpoint(
     event_types = ${[...change.eventTypes]}::text[] where id = ${id}`.execute(db);
 }
 
-/** Gives the endpoint a new secret; the former one signs too for this long. */
+/** The sealed secret, with the endpoint's row locked until the transaction ends; undefined where it was deleted. */
+export async function lockSecret(tx: Queryable, id: number): Promise<Buffer | null | undefined> {
+  const { rows } = await sql<{ sealed: Buffer | null }>`
+    select sealed_secret as sealed from webhook_endpoints where id = ${id} for no key update`.execute(tx);
+  return rows[0]?.sealed;
+}
+
+/** Gives the endpoint a new secret; the former one, null where it does not open, signs too for this long. */
 export async function rotateSecret(
-  db: Queryable,
+  tx: Queryable,
   id: number,
-  secret: Buffer,
+  sealed: { secret: Buffer; former: Buffer | null },
   overlapHours: number,
 ): Promise<void> {
-  await sql`update webhook_endpoints set previous_secret = secret, secret = ${secret},
-    previous_secret_until = svc_now() + make_interval(hours => ${overlapHours}) where id = ${id}`.execute(db);
+  await sql`update webhook_endpoints set sealed_secret = ${sealed.secret}, sealed_previous_secret = ${sealed.former},
+    clear_secret = null, clear_previous_secret = null,
+    previous_secret_until = svc_now() + make_interval(hours => ${overlapHours}) where id = ${id}`.execute(tx);
+}
+
+/** Forgets former secrets that sign no more. */
+export async function deleteFormerSecrets(db: Queryable): Promise<void> {
+  await sql`update webhook_endpoints
+    set clear_previous_secret = null, sealed_previous_secret = null, previous_secret_until = null
+    where previous_secret_until <= svc_now()`.execute(db);
 }
 
 export async function deleteEndpoint(db: Queryable, id: number): Promise<void> {

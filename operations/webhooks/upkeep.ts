@@ -8,7 +8,7 @@ import * as store from './store.ts';
 const keepDays = 30;
 const lateSeconds = 900;
 
-/** Every few minutes: says when deliveries wait too long for a worker, and forgets what is older than a month. */
+/** Every few minutes: says when deliveries wait too long for a worker, and forgets what is older than a month, and secrets that sign no more. */
 export function createWebhookUpkeep(deps: {
   db: () => Queryable;
   clock: Clock;
@@ -27,6 +27,7 @@ export function createWebhookUpkeep(deps: {
           oldest_seconds: Math.round(oldestSeconds),
           failing_endpoints: failingEndpoints,
         });
+      await store.deleteFormerSecrets(deps.db());
       await deleteEventsOlderThan(deps.db(), keepDays);
     },
   });

@@ -51,6 +51,7 @@ async function createEndpoint(
 
 const sender = (changes: object = {}) =>
   createWebhookSender({
+    secrets: world.sealing,
     db: () => world.database.db,
     clock: systemClock,
     reporter: silentReporter,
@@ -286,14 +287,14 @@ test('a worker that was overtaken records nothing', async () => {
     percent: 50,
   });
   await sender({
-    // While it sends, somebody else takes the endpoint over.
-    clock: {
-      ...systemClock,
-      nowMs: () => {
-        void world.database.pool.query('update webhook_endpoints set term = term + 1 where id = $1', [
+    // Between its claim and its attempt another worker takes the endpoint over.
+    secrets: {
+      ...world.sealing,
+      async open(...given: Parameters<typeof world.sealing.open>) {
+        await world.database.pool.query('update webhook_endpoints set term = term + 1 where id = $1', [
           endpointId,
         ]);
-        return Date.now();
+        return world.sealing.open(...given);
       },
     },
   }).drain();
@@ -370,7 +371,11 @@ test('staff see how much waits and for how long; upkeep forgets what is older th
 });
 
 test('the rules of production refuse an address that is not https or not on the internet', async () => {
-  const strict = createWebhooks({ db: () => world.database.db, rules: { allowPrivate: false } });
+  const strict = createWebhooks({
+    db: () => world.database.db,
+    secrets: world.sealing,
+    rules: { allowPrivate: false },
+  });
   const party = await createParty('Strict');
   const create = (url: string) =>
     strict.createEndpoint(party.actor, {
@@ -390,4 +395,50 @@ test('the rules of production refuse an address that is not https or not on the 
   ])
     await assert.rejects(create(url), { code: 'webhooks.invalid' }, url);
   assert.ok((await create('https://example.com/hook')).endpointId);
+});
+
+test('an endpoint whose stored secret was exchanged fails with a reason, and the next one is served; a rotation mends it', async () => {
+  const party = await createParty('Exchanged');
+  const broken = await createEndpoint(party, '/exchanged/200', ['server.created']);
+  const whole = await createEndpoint(party, '/beside-exchanged/200', ['server.created']);
+  await world.database.pool.query(
+    'update webhook_endpoints set sealed_secret = (select sealed_secret from webhook_endpoints where id = $2) where id = $1',
+    [broken.endpointId, whole.endpointId],
+  );
+  for (const { endpointId } of [broken, whole]) await world.webhooks.sendTest(party.actor, endpointId);
+  await sender().drain();
+  assert.equal(at('/exchanged/200').length, 0);
+  assert.equal(at('/beside-exchanged/200').length, 1);
+  const [delivery] = await world.webhooks.listDeliveries(party.actor, broken.endpointId, 1);
+  assert.match(delivery!.lastError!, /signing secret does not open/);
+  receiver.learn(await world.webhooks.rotateSecret(party.actor, broken.endpointId));
+  await passTime();
+  await sender().drain();
+  assert.equal(at('/exchanged/200').length, 1);
+});
+
+test('a former secret is deleted when it signs no more', async () => {
+  const party = await createParty('Former');
+  const { endpointId } = await createEndpoint(party, '/former/200', ['server.created']);
+  await world.webhooks.rotateSecret(party.actor, endpointId);
+  const former = async () => {
+    const upkeep = createWebhookUpkeep({
+      db: () => world.database.db,
+      clock: systemClock,
+      reporter: silentReporter,
+    });
+    await upkeep.runOnce();
+    await upkeep.stop();
+    const { rows } = await world.database.pool.query(
+      'select sealed_previous_secret is not null as is_there from webhook_endpoints where id = $1',
+      [endpointId],
+    );
+    return rows[0].is_there;
+  };
+  assert.equal(await former(), true);
+  await world.database.pool.query(
+    "update webhook_endpoints set previous_secret_until = svc_now() - interval '1 second' where id = $1",
+    [endpointId],
+  );
+  assert.equal(await former(), false);
 });

@@ -5,7 +5,7 @@
 do $$
 declare
   reader text := current_database() || '_reader';
-  secret text := '(digest|secret|password|token|hash|checksum|payload|user_data|credential|^body$|^request$|^bucket$)';
+  secret text := '(digest|secret|password|token|hash|checksum|payload|user_data|credential|sealed|wrapped|^body$|^request$|^bucket$)';
   readable record;
 begin
   execute format('grant usage on schema public to %I', reader);
@@ -20,8 +20,8 @@ begin
     execute format('grant select (%s) on %s to %I', readable.columns, readable.name, reader);
   end loop;
   -- The monitor's own reader (SVC_MONITOR_READER_DATABASE_URL) also tells sensors by the digests of their credentials.
-  if to_regclass('sensors') is not null and exists (select 1 from pg_roles where rolname = 'svc_' || reader) then
-    execute format('grant select (credential_id, credential_digest) on sensors to %I', 'svc_' || reader);
+  if to_regclass('sensor_credentials') is not null and exists (select 1 from pg_roles where rolname = 'svc_' || reader) then
+    execute format('grant select on sensor_credentials to %I', 'svc_' || reader);
   end if;
 end
 $$;

@@ -11,6 +11,7 @@ import { beginAgain, Field, Flag, flowWords, Meaning, noteMac, noteState } from 
 import { FlowTable } from './flow-table.ts';
 import { Fragments, hasPorts } from './fragments.ts';
 import type { CaptureOptions } from './index.ts';
+import { KnownPackets } from './known-packets.ts';
 import { Ledger } from './ledger.ts';
 import type { Listing } from './listing.ts';
 import { compileLocalScope, type LocalRanges } from './local-scope.ts';
@@ -50,6 +51,7 @@ export class Engine {
   readonly #booking: Booking;
   readonly #naming: Naming;
   readonly #fragments: Fragments;
+  readonly #known: KnownPackets;
   readonly #packet = new Packet();
   readonly #inner = Array.from({ length: tunnelDepthMax }, () => new Packet());
   readonly #tunnels: TunnelPaths;
@@ -80,6 +82,7 @@ export class Engine {
       keepsOrder: listing !== null,
       onRemove: (base) => this.#onRemove(base),
     });
+    this.#known = new KnownPackets(this.flows, this.#keepsOwners);
     this.#booking = new Booking({
       flows: this.flows,
       ledger: this.ledger,
@@ -135,9 +138,17 @@ export class Engine {
     const packets = segments > 0 ? segments : 1;
     if (segments === 0) totals.mergedFrames += 1;
     totals.packets += packets;
+    const end = Math.min(offset + capturedLength, bytes.length);
+    if (linkType === ethernet) {
+      const length = this.#known.count(bytes, offset, end, vlanTci, packets, this.now, this.offsetMs);
+      if (length > 0) {
+        totals.ipPackets += packets;
+        totals.ipBytes += length;
+        return;
+      }
+    }
     const p = this.#packet;
     p.attach(bytes);
-    const end = Math.min(offset + capturedLength, bytes.length);
     p.end = end;
     p.wireEnd = Math.max(offset + wireLength, end);
     const verdict = decodeFrame(p, linkType, offset);

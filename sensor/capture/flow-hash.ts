@@ -60,17 +60,28 @@ export function hashRecord(words: Int32Array, base: number, key0: number, key1: 
   return mixEnd(hash, words[base + Field.ports]!, meta, key1);
 }
 
-function mixPair(lower: number, higher: number, key: number): number {
+/** The parts of the hash. First the last words of both addresses. */
+export function mixPair(lower: number, higher: number, key: number): number {
   let hash = Math.imul(lower ^ key, 0x9e3779b1);
   hash ^= hash >>> 15;
   return Math.imul(hash ^ higher, 0x85ebca6b);
 }
 
-function mixSix(hash: number, a: number, b: number, c: number, d: number, e: number, f: number): number {
+/** The other words of the lower address, then those of the higher one. */
+export function mixSix(
+  hash: number,
+  a: number,
+  b: number,
+  c: number,
+  d: number,
+  e: number,
+  f: number,
+): number {
   return mixHash(mixHash(mixHash(mixHash(mixHash(mixHash(hash, a), b), c), d), e), f);
 }
 
-function mixEnd(start: number, ports: number, meta: number, key: number): number {
+/** Ports of the lower address first; protocol, version and tunnel. */
+export function mixEnd(start: number, ports: number, meta: number, key: number): number {
   let hash = start ^ (start >>> 13);
   hash = Math.imul(hash ^ ports, 0xc2b2ae35);
   hash ^= hash >>> 16;

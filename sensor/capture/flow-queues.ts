@@ -5,6 +5,9 @@
  * of a known flow: a record moves when it is looked at for room and turns out to have become something else.
  */
 
+import { Field, Flag, isClosed, isExchange, isHalfOpen } from './flow-record.ts';
+import { Protocol } from './packet.ts';
+
 /** Kinds of flows, those that make room first in front. */
 export const Queue = {
   /** Exchanges of one request and one answer: over, as far as anyone can tell. */
@@ -25,6 +28,21 @@ export const Queue = {
 
 export const queueCount = 8;
 const none = 255;
+
+/** The queue in which a flow belongs, by what it has become. */
+export function queueFor(words: Int32Array, base: number): number {
+  const flags = words[base + Field.flags]!;
+  const isNamed = words[base + Field.name] !== 0;
+  if ((words[base + Field.meta]! & 0xff) === Protocol.tcp) {
+    if (isClosed(flags)) return Queue.closed;
+    if ((flags & Flag.unanswered) !== 0) return Queue.attempts;
+    if (isHalfOpen(flags)) return isNamed ? Queue.talks : Queue.singles;
+    return isNamed ? Queue.namedConnections : Queue.connections;
+  }
+  if ((flags & Flag.answered) === 0) return Queue.singles;
+  if (isExchange(flags)) return Queue.over;
+  return isNamed ? Queue.namedTalks : Queue.talks;
+}
 
 export class FlowQueues {
   /** Records in each queue. */

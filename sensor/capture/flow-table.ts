@@ -7,8 +7,8 @@
  * leaves, the least recently used of its kind, a named TCP connection last. A flow that leaves is flushed first, so no
  * byte is lost.
  */
-import { hashPacket, hashRecord, isSamePair, sourceIsLower } from './flow-hash.ts';
-import { FlowQueues, Queue } from './flow-queues.ts';
+import { hashPacket, hashRecord, isSamePair, mixEnd, mixPair, mixSix, sourceIsLower } from './flow-hash.ts';
+import { FlowQueues, Queue, queueFor } from './flow-queues.ts';
 import { Field, Flag, flowWords, isClosed, isExchange, isHalfOpen } from './flow-record.ts';
 import { type Packet, Protocol } from './packet.ts';
 
@@ -119,6 +119,87 @@ export class FlowTable {
     return this.#insert(p, isLower, ports, meta, hash, now);
   }
 
+  /** Base of an IPv4 flow outside of tunnels, -1 when there is none; `ports` has the source's in its upper half. */
+  find4(source: number, target: number, ports: number, protocol: number): number {
+    const isLower = source === target ? ports >>> 16 <= (ports & 0xffff) : source < target;
+    const lower = isLower ? source : target;
+    const higher = isLower ? target : source;
+    const ordered = isLower ? ports : (ports << 16) | (ports >>> 16);
+    const meta = protocol | 0x400;
+    const hash = mixEnd(mixPair(lower, higher, this.#key0), ordered, meta, this.#key1);
+    const index = this.#index;
+    const words = this.words;
+    const mask = this.#mask;
+    let at = hash & mask;
+    for (;;) {
+      const place = index[at]!;
+      if (place === 0) return -1;
+      if (((place ^ hash) & tagMask) === 0) {
+        const base = ((place & recordMask) - 1) * flowWords;
+        if (
+          words[base + Field.ports] === ordered &&
+          words[base + 3] === lower &&
+          words[base + 7] === higher &&
+          words[base + Field.meta] === meta
+        ) {
+          this.side = isLower ? 0 : 1;
+          return base;
+        }
+      }
+      at = (at + 1) & mask;
+    }
+  }
+
+  /** The same for IPv6; source and target lie one behind the other at `at`. */
+  find6(view: DataView, at: number, ports: number, protocol: number): number {
+    const isLower = sourceIsLower6(view, at, ports);
+    const lower = isLower ? at : at + 16;
+    const higher = isLower ? at + 16 : at;
+    const ordered = isLower ? ports : (ports << 16) | (ports >>> 16);
+    const meta = protocol | 0x600;
+    const a0 = view.getInt32(lower);
+    const a1 = view.getInt32(lower + 4);
+    const a2 = view.getInt32(lower + 8);
+    const a3 = view.getInt32(lower + 12);
+    const b0 = view.getInt32(higher);
+    const b1 = view.getInt32(higher + 4);
+    const b2 = view.getInt32(higher + 8);
+    const b3 = view.getInt32(higher + 12);
+    const hash = mixEnd(
+      mixSix(mixPair(a3, b3, this.#key0), a0, a1, a2, b0, b1, b2),
+      ordered,
+      meta,
+      this.#key1,
+    );
+    const index = this.#index;
+    const words = this.words;
+    const mask = this.#mask;
+    let place = hash & mask;
+    for (;;) {
+      const word = index[place]!;
+      if (word === 0) return -1;
+      if (((word ^ hash) & tagMask) === 0) {
+        const base = ((word & recordMask) - 1) * flowWords;
+        if (
+          words[base + Field.ports] === ordered &&
+          words[base + 3] === a3 &&
+          words[base + 7] === b3 &&
+          words[base] === a0 &&
+          words[base + 4] === b0 &&
+          words[base + 1] === a1 &&
+          words[base + 2] === a2 &&
+          words[base + 5] === b1 &&
+          words[base + 6] === b2 &&
+          words[base + Field.meta] === meta
+        ) {
+          this.side = isLower ? 0 : 1;
+          return base;
+        }
+      }
+      place = (place + 1) & mask;
+    }
+  }
+
   /** The flow is over, as far as anyone can tell: it leaves after a while. */
   noteEnd(base: number, now: number): void {
     const queue = isClosed(this.words[base + Field.flags]!) ? Queue.closed : Queue.over;
@@ -199,7 +280,7 @@ export class FlowTable {
     for (let i = 0; i < trimmedMax; i += 1) {
       const record = this.#queues.first(queue);
       if (record < 0) return;
-      const wanted = this.#queueFor(record * flowWords);
+      const wanted = queueFor(this.words, record * flowWords);
       if (wanted === queue || wanted <= Queue.closed) {
         this.remove(record * flowWords);
         if (this.#queues.counts[queue]! < this.#bound) return;
@@ -234,7 +315,7 @@ export class FlowTable {
       const record = queues.first(queue);
       if (record < 0) return -1;
       const base = record * flowWords;
-      const wanted = this.#queueFor(base);
+      const wanted = queueFor(this.words, base);
       if (wanted !== queue && wanted > Queue.closed) {
         queues.append(record, wanted, now);
         continue;
@@ -246,21 +327,6 @@ export class FlowTable {
       if (passes > passesMax) return oldest;
       queues.append(record, queue, now);
     }
-  }
-
-  /** Where a flow belongs, by what it has become. */
-  #queueFor(base: number): number {
-    const flags = this.words[base + Field.flags]!;
-    const isNamed = this.words[base + Field.name] !== 0;
-    if ((this.words[base + Field.meta]! & 0xff) === Protocol.tcp) {
-      if (isClosed(flags)) return Queue.closed;
-      if ((flags & Flag.unanswered) !== 0) return Queue.attempts;
-      if (isHalfOpen(flags)) return isNamed ? Queue.talks : Queue.singles;
-      return isNamed ? Queue.namedConnections : Queue.connections;
-    }
-    if ((flags & Flag.answered) === 0) return Queue.singles;
-    if (isExchange(flags)) return Queue.over;
-    return isNamed ? Queue.namedTalks : Queue.talks;
   }
 
   #idleSeconds(base: number): number {
@@ -311,6 +377,16 @@ export class FlowTable {
     const base = ((place & recordMask) - 1) * flowWords;
     return (at - hashRecord(this.words, base, this.#key0, this.#key1)) & this.#mask;
   }
+}
+
+/** As `sourceIsLower`, of addresses one behind the other. */
+function sourceIsLower6(view: DataView, at: number, ports: number): boolean {
+  for (let word = 12; word >= 0; word -= 4) {
+    const source = view.getInt32(at + word);
+    const target = view.getInt32(at + 16 + word);
+    if (source !== target) return source < target;
+  }
+  return ports >>> 16 <= (ports & 0xffff);
 }
 
 function placeWord(record: number, distance: number, hash: number): number {

@@ -104,6 +104,8 @@ export function createCapture(options: CaptureOptions): Capture {
 
 export { isSupportedLinkType } from './decode-link.ts';
 export {
+  ApplicationRow,
+  type ApplicationRows,
   FlowRow,
   type FlowRows,
   type ListedAnswer,

@@ -5,6 +5,8 @@
  * Local addresses always find room (up to a million); remote addresses are bounded, and one that finds none is answered
  * with `false` for the caller to count. Rows are bounded too: those that are worth least leave for new ones.
  */
+
+import { deviceKey, hostKeyWords, hostWords, macOfKey, Owner, routerMacs } from './address-owners.ts';
 import { formatWords } from './address-words.ts';
 import { KeyedTable, mixHash } from './keyed-table.ts';
 import type { HostCounters, NameEvidence, UsageDirection, UsageRow } from './minute-report.ts';
@@ -32,10 +34,6 @@ export const share = {
   serverLastSent: 0,
 };
 
-const hostKeyWords = 5;
-/** Words of a host: high part of the MAC with VLAN, low part, state of the owner. */
-const hostWords = 3;
-const Owner = { unknown: 0, one: 1, conflict: 2 } as const;
 /** Bits for each remote address, and in all, that tell most of those without a record apart: they fit the nearest cache. */
 const seenBitsOfHost = 8;
 const seenBitsMax = 1 << 16;
@@ -197,7 +195,7 @@ export class Ledger {
 
   /** Every address, local ones first. */
   hostRows(segment: string, withOwners: boolean): { rows: HostCounters[]; routerMacs: string[] } {
-    const routers = withOwners ? this.#routerMacs() : new Set<string>();
+    const routers = withOwners ? routerMacs(this.#remoteHosts) : new Set<string>();
     const rows: HostCounters[] = [];
     for (const isLocal of [true, false]) {
       const table = this.#hosts(isLocal);
@@ -363,18 +361,6 @@ export class Ledger {
     }
     return record;
   }
-
-  /** MACs that sent for a routable remote address: they belong to routers, not to the owner of what they forward. */
-  #routerMacs(): Set<string> {
-    const macs = new Set<string>();
-    const { keys, words, count } = this.#remoteHosts;
-    for (let record = 0; record < count; record += 1) {
-      if (words[record * hostWords + 2] !== Owner.one) continue;
-      if (!isRoutable(keys, record * hostKeyWords)) continue;
-      macs.add(`${words[record * hostWords]! & 0xffff}|${words[record * hostWords + 1]}`);
-    }
-    return macs;
-  }
 }
 
 /** How evidence is called, by its number in a flow record. */
@@ -395,33 +381,4 @@ function sentMs(minuteMs: number, offset: number): number {
 
 function addressText(keys: Int32Array, at: number): string {
   return formatWords(keys[at + 4]!, keys[at]!, keys[at + 1]!, keys[at + 2]!, keys[at + 3]!);
-}
-
-function deviceKey(table: KeyedTable, record: number, segment: string, routers: ReadonlySet<string>): string {
-  const base = record * hostWords;
-  if (table.words[base + 2] !== Owner.one) return '';
-  const high = table.words[base]!;
-  const low = table.words[base + 1]!;
-  if (routers.has(`${high & 0xffff}|${low}`)) return '';
-  const vlan = high >>> 16;
-  return `${segment}${vlan > 0 ? `.${vlan}` : ''}|${macText(high & 0xffff, low)}`;
-}
-
-function macText(high: number, low: number): string {
-  const hex = high.toString(16).padStart(4, '0') + (low >>> 0).toString(16).padStart(8, '0');
-  return hex.match(/../g)!.join(':');
-}
-
-function macOfKey(key: string): string {
-  const [high, low] = key.split('|');
-  return macText(Number(high), Number(low));
-}
-
-/** Not unspecified, loopback, link-local or multicast: a source of those says nothing about routing. */
-function isRoutable(keys: Int32Array, at: number): boolean {
-  if (keys[at + 4] === 4) {
-    const first = keys[at + 3]! >>> 24;
-    return first !== 0 && first !== 127 && first < 224 && keys[at + 3]! >>> 16 !== 0xa9fe;
-  }
-  return keys[at]! >>> 29 === 1;
 }

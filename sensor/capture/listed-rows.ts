@@ -67,8 +67,6 @@ export interface ListedHost {
 export interface ListedApplication {
   /** Registrable domain, protocol label or the remote address. */
   name: string;
-  /** False where only the address or the protocol is known. */
-  isNamed: boolean;
   protocol: number;
   serverPort: number | null;
   inboundBytes: number;
@@ -326,6 +324,16 @@ export class HostRows extends Rows<ListedHost> {
   }
 }
 
+/** Positions in an application's row, in words. */
+export const ApplicationRow = {
+  /** The remote address where nothing names the traffic, else zeros. */
+  address: keyAt(3),
+  /** Protocol, and the address's version in the second byte, 0 for none. */
+  meta: keyAt(3) + 4,
+  serverPort: keyAt(3) + 5,
+  name: keyAt(3) + 6,
+} as const;
+
 /** Applications, the largest first. */
 export class ApplicationRows extends Rows<ListedApplication> {
   readonly #names: NameTable;
@@ -352,27 +360,25 @@ export class ApplicationRows extends Rows<ListedApplication> {
     this.rows.seek(this.#order[row]!);
     const { words, sums, at } = this.rows;
     const sum = at >> 1;
-    const key = at + keyAt(3);
-    const protocol = words[key + 4]! & 0xff;
-    const version = words[key + 4]! >> 8;
-    const port = words[key + 5]!;
-    const id = words[key + 6]!;
-    // Only what nothing names has an address, and with it a version.
-    const name =
-      id >= 0
-        ? this.#names.host(id)
-        : version === 0
-          ? protocolLabel(protocol, 4)!
-          : addressAt(words, key, version);
+    const meta = words[at + ApplicationRow.meta]!;
+    const port = words[at + ApplicationRow.serverPort]!;
     return {
-      name,
-      isNamed: id >= 0,
-      protocol,
+      name: this.name(words, at) ?? addressAt(words, at + ApplicationRow.address, meta >> 8),
+      protocol: meta & 0xff,
       serverPort: port > 0 ? port : null,
       inboundBytes: sums[sum]!,
       outboundBytes: sums[sum + 1]!,
       packets: sums[sum + 2]!,
     };
+  }
+
+  /** Registrable domain or protocol label; null where the address is the name. The row is a raw one. */
+  name(words: Int32Array, at: number): string | null {
+    const id = words[at + ApplicationRow.name]!;
+    if (id >= 0) return this.#names.host(id);
+    const meta = words[at + ApplicationRow.meta]!;
+    // Only what nothing names has an address, and with it a version.
+    return meta >> 8 === 0 ? protocolLabel(meta & 0xff, 4)! : null;
   }
 
   weight(row: number, kind: RowWeight): number {

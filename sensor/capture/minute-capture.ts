@@ -10,6 +10,7 @@ import type { Capture, CaptureOptions, LocalScope } from './index.ts';
 import { LiveWindows } from './live-windows.ts';
 import type { MinuteReport, WindowReport } from './minute-report.ts';
 import { NameTable } from './name-table.ts';
+import { randomKey } from './random-key.ts';
 import { emptyTotals } from './totals.ts';
 
 const minuteSeconds = 60;
@@ -221,10 +222,4 @@ function shareOf(whole: typeof sizes, share: number): typeof sizes {
 
 function minuteOf(seconds: number): number {
   return Math.floor(seconds / minuteSeconds) * minuteSeconds;
-}
-
-/** A key nobody outside can know. */
-export function randomKey(): [number, number] {
-  const words = crypto.getRandomValues(new Int32Array(2));
-  return [words[0]!, words[1]!];
 }

@@ -10,8 +10,8 @@ import type { CaptureOptions } from './index.ts';
 import { protocolLabel } from './ledger.ts';
 import { ApplicationRows, ConversationRows, FlowRows, HostRows, type ListedAnswer } from './listed-rows.ts';
 import { type CutCounts, Listing } from './listing.ts';
-import { randomKey } from './minute-capture.ts';
 import { NameTable } from './name-table.ts';
+import { randomKey } from './random-key.ts';
 import type { PageFile } from './row-store.ts';
 import type { Totals } from './totals.ts';
 import { TunnelPaths } from './tunnels.ts';
@@ -108,13 +108,17 @@ export function createReading(options: ReadingOptions): Reading {
     noiseRowsMax: 1,
   };
   let startSeconds = -1;
+  let lastSeconds = -1;
   const engine = new Engine(captureOptions, sizes, names, listing, key, tunnels);
   return {
     totals: engine.totals,
     observe(bytes, offset, capturedLength, wireLength, seconds, linkType) {
-      if (startSeconds < 0) startSeconds = seconds;
-      // Times of a file are anything; the engine's are whole numbers of 32 bits, of which it takes differences.
-      engine.now = Math.max(-nowMax, Math.min(nowMax, Math.floor(seconds - startSeconds)));
+      if (seconds !== lastSeconds) {
+        lastSeconds = seconds;
+        if (startSeconds < 0) startSeconds = seconds;
+        // Times of a file are anything; the engine's are whole numbers of 32 bits, of which it takes differences.
+        engine.now = Math.max(-nowMax, Math.min(nowMax, Math.floor(seconds - startSeconds)));
+      }
       engine.observeLink(linkType, bytes, offset, capturedLength, wireLength, -1, 1);
     },
     finish() {

@@ -36,7 +36,8 @@ export function mayCarryPackets(packet: Packet): boolean {
   return protocol === Protocol.ipip || protocol === Protocol.ipv6 || protocol === Protocol.gre;
 }
 
-function isTunnelPort(port: number): boolean {
+/** True for the ports of tunnels over UDP. */
+export function isTunnelPort(port: number): boolean {
   switch (port) {
     case 2152:
     case 3544:

@@ -3,38 +3,52 @@
  * remote address is.
  */
 import { serviceName } from '#common/ip/port-services.ts';
-import type { ListedApplication, RowWeight, TableRows } from '#sensor/capture/index.ts';
+import {
+  ApplicationRow,
+  type ApplicationRows,
+  type ListedApplication,
+  type RowWeight,
+  type TableRows,
+} from '#sensor/capture/index.ts';
 
 /** The same rows, with those of one service added up, the largest first. */
-export function applicationsByService(rows: TableRows<ListedApplication>): TableRows<ListedApplication> {
-  const services = new Map<string, ListedApplication>();
-  // Of the others there may be millions, so only their numbers are kept.
-  const others: number[] = [];
+export function applicationsByService(rows: ApplicationRows): TableRows<ListedApplication> {
+  /** Sums by protocol and port, null where the port has no service. */
+  const services = new Map<number, ListedApplication | null>();
+  // Of the others there may be millions, so only their numbers are kept, and none of them becomes text.
+  const others = new Uint32Array(rows.count);
+  let otherCount = 0;
   for (let row = 0; row < rows.count; row += 1) {
-    const one = rows.at(row);
-    const service = one.isNamed ? null : serviceName(one.protocol, one.serverPort);
-    if (service === null) {
-      others.push(row);
-      continue;
-    }
-    const key = `${one.protocol}/${one.serverPort}`;
-    const sum = services.get(key);
-    if (!sum) services.set(key, { ...one, name: service });
-    else {
-      sum.inboundBytes += one.inboundBytes;
-      sum.outboundBytes += one.outboundBytes;
-      sum.packets += one.packets;
+    const { words, sums, at } = rows.raw(row);
+    const key = (words[at + ApplicationRow.meta]! & 0xff) * 65_536 + words[at + ApplicationRow.serverPort]!;
+    const isNamed = words[at + ApplicationRow.name]! >= 0;
+    const sum = isNamed ? null : services.get(key);
+    if (sum) {
+      sum.inboundBytes += sums[at >> 1]!;
+      sum.outboundBytes += sums[(at >> 1) + 1]!;
+      sum.packets += sums[(at >> 1) + 2]!;
+    } else if (sum === null || !startService(rows.at(row), key)) {
+      others[otherCount] = row;
+      otherCount += 1;
     }
   }
-  const named = [...services.values()];
+
+  /** True when the row is the first of a service. */
+  function startService(first: ListedApplication, key: number): boolean {
+    const name = serviceName(first.protocol, first.serverPort);
+    services.set(key, name === null ? null : { ...first, name });
+    return name !== null;
+  }
+
+  const named = [...services.values()].filter((sum) => sum !== null);
   const at = (row: number) => (row < named.length ? named[row]! : rows.at(others[row - named.length]!));
   return {
-    count: named.length + others.length,
+    count: named.length + otherCount,
     at,
     weight: (row, kind) =>
       row < named.length ? weightOf(named[row]!, kind) : rows.weight(others[row - named.length]!, kind),
     *[Symbol.iterator]() {
-      for (let row = 0; row < named.length + others.length; row += 1) yield at(row);
+      for (let row = 0; row < named.length + otherCount; row += 1) yield at(row);
     },
   };
 }

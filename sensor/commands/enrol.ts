@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { systemClock } from '#common/clock/index.ts';
 import { CodedError, describeError } from '#common/errors/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
+import { requirePrivateTransport } from '#common/transport/index.ts';
 import { readSensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity } from '#sensor/enrolment/index.ts';
 import { createMonitorClient } from '#sensor/monitor-client/index.ts';
@@ -32,8 +33,11 @@ export async function enrolCommand(
         `Remove ${config.stateDirectory}/credential.json to enrol it anew.`,
     );
   }
+  const { url, allowsInsecureHttp, insecureAdvice } = config.monitor;
+  // Before the token is asked for.
+  requirePrivateTransport(url, { isAllowed: allowsInsecureHttp, advice: insecureAdvice });
   const identity = await enrol({
-    client: createMonitorClient(config.monitorUrl),
+    client: createMonitorClient(config.monitor),
     stateDirectory: config.stateDirectory,
     token: await readToken(input),
     hostName: hostname(),

@@ -6,9 +6,9 @@
  * that JSON would escape: names are checked when they are read.
  */
 import {
+  ApplicationRow,
   FlowRow,
   keyAt,
-  type ListedApplication,
   type ListedRows,
   type RawRow,
   type ReadingResult,
@@ -41,7 +41,7 @@ export function writeJson(out: TextOutput, { facts, result, answers, selection, 
     writeConversation(json, selection.conversations.raw(row)),
   );
   writeRows(json, 'applications', result.applications.count, (row) =>
-    writeApplication(json, result.applications.at(row)),
+    writeApplication(json, result.applications, row),
   );
   if (minutes) {
     const rows = minutes.rows();
@@ -156,9 +156,21 @@ function writeConversation(json: JsonBytes, { words, sums, at }: RawRow): void {
   json.ascii('}');
 }
 
-function writeApplication(json: JsonBytes, one: ListedApplication): void {
-  json.ascii('{"name":"').ascii(one.name).ascii('","transport":"').ascii(transportName(one.protocol));
-  writePort(json.ascii('","server_port":'), one.serverPort !== null, one.serverPort ?? 0);
-  json.ascii(',"inbound_bytes":').number(one.inboundBytes);
-  json.ascii(',"outbound_bytes":').number(one.outboundBytes).ascii('}');
+function writeApplication(json: JsonBytes, applications: ReadingResult['applications'], row: number): void {
+  const { words, sums, at } = applications.raw(row);
+  const meta = words[at + ApplicationRow.meta]!;
+  const port = words[at + ApplicationRow.serverPort]!;
+  const sum = at >> 1;
+  const name = applications.name(words, at);
+  json.ascii('{"name":"');
+  if (name === null) json.address(meta >> 8, words, at + ApplicationRow.address);
+  else json.ascii(name);
+  json.ascii('","transport":"').ascii(transportName(meta & 0xff));
+  writePort(json.ascii('","server_port":'), port > 0, port);
+  json
+    .ascii(',"inbound_bytes":')
+    .number(sums[sum]!)
+    .ascii(',"outbound_bytes":')
+    .number(sums[sum + 1]!)
+    .ascii('}');
 }

@@ -4,7 +4,7 @@
  * Whatever could be read goes to standard output with exit code 0, and the rest is said on standard error; exit code
  * 2 is for what is no capture, for link types that nothing here can decode, and for options that mean nothing.
  */
-import { isatty } from 'node:tty';
+import { fstatSync } from 'node:fs';
 import type { ReadingResult } from '#sensor/capture/index.ts';
 import { type CaptureFile, NotACaptureError, openCaptureFile } from '#sensor/packet-source/capture-file.ts';
 import { AnswerLog } from './answer-log.ts';
@@ -51,7 +51,7 @@ export async function readFiles(
       ? (await import('./read-json.ts')).writeJson
       : (await import('./read-tables.ts')).tablesWriter(query, screen.look);
     const captures = openInOrder(paths, screen.complain);
-    const progress = createProgress(isatty(2) ? process.stderr : null);
+    const progress = createProgress(isTerminal(2) ? process.stderr : null);
     // A table shows the first ones, unless their names order them.
     const isCut = !options.json && query.top > 0 && query.sort !== 'name';
     const answers = new AnswerLog(pages, isCut ? query.top : Number.POSITIVE_INFINITY);
@@ -119,15 +119,29 @@ function firstTime(file: CaptureFile): number {
 
 /** The process's own output. Its streams are looked at only where a terminal is: loading them takes time. */
 function openScreen(): ReadScreen {
-  const isTerminal = isatty(1);
-  const isColored = isTerminal && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
+  const isWide = isTerminal(1);
+  const isColored = isWide && !process.env.NO_COLOR && process.env.TERM !== 'dumb';
   const errors = createTextOutput(2);
   return {
     out: createTextOutput(1),
-    look: { width: isTerminal ? (process.stdout.columns ?? null) : null, isColored },
+    look: { width: isWide ? (process.stdout.columns ?? null) : null, isColored },
     complain(sentence) {
       errors.write(`svc sensor read: ${sentence}\n`);
       errors.end();
     },
   };
+}
+
+/** Number of the device class of /dev/null and its like. */
+const memoryDevices = 1;
+
+/** As `isatty`, whose module loads the network's: it is asked only where it may say yes. */
+function isTerminal(descriptor: number): boolean {
+  try {
+    const stat = fstatSync(descriptor);
+    if (!stat.isCharacterDevice() || stat.rdev >>> 8 === memoryDevices) return false;
+    return process.getBuiltinModule('node:tty').isatty(descriptor);
+  } catch {
+    return false;
+  }
 }

@@ -1,11 +1,14 @@
 /** Registrable domains by the pinned public suffix list, which is loaded with the first name: many captures have none. */
-import { createRequire } from 'node:module';
 import type { getDomain } from 'tldts';
 
 let lookUp: typeof getDomain | null = null;
 
 /** `www.example.co.uk` gives `example.co.uk`; null for an address, a bare suffix or a single label. */
 export function registrableDomain(host: string): string | null {
-  lookUp ??= (createRequire(import.meta.url)('tldts') as { getDomain: typeof getDomain }).getDomain;
+  lookUp ??= (
+    process.getBuiltinModule('node:module').createRequire(import.meta.url)('tldts') as {
+      getDomain: typeof getDomain;
+    }
+  ).getDomain;
   return lookUp(host, { allowPrivateDomains: false });
 }

@@ -9,6 +9,7 @@ import { systemClock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import { type Part, runUntilSignal } from '#common/lifecycle/index.ts';
 import { createReporter, type Reporter } from '#common/reporter/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import { createCollection } from '#sensor/collection/index.ts';
 import { readSensorConfig, type SensorConfig } from '#sensor/config.ts';
 import { enrol, readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
@@ -24,6 +25,7 @@ import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
+import { createRotation } from '#sensor/rotation/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createSupervision } from '#sensor/supervision/index.ts';
 import { createUplink } from '#sensor/uplink/index.ts';
@@ -49,11 +51,12 @@ export async function run(environment: Readonly<Record<string, string | undefine
   const reporter = createReporter({ program: 'sensor', format, level });
   const host = createHostTime(systemClock);
   const time = { host, monitor: createMonitorTime(host) };
-  const client = createMonitorClient(config.monitorUrl, fetch, {
+  const client = createMonitorClient(config.monitor, {
     begin: () => host.read(),
     onAnswer: (date, begun) => time.monitor.note(date, begun),
   });
   const identity = readIdentity(config.stateDirectory) ?? (await enrolOnce(config, client, reporter));
+  sayTransport(config, reporter);
   const spool = createSpool({
     directory: config.stateDirectory,
     bytesMax: config.spoolBytesMax,
@@ -69,7 +72,7 @@ export async function run(environment: Readonly<Record<string, string | undefine
     // Kept now, so that a sensor that is killed later starts again without compiling.
     flushCompileCache();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
-    reporter.info('sensor runs', { monitor: config.monitorUrl, site: identity.siteName, captures });
+    reporter.info('sensor runs', { monitor: config.monitor.url, site: identity.siteName, captures });
     if (config.replayFile) {
       reporter.warn('this is no live traffic: a recorded capture is replayed, shifted to now', {
         file: config.replayFile,
@@ -78,27 +81,45 @@ export async function run(environment: Readonly<Record<string, string | undefine
   });
 }
 
+/** A sensor that has a credential goes on collecting into its spool: an upgrade must not cost it a minute. */
+function sayTransport({ monitor }: SensorConfig, reporter: Reporter): void {
+  if (isPrivateTransport(monitor.url)) return;
+  if (monitor.allowsInsecureHttp)
+    reporter.warn('the monitor is called without encryption, as SVC_ALLOW_INSECURE_HTTP allows', {
+      monitor: monitor.url,
+    });
+  else
+    reporter.error(
+      'nothing is sent: the address of the monitor is not encrypted; minutes wait in the spool',
+      {
+        monitor: monitor.url,
+        do: monitor.insecureAdvice,
+      },
+    );
+}
+
 function createParts(
   config: SensorConfig,
-  client: MonitorClient,
+  bare: MonitorClient,
   identity: SensorIdentity,
   spool: Spool,
   time: { host: HostTime; monitor: MonitorTime },
   reporter: Reporter,
 ): Part[] {
-  const { credential } = identity;
-  const ask = () => client.request({ method: 'GET', path: '/plan', credential, timeoutMs: askTimeoutMs });
-  const uplink = createUplink({ spool, client, credential, reporter, time: { ...time, ask } });
+  const { stateDirectory } = config;
+  const rotation = createRotation({ client: bare, identity, stateDirectory, clock: systemClock, reporter });
+  const { client } = rotation;
+  const ask = () => client.request({ method: 'GET', path: '/plan', timeoutMs: askTimeoutMs });
+  const uplink = createUplink({ spool, client, reporter, time: { ...time, ask } });
   const interfaces = createInterfaces({ clock: systemClock, reporter });
   const live = createLiveUplink({
     client,
-    credential,
     sensorVersion,
     clock: systemClock,
     reporter,
     condition: () =>
       readCondition(
-        config.stateDirectory,
+        stateDirectory,
         spool.status(),
         { isPaused: collection.isPaused(), captures: collection.states() },
         systemClock.nowMs(),
@@ -126,7 +147,6 @@ function createParts(
   const sayOutage = createOutageNote(spool, reporter);
   const plan = createPlanFollower({
     client,
-    credential,
     stateDirectory: config.stateDirectory,
     clock: systemClock,
     reporter,
@@ -135,6 +155,7 @@ function createParts(
       prober.follow(next.probes);
       collection.follow(next);
     },
+    onCredential: (isDue) => rotation.follow(isDue),
   });
   const startedAtMs = systemClock.nowMs();
   const status = createStatusServer({
@@ -142,7 +163,7 @@ function createParts(
     reporter,
     status: () => ({
       version: sensorVersion,
-      monitor: config.monitorUrl,
+      monitor: config.monitor.url,
       site: identity.siteName,
       startedAtMs,
       captures: collection.states(),
@@ -164,7 +185,7 @@ function createParts(
   };
   // Before the uplink and the spool stops the collection; it counts nothing before the first plan. The prober stops first
   // of all, so that its last minute goes with the collection's.
-  return [spoolPart, status, interfaces, uplink, live, plan, collection, prober];
+  return [spoolPart, status, interfaces, uplink, live, rotation, plan, collection, prober];
 }
 
 /** Says for how long an outage of the monitor would be outlasted: with the first minute's size, then once a day. */

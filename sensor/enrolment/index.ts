@@ -1,38 +1,22 @@
 /**
- * How a sensor gets its credential: once, with a one-time token, and keeps it in a file of mode 0600.
+ * How a sensor gets its first credential: once, with a one-time token, and keeps it in a file of mode 0600.
  *
  * Promises: the credential is on disk before `enrol` returns, and a stored one is never overwritten unasked. A token
  * that the monitor has used up can't be tried again, so a lost answer needs a new one; the error says so.
  */
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants } from 'node:fs';
 import type { Clock } from '#common/clock/index.ts';
 import { CodedError, describeError, hasCode } from '#common/errors/index.ts';
 import { makeFolders } from '#common/folders/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { backoffMs } from '#common/retry/index.ts';
 import { type MonitorAnswer, type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { parseIdentity, type SensorIdentity, storeIdentity } from './identity-file.ts';
+
+export { isCredential, readIdentity, type SensorIdentity, storeIdentity } from './identity-file.ts';
 
 const answerTimeoutMs = 15_000;
 const backoff = { firstMs: 500, maxMs: 5000 };
-
-/** What the monitor gave this sensor. */
-export interface SensorIdentity {
-  sensorId: number;
-  siteId: number;
-  siteName: string;
-  credential: string;
-}
 
 export interface EnrolOptions {
   client: MonitorClient;
@@ -45,29 +29,6 @@ export interface EnrolOptions {
   reporter: Reporter;
   /** How long to go on while the monitor can't be reached. */
   patienceMs: number;
-}
-
-/** The stored identity, or null when this sensor was never enrolled. Throws when the file can't be read. */
-export function readIdentity(stateDirectory: string): SensorIdentity | null {
-  const path = credentialPath(stateDirectory);
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new CodedError(
-      'enrolment.unreadable',
-      `The credential ${path} can't be read. Check its owner and mode.`,
-    );
-  }
-  const identity = parseIdentity(parseJson(text));
-  if (!identity) {
-    throw new CodedError(
-      'enrolment.damaged',
-      `The credential ${path} is damaged. Remove it and enrol again with a new token.`,
-    );
-  }
-  return identity;
 }
 
 /** Exchanges the token for a credential and stores it. Throws `enrolment.refused` or `monitor.unreachable`. */
@@ -129,50 +90,5 @@ function requireWritable(stateDirectory: string): void {
       `The folder ${stateDirectory} can't be written: ${describeError(error)}. Give it to the sensor's user, or set ` +
         'SVC_SENSOR_STATE_DIR.',
     );
-  }
-}
-
-/** Written under another name, synced, then renamed: a crash leaves the old file or the new one, never half of one. */
-function storeIdentity(stateDirectory: string, identity: SensorIdentity): void {
-  const path = credentialPath(stateDirectory);
-  const body = {
-    sensor_id: identity.sensorId,
-    site_id: identity.siteId,
-    site_name: identity.siteName,
-    credential: identity.credential,
-  };
-  const file = openSync(`${path}.new`, 'w', 0o600);
-  chmodSync(`${path}.new`, 0o600);
-  writeSync(file, `${JSON.stringify(body, null, 2)}\n`);
-  fsyncSync(file);
-  closeSync(file);
-  renameSync(`${path}.new`, path);
-  const directory = openSync(stateDirectory, 'r');
-  fsyncSync(directory);
-  closeSync(directory);
-}
-
-function parseIdentity(body: unknown): SensorIdentity | null {
-  const { sensor_id, site_id, site_name, credential } = (body ?? {}) as Record<string, unknown>;
-  if (!Number.isSafeInteger(sensor_id) || !Number.isSafeInteger(site_id)) return null;
-  // A header value: anything else in it could split the request.
-  if (typeof credential !== 'string' || !/^svcsen_[A-Za-z0-9_-]{1,200}$/.test(credential)) return null;
-  return {
-    sensorId: sensor_id as number,
-    siteId: site_id as number,
-    siteName: typeof site_name === 'string' ? site_name : '',
-    credential,
-  };
-}
-
-function credentialPath(stateDirectory: string): string {
-  return join(stateDirectory, 'credential.json');
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

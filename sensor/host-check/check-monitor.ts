@@ -1,7 +1,8 @@
-import { describeError } from '#common/errors/index.ts';
+import { describeError, hasCode } from '#common/errors/index.ts';
+import { isPrivateTransport } from '#common/transport/index.ts';
 import type { SensorConfig } from '#sensor/config.ts';
 import { readIdentity, type SensorIdentity } from '#sensor/enrolment/index.ts';
-import { createMonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
+import { createMonitorClient, type MonitorAddress, refusalMessage } from '#sensor/monitor-client/index.ts';
 import { type Finding, finding } from './index.ts';
 
 const timeoutMs = 5000;
@@ -31,13 +32,23 @@ export async function checkMonitor(config: SensorConfig): Promise<Finding[]> {
   } catch (error) {
     findings.push(finding('bad', 'enrolment', describeError(error)));
   }
-  return [...findings, ...(await askMonitor(config.monitorUrl, identity))];
+  const { url, allowsInsecureHttp } = config.monitor;
+  if (allowsInsecureHttp && !isPrivateTransport(url))
+    findings.push(
+      finding(
+        'warn',
+        'transport',
+        `${url} is not encrypted: everything on the way can read the credential. SVC_ALLOW_INSECURE_HTTP=1 allows it.`,
+      ),
+    );
+  return [...findings, ...(await askMonitor(config.monitor, identity))];
 }
 
-async function askMonitor(url: string, identity: SensorIdentity | null): Promise<Finding[]> {
+async function askMonitor(address: MonitorAddress, identity: SensorIdentity | null): Promise<Finding[]> {
+  const { url } = address;
   const askedAt = Date.now();
   try {
-    const answer = await createMonitorClient(url).request({
+    const answer = await createMonitorClient(address).request({
       method: 'GET',
       path: '/plan',
       timeoutMs,
@@ -47,11 +58,17 @@ async function askMonitor(url: string, identity: SensorIdentity | null): Promise
     if (answer.status === 200) {
       const takesLive = (answer.json as { live_version?: unknown } | null)?.live_version === 1;
       const live = takesLive ? 'takes live windows' : 'takes no live windows';
-      return [finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`), ...clock];
+      return [
+        finding('ok', 'monitor', `${url} answers, knows this sensor and ${live}.`),
+        ...checkCredential(answer.json),
+        ...clock,
+      ];
     }
     if (answer.status === 401 && !identity) return [finding('ok', 'monitor', `${url} answers.`), ...clock];
     return [finding('bad', 'monitor', `${url} refuses this sensor: ${refusalMessage(answer)}.`), ...clock];
   } catch (error) {
+    if (hasCode(error, 'transport.insecure'))
+      return [finding('bad', 'monitor', `${describeError(error)}. Minutes wait in the spool meanwhile.`)];
     return [
       finding(
         'bad',
@@ -60,6 +77,16 @@ async function askMonitor(url: string, identity: SensorIdentity | null): Promise
       ),
     ];
   }
+}
+
+/** Until when the credential is taken; nothing where an older monitor does not tell. */
+function checkCredential(plan: unknown): Finding[] {
+  const { credential } = (plan ?? {}) as { credential?: { expires_at?: unknown } };
+  if (credential === undefined) return [];
+  const { expires_at: end } = credential;
+  return typeof end === 'string'
+    ? [finding('ok', 'credential', `Taken until ${end}; a running sensor renews it in time.`)]
+    : [finding('info', 'credential', 'Has no end until the sensor runs: then it is renewed at once.')];
 }
 
 function checkClock(date: string | null, nowMs: number): Finding[] {

@@ -36,8 +36,8 @@ const conditionEveryMs = 30_000;
 const deniedWaitMs = 60_000;
 
 export interface LiveUplinkOptions {
+  /** Carries the sensor's credential. */
   client: MonitorClient;
-  credential: string;
   sensorVersion: string;
   clock: Clock;
   reporter: Reporter;
@@ -106,7 +106,6 @@ export function createLiveUplink(options: LiveUplinkOptions): LiveUplink {
     const answer = await client.request({
       method: 'POST',
       path: '/live',
-      credential: options.credential,
       headers: { 'content-type': telemetryContentType, 'content-encoding': 'zstd' },
       body: compressUpload(body),
       timeoutMs: answerTimeoutMs,

@@ -35,7 +35,6 @@ async function fixture(t: TestContext, answer: (request: ReceivedRequest, index:
   const client = createMonitorClient(monitor.url);
   const uplink = createLiveUplink({
     client,
-    credential: 'svcsen_3_secret',
     sensorVersion: '0.1.0',
     clock,
     reporter,

@@ -5,7 +5,7 @@
  * hands pieces over in shared memory; the reader waits for it, and both work at once.
  */
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { NotACaptureError } from './capture-error.ts';
 import { readOnce } from './read-once.ts';
 import {
@@ -20,7 +20,8 @@ import {
 
 const standardInput = 0;
 const headBytes = 4;
-const startPatienceMs = 30_000;
+/** An error of the thread can't be told while its reader waits, and a machine may stand still for long. */
+const startPatienceMs = 300_000;
 
 export interface ByteSource {
   /** Size of the file as it lies there, 0 when it is not known. */
@@ -163,7 +164,9 @@ class UnpackedBytes implements ByteSource {
     this.#words[0] = notStarted;
     // Options of this process are about its own entry.
     const url = new URL('./unpack-worker.ts', import.meta.url);
-    this.#worker = new Worker(url, { workerData, execArgv: [] });
+    // Loaded for packed files only: it takes as long as reading a small file.
+    const threads = process.getBuiltinModule('node:worker_threads');
+    this.#worker = new threads.Worker(url, { workerData, execArgv: [] });
     this.#worker.unref();
   }
 

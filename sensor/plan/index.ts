@@ -12,7 +12,7 @@ import { describeError } from '#common/errors/index.ts';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import { type MonitorClient, refusalMessage } from '#sensor/monitor-client/index.ts';
-import { parsePlan, type SensorPlan } from './sensor-plan.ts';
+import { parsePlan, type SensorPlan, splitPlan } from './sensor-plan.ts';
 
 export { type SensorPlan, suitMonitor } from './sensor-plan.ts';
 
@@ -22,13 +22,15 @@ const retryFirstMs = 5_000;
 const fetchTimeoutMs = 15_000;
 
 export interface PlanFollowerOptions {
+  /** Carries the sensor's credential. */
   client: MonitorClient;
-  credential: string;
   stateDirectory: string;
   clock: Clock;
   reporter: Reporter;
   /** Called with the stored plan at the start, if there is one, and with each plan that differs from the last. */
   onPlan(plan: SensorPlan): void;
+  /** Called with each plan that was fetched: whether the monitor asks for another credential. Never with a stored one. */
+  onCredential?(isRotationDue: boolean): void;
 }
 
 /** Makes the part that keeps the plan fresh. */
@@ -80,14 +82,15 @@ export function createPlanFollower(options: PlanFollowerOptions): Part {
     const answer = await client.request({
       method: 'GET',
       path: '/plan',
-      credential: options.credential,
       timeoutMs: fetchTimeoutMs,
       signal: stopping.signal,
       ...(etag ? { headers: { 'if-none-match': etag } } : {}),
     });
     if (answer.status === 304) return null;
     if (answer.status !== 200) return refusalMessage(answer);
-    if (!take(answer.json, false)) return 'the answer is no plan';
+    const { work, isRotationDue } = splitPlan(answer.json);
+    if (!take(work, false)) return 'the answer is no plan';
+    options.onCredential?.(isRotationDue);
     etag = answer.headers.get('etag');
     return null;
   }

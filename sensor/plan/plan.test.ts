@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { createMonitorClient, withCredential } from '#sensor/monitor-client/index.ts';
 import { type FakeAnswer, refusal, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
 import { createPlanFollower, type SensorPlan, suitMonitor } from './index.ts';
@@ -17,17 +18,22 @@ const plan = {
   protected_targets: ['198.51.100.7'],
 };
 
-async function follow(t: TestContext, answers: FakeAnswer[], stateDirectory = temporaryFolder(t)) {
+async function follow(
+  t: TestContext,
+  answers: FakeAnswer[],
+  stateDirectory = temporaryFolder(t),
+  onCredential: (isDue: boolean) => void = () => {},
+) {
   const monitor = await startFakeMonitor(t, (_, index) => answers[Math.min(index, answers.length - 1)]!);
   const clock = createTestClock(firstMinute * 1000);
   const plans: SensorPlan[] = [];
   const follower = createPlanFollower({
-    client: createMonitorClient(monitor.url),
-    credential: 'svcsen_1_secret',
+    client: withCredential(createMonitorClient(monitor.url), 'svcsen_1_secret'),
     stateDirectory,
     clock,
     reporter: silentReporter,
     onPlan: (next) => plans.push(next),
+    onCredential,
   });
   await follower.start();
   t.after(() => follower.stop());
@@ -230,7 +236,6 @@ test('NET-8.5: a plan is fetched one at a time and given 15 seconds', async (t) 
         return { status: 304, headers: new Headers(), json: null };
       },
     },
-    credential: 'svcsen_1_secret',
     stateDirectory: temporaryFolder(t),
     clock,
     reporter: silentReporter,
@@ -245,3 +250,22 @@ test('NET-8.5: a plan is fetched one at a time and given 15 seconds', async (t) 
   await clock.advance(30_000);
   assert.deepEqual(timeouts, [15_000, 15_000]);
 });
+
+test('what a plan says of the credential is told with each fetched plan, and is neither stored nor a change of the plan', async (t) => {
+  const stateDirectory = temporaryFolder(t);
+  const due = { ...plan, credential_version: 1, credential: { expires_at: null, rotate: true } };
+  const done = { ...due, credential: { expires_at: '2027-01-01T00:00:00.000Z', rotate: false } };
+  const told: boolean[] = [];
+  const onCredential = (isDue: boolean) => told.push(isDue);
+  const first = await follow(t, [due, done, plan].map(answerWith), stateDirectory, onCredential);
+  await first.until(3);
+  await first.follower.stop();
+  assert.deepEqual(told, [true, false, false]);
+  assert.equal(first.plans.length, 1);
+  assert.deepEqual(JSON.parse(readFileSync(join(stateDirectory, 'plan.json'), 'utf8')), plan);
+  const second = await follow(t, [refusal(500, 'down')], stateDirectory, onCredential);
+  assert.equal(second.plans.length, 1);
+  assert.equal(told.length, 3, 'a stored plan asks for no rotation');
+});
+
+const answerWith = (body: object): FakeAnswer => ({ status: 200, body });

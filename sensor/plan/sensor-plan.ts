@@ -25,6 +25,14 @@ export interface SensorPlan {
   ignoredEntries: number;
 }
 
+/** What a plan says of the credential it was fetched with, apart from what the sensor is to do: that is stored, this not. */
+export function splitPlan(body: unknown): { work: unknown; isRotationDue: boolean } {
+  if (typeof body !== 'object' || body === null) return { work: body, isRotationDue: false };
+  const { credential_version, credential, ...work } = body as Record<string, unknown>;
+  const { rotate } = (credential ?? {}) as { rotate?: unknown };
+  return { work, isRotationDue: credential_version === 1 && rotate === true };
+}
+
 /** The plan in this body, or null when it is none. Unknown fields are ignored. */
 export function parsePlan(body: unknown): SensorPlan | null {
   if (typeof body !== 'object' || body === null) return null;

@@ -124,7 +124,6 @@ export async function playLife(
     const uplink = createUplink({
       spool: plantIn(spool, plant),
       client: monitor.clientFor(host, time),
-      credential: 'svcsen_1_clock',
       clock,
       reporter: silentReporter,
       random: () => 1,

@@ -74,7 +74,6 @@ async function main(input: CycleSensorInput): Promise<void> {
   const uplink = createUplink({
     spool,
     client,
-    credential: 'svcsen_1_cycle',
     clock,
     reporter: silentReporter,
   });

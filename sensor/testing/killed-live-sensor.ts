@@ -60,7 +60,6 @@ async function main(input: KilledLiveSensorInput): Promise<void> {
   const uplink = createUplink({
     spool,
     client,
-    credential: 'svcsen_1_killed',
     clock,
     reporter: silentReporter,
   });

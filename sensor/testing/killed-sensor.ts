@@ -58,7 +58,6 @@ async function main(input: KilledSensorInput): Promise<void> {
   const uplink = createUplink({
     spool,
     client,
-    credential: 'svcsen_1_killed',
     clock,
     reporter: silentReporter,
   });

@@ -53,7 +53,6 @@ async function main(input: ProbingSensorInput): Promise<void> {
   const uplink = createUplink({
     spool,
     client,
-    credential: 'svcsen_1_killed',
     clock,
     reporter: silentReporter,
   });

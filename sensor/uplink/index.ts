@@ -32,8 +32,8 @@ const stopGraceMs = 2000;
 
 export interface UplinkOptions {
   spool: Spool;
+  /** Carries the sensor's credential. */
   client: MonitorClient;
-  credential: string;
   reporter: Reporter;
   clock?: Clock;
   /** This host's clocks and what is known of the monitor's; without them nothing is held back or stamped again. */
@@ -157,14 +157,14 @@ export function createUplink(options: UplinkOptions): Uplink {
   async function step(): Promise<void> {
     const upload = spool.oldest();
     if (!upload) return pause(idleWaitMs, true);
-    const { client, credential } = options;
+    const { client } = options;
     const isUncertain = upload.mayBeSent || attempted.has(`${upload.spoolId} ${upload.sequence}`);
     const check = await times?.check(upload, isUncertain);
     if (check === 'again') return;
     if (check === 'hold') return pause(heldWaitMs, false);
     const signal = inFlight.signal;
     isSending = true;
-    const deps = { client, credential, encoding, timeoutMs: answerTimeoutMs, signal };
+    const deps = { client, encoding, timeoutMs: answerTimeoutMs, signal };
     const outcome = await sendUpload(deps, upload);
     isSending = false;
     if (signal.aborted) return;

@@ -7,6 +7,7 @@ import {
   type UploadEncoding,
 } from '#contracts/sensor-api/telemetry-codec.ts';
 import {
+  errorCode,
   type MonitorAnswer,
   type MonitorClient,
   refusalMessage,
@@ -28,7 +29,6 @@ export type Outcome =
 
 export interface SendUploadDeps {
   client: MonitorClient;
-  credential: string;
   encoding: UploadEncoding;
   timeoutMs: number;
   signal: AbortSignal;
@@ -40,7 +40,6 @@ export async function sendUpload(deps: SendUploadDeps, upload: PendingUpload): P
     const answer = await deps.client.request({
       method: 'POST',
       path: '/telemetry',
-      credential: deps.credential,
       headers: {
         'content-type': telemetryContentType,
         ...(deps.encoding === 'identity' ? {} : { 'content-encoding': deps.encoding }),
@@ -104,10 +103,6 @@ function receiptOf(answer: MonitorAnswer, upload: PendingUpload): Outcome {
     return trouble(answer, 'the receipt says nothing known');
   const setAside = Number.isSafeInteger(body?.set_aside) ? (body!.set_aside as number) : 0;
   return { kind: 'stored', receipt, setAside };
-}
-
-function errorCode(answer: MonitorAnswer): unknown {
-  return (answer.json as { error?: { code?: unknown } } | null)?.error?.code;
 }
 
 function hasErrorBody(answer: MonitorAnswer): boolean {

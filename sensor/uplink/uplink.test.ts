@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import type { Clock } from '#common/clock/index.ts';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
-import { createMonitorClient } from '#sensor/monitor-client/index.ts';
+import { createMonitorClient, withCredential } from '#sensor/monitor-client/index.ts';
 import {
   type FakeAnswer,
   type FakeMonitor,
@@ -56,8 +56,7 @@ async function fixture(
   };
   const uplink = createUplink({
     spool: opened.spool,
-    client: createMonitorClient(monitor.url),
-    credential,
+    client: withCredential(createMonitorClient(monitor.url), credential),
     clock,
     reporter: createReporter({ program: 'sensor', write: (line) => log.push(line) }),
     random: () => 1,
@@ -282,7 +281,6 @@ test('NET-8.5: an upload waits 45 seconds for its receipt, and none goes beside 
         );
       },
     },
-    credential,
     clock,
     reporter: silentReporter,
   });

@@ -60,7 +60,6 @@ async function fixture(t: TestContext, isOld = false) {
   const uplink = createUplink({
     spool,
     client,
-    credential: 'svcsen_3_secret',
     clock,
     reporter: createReporter({ program: 'sensor', write: (line) => log.push(line) }),
     random: () => 1,

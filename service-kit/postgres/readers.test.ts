@@ -10,10 +10,14 @@ for (const [program, readable, secrets] of [
     'monitor',
     ['sensors (host_name)', 'sites (name)', 'events (kind)'],
     [
-      'notice_secret (secret)',
-      'operations_connection (token)',
+      'notice_secret (sealed_secret)',
+      'operations_connection (sealed_token)',
+      'operations_connection (clear_token)',
+      'alert_channels (sealed_secret)',
+      'totp_secrets (sealed_secret)',
+      'data_keys (wrapped)',
       'operators (password_hash)',
-      'sensors (credential_digest)',
+      'sensor_credentials (digest)',
       'sessions (digest)',
       'sessions (csrf_token)',
       'inbox_uploads (body)',
@@ -27,8 +31,9 @@ for (const [program, readable, secrets] of [
       'api_keys (digest)',
       'admin_tokens (digest)',
       'people (password_hash)',
-      'webhook_endpoints (secret)',
-      'webhook_endpoints (previous_secret)',
+      'webhook_endpoints (sealed_secret)',
+      'webhook_endpoints (sealed_previous_secret)',
+      'data_keys (wrapped)',
       'servers (user_data)',
       'jobs (payload)',
       'invitations (digest)',
@@ -71,7 +76,10 @@ test('NET-5.3: the monitor’s own reader finds a sensor by its credential’s d
   try {
     await client.query(script);
     await client.query(`set role ${own}`);
-    await client.query('select id, site_id, credential_digest from sensors where credential_id = $1', ['x']);
+    await client.query(
+      'select sensor_id, digest, expires_at, replaced_at from sensor_credentials where id = $1',
+      ['x'],
+    );
     await client.query('select name from schema_migrations');
     await client.query('select name, term, expires_at > svc_now() from leases');
     await client.query('select state, attempts, received_at, finished_at from inbox_uploads');

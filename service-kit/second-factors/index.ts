@@ -6,9 +6,10 @@
  * the last one deletes them.
  */
 
+import { totpSecret } from './store.ts';
+
 export type { PasskeySummary } from './passkey-store.ts';
 export { type PasskeySite, passkeySite } from './passkeys.ts';
-export { plainSealer, type Sealer } from './seal.ts';
 export {
   createSecondFactors,
   type FactorState,
@@ -16,3 +17,6 @@ export {
   type SecondFactors,
   type SecondFactorsDeps,
 } from './second-factors.ts';
+
+/** Where second factors keep sealed secrets. */
+export const factorSecrets = [totpSecret] as const;

@@ -1,17 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '#common/clock/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
 import * as passkeyStore from './passkey-store.ts';
 import * as passkeys from './passkeys.ts';
 import { createRecoveryCodes, digestRecoveryCode } from './recovery-codes.ts';
-import type { Sealer } from './seal.ts';
 import * as store from './store.ts';
 import { createTotpSecret, stepOfCode, totpUri } from './totp.ts';
 
 export interface SecondFactorsDeps {
   db: () => Queryable;
   clock: Clock;
-  sealer: Sealer;
+  secrets: Secrets;
   /** Named by authenticator apps, such as "svc monitor". */
   issuer: string;
 }
@@ -65,17 +65,22 @@ export interface SecondFactors {
 }
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
-  const { db, clock, sealer, issuer } = deps;
+  const { db, clock, secrets, issuer } = deps;
 
-  const openTotp = async (personId: number) => {
-    const found = await store.findTotp(db(), personId);
-    return found === null ? null : { ...found, secret: await sealer.open(found.sealed) };
-  };
+  const openTotp = async (from: Queryable, personId: number, { sealed }: store.StoredTotp) =>
+    (await secrets.open(from, store.totpSecret, personId, sealed)).toString();
   const takeTotp = async (personId: number, isConfirmed: boolean, code: string): Promise<boolean> => {
-    const totp = await openTotp(personId);
-    if (totp === null || totp.isConfirmed !== isConfirmed) return false;
-    const step = stepOfCode(totp.secret, code, clock.nowMs());
-    return step !== null && store.takeTotpStep(db(), personId, totp.sealed, step);
+    await secrets.ready();
+    return db()
+      .transaction()
+      .execute(async (trx) => {
+        const totp = await store.lockTotp(trx, personId);
+        if (totp === null || totp.isConfirmed !== isConfirmed) return false;
+        const step = stepOfCode(await openTotp(trx, personId, totp), code, clock.nowMs());
+        if (step === null || step <= totp.lastStep) return false;
+        await store.writeTotpStep(trx, personId, step);
+        return true;
+      });
   };
   /** Recovery codes stand in for a factor, so they go with the last one. */
   const removing = (personId: number, remove: (tx: Queryable) => Promise<boolean>) =>
@@ -95,13 +100,20 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     stateOf: (personId) => stateOf(db(), personId),
     async beginTotp(personId, email) {
       const secret = createTotpSecret();
-      const isNew = await store.insertTotp(db(), personId, await sealer.seal(secret));
+      await secrets.ready();
+      const isNew = await db()
+        .transaction()
+        .execute(async (trx) =>
+          store.insertTotp(trx, personId, await secrets.seal(trx, store.totpSecret, personId, secret)),
+        );
       return isNew ? { secret, uri: totpUri(secret, issuer, email) } : null;
     },
     async pendingTotp(personId, email) {
-      const totp = await openTotp(personId);
+      await secrets.ready();
+      const totp = await store.findTotp(db(), personId);
       if (totp === null || totp.isConfirmed) return null;
-      return { secret: totp.secret, uri: totpUri(totp.secret, issuer, email) };
+      const secret = await openTotp(db(), personId, totp);
+      return { secret, uri: totpUri(secret, issuer, email) };
     },
     async confirmTotp(personId, code) {
       const before = await stateOf(db(), personId);

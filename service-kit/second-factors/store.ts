@@ -1,5 +1,14 @@
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { SecretColumn } from '#service-kit/secrets/index.ts';
+
+/** The secret that an authenticator app shares. */
+export const totpSecret: SecretColumn = {
+  table: 'totp_secrets',
+  key: 'person_id',
+  sealed: 'sealed_secret',
+  clear: 'clear_secret',
+};
 
 export interface FactorCounts {
   hasTotp: boolean;
@@ -18,37 +27,40 @@ export async function countFactors(db: Queryable, personId: number): Promise<Fac
 }
 
 /** Replaces a secret that was never confirmed; false when a confirmed one is there. */
-export async function insertTotp(db: Queryable, personId: number, sealed: string): Promise<boolean> {
+export async function insertTotp(db: Queryable, personId: number, sealed: Buffer): Promise<boolean> {
   const { rows } = await sql`
-    insert into totp_secrets (person_id, sealed) values (${personId}, ${sealed})
-    on conflict (person_id) do update set sealed = excluded.sealed, created_at = svc_now(), last_step = 0
+    insert into totp_secrets (person_id, sealed_secret) values (${personId}, ${sealed})
+    on conflict (person_id) do update set sealed_secret = excluded.sealed_secret, clear_secret = null, created_at = svc_now(), last_step = 0
       where totp_secrets.confirmed_at is null
     returning 1`.execute(db);
   return rows.length === 1;
 }
 
-export async function findTotp(
-  db: Queryable,
-  personId: number,
-): Promise<{ sealed: string; isConfirmed: boolean } | null> {
-  const { rows } = await sql<{ sealed: string; isConfirmed: boolean }>`
-    select sealed, confirmed_at is not null as "isConfirmed" from totp_secrets where person_id = ${personId}`.execute(
-    db,
-  );
+export interface StoredTotp {
+  sealed: Buffer | null;
+  isConfirmed: boolean;
+  /** The 30-second step of the last code that was accepted. */
+  lastStep: number;
+}
+
+export async function findTotp(db: Queryable, personId: number): Promise<StoredTotp | null> {
+  const { rows } = await sql<StoredTotp>`
+    select sealed_secret as sealed, confirmed_at is not null as "isConfirmed", last_step as "lastStep"
+    from totp_secrets where person_id = ${personId}`.execute(db);
   return rows[0] ?? null;
 }
 
-/** Uses a step up; false when it or a later one was used before. Of two at once, one gets it. */
-export async function takeTotpStep(
-  db: Queryable,
-  personId: number,
-  sealed: string,
-  step: number,
-): Promise<boolean> {
-  const { rows } = await sql`
+/** As `findTotp`, with the row locked until the transaction ends: of two that use a code, one finds it used. */
+export async function lockTotp(trx: Queryable, personId: number): Promise<StoredTotp | null> {
+  await sql`select 1 from totp_secrets where person_id = ${personId} for no key update`.execute(trx);
+  return findTotp(trx, personId);
+}
+
+/** Uses a step up; it and older ones are not accepted again. */
+export async function writeTotpStep(trx: Queryable, personId: number, step: number): Promise<void> {
+  await sql`
     update totp_secrets set last_step = ${step}, confirmed_at = coalesce(confirmed_at, svc_now())
-    where person_id = ${personId} and sealed = ${sealed} and last_step < ${step} returning 1`.execute(db);
-  return rows.length === 1;
+    where person_id = ${personId}`.execute(trx);
 }
 
 export async function deleteTotp(db: Queryable, personId: number): Promise<boolean> {

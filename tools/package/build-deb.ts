@@ -22,6 +22,7 @@ import { gzipSync } from 'node:zlib';
 import { collectModules, type NeededFiles } from './collect-modules.ts';
 import type { PackagedProgram } from './programs.ts';
 import { renderManual } from './render-manual.ts';
+import { makeBill } from './software-bill.ts';
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 /** What a program never reads at run time. */
@@ -89,6 +90,10 @@ function copyLibrary(
   put(join(library, 'bin/node'), readFileSync(join(node, 'bin/node')), 0o755);
   const documents = join(dirname(dirname(library)), 'share/doc', program.name);
   put(join(documents, 'LICENSE.node'), readFileSync(join(node, 'LICENSE')), 0o644);
+  const { version, epochSeconds } = options;
+  const { packages } = needed;
+  const bill = makeBill({ root, name: program.name, version, epochSeconds, packages, hasNode: true });
+  put(join(documents, 'sbom.cdx.json'), `${JSON.stringify(bill, null, 2)}\n`, 0o644);
   const { imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { imports: object };
   const own = { name: program.name, version: options.version, private: true, type: 'module', imports };
   put(join(library, 'package.json'), `${JSON.stringify(own, null, 2)}\n`, 0o644);

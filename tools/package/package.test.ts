@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -19,6 +20,7 @@ import { receiptFor, startFakeMonitor } from '#sensor/testing/fake-monitor.ts';
 import { ethernetFrame, udp4 } from '#sensor/testing/frame-sender.ts';
 import { buildDeb } from './build-deb.ts';
 import { packagedPrograms } from './programs.ts';
+import { type Bill, makeBill } from './software-bill.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const unit = `${root}/packaging/svc-sensor/svc-sensor.service`;
@@ -58,6 +60,54 @@ test('NET-9.5: the package holds what runs and nothing else: no tests, no other 
       paths.some((path) => path.includes(`/usr/lib/svc-sensor/${wanted}`)),
       wanted,
     );
+});
+
+test('the package holds its bill of materials: every npm package in it and its Node.js, with the lockfile’s digests', () => {
+  const extracted = join(folder, 'extracted');
+  assert.equal(runTool('dpkg-deb', '-x', deb, extracted).status, 0);
+  const documents = join(extracted, 'usr/share/doc/svc-sensor');
+  const bill = JSON.parse(readFileSync(join(documents, 'sbom.cdx.json'), 'utf8')) as Bill;
+  assert.deepEqual([bill.bomFormat, bill.specVersion], ['CycloneDX', '1.6']);
+  assert.match(bill.serialNumber, /^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  const library = join(extracted, 'usr/lib/svc-sensor');
+  const inside = globSync('node_modules/{*,@*/*}/package.json', { cwd: library }).map((file) => {
+    const { name, version } = JSON.parse(readFileSync(join(library, file), 'utf8')) as Record<string, string>;
+    return `${name}@${version}`;
+  });
+  const listed = bill.components.map((one) => one['bom-ref']);
+  assert.ok(inside.length > 3, `${inside.length} packages`);
+  assert.deepEqual(listed.filter((ref) => !ref.startsWith('node@')).sort(), inside.sort());
+  const node = bill.components.find((one) => one.name === 'node')!;
+  const bytes = readFileSync(join(library, 'bin/node'));
+  assert.equal(node.hashes[0]!.content, createHash('sha256').update(bytes).digest('hex'));
+  const lock = JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8'));
+  for (const { name, type, version, hashes, licenses, purl } of bill.components) {
+    assert.equal(licenses.length, 1, name);
+    if (type !== 'library') continue;
+    const locked = lock.packages[`node_modules/${name}`];
+    assert.equal(version, locked.version);
+    assert.equal(`sha512-${Buffer.from(hashes[0]!.content, 'hex').toString('base64')}`, locked.integrity);
+    assert.equal(decodeURIComponent(purl), `pkg:npm/${name}@${version}`);
+  }
+});
+
+test('the bill of the whole project has all that npm itself lists, and nothing of development alone', (t) => {
+  const { status, stdout } = runTool(
+    'npm',
+    'sbom',
+    '--sbom-format=cyclonedx',
+    '--omit=dev',
+    '--package-lock-only',
+    `--prefix=${root}`,
+  );
+  const bill = makeBill({ root, name: 'svc', version: '0.1.0', epochSeconds: 0, hasNode: false });
+  const ours = new Map(bill.components.map((one) => [one['bom-ref'], one.hashes]));
+  assert.ok(ours.size > 50 && ![...ours.keys()].some((ref) => /^(typescript|knip|@biomejs)/.test(ref)));
+  if (status !== 0) return t.diagnostic('not compared: this npm has no sbom command');
+  const { components } = JSON.parse(stdout) as Bill;
+  // npm leaves out what a development dependency needs as well, so its list may be the shorter one.
+  assert.ok(components.length > 50);
+  for (const one of components) assert.deepEqual(ours.get(one['bom-ref']), one.hashes, one['bom-ref']);
 });
 
 test('systemd understands the unit and finds it little exposed; it leaves the JavaScript engine its memory', (t) => {

@@ -110,10 +110,7 @@ async function makeSite(bench: BenchDatabase, report: (line: string) => void): P
   const site = await monitor.sites.create(systemActor, 'Large');
   const { pool } = database;
   const query = (text: string, values: unknown[] = []) => pool.query(text, values);
-  await query(
-    `insert into sensors (site_id, host_name, node, credential_id, credential_digest) values ($1, 'node-1', 'node-1', 'bench', 'x')`,
-    [site.id],
-  );
+  await query(`insert into sensors (site_id, host_name, node) values ($1, 'node-1', 'node-1')`, [site.id]);
   await query(
     "insert into captures (site_id, sensor_id, name, role) select site_id, id, 'eth0', 'uplink' from sensors",
   );

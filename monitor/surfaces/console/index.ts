@@ -51,6 +51,7 @@ import { registerOverviewPage } from './overview.page.ts';
 import { registerPeoplePage } from './people.page.ts';
 import { registerSearchPage } from './search.page.ts';
 import { registerSensorNode, registerSensorPage } from './sensor.page.ts';
+import { registerSensorRotation } from './sensor-credential.ts';
 import { registerSensorsPage } from './sensors.page.ts';
 import { registerSettingsPage } from './settings.page.ts';
 import { registerSystemPage } from './system.page.ts';
@@ -123,6 +124,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
     registerSensorsPage(scope, deps);
     registerSensorPage(scope, deps);
     registerSensorNode(scope, deps);
+    registerSensorRotation(scope, deps);
     registerAlertsPage(scope, deps);
     registerEventsPage(scope, deps);
     registerSettingsPage(scope, deps);

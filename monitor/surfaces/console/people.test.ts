@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
 import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
 
 test('operators let people in, change roles, end access; NET-5.5 holds for whoever they make read-only', async () => {
@@ -141,4 +142,45 @@ test('a person sees their sessions with browser and address, ends one, and all o
   assert.equal((await here.post('/account/sessions/end', { session })).status, 404);
   await here.post('/account/sessions/end-others');
   assert.deepEqual([await isIn(laptop), await isIn(here.cookie)], [false, true]);
+});
+
+test('an operator removes the second factors of a person who has lost them: their sessions end, a password is enough', async () => {
+  await using server = await startMonitorServer();
+  const { operators, factors } = server.monitor;
+  const operator = await server.signIn('operator');
+  const viewer = await server.signIn('viewer');
+  const people = await operators.list();
+  const lost = people.find((person) => person.role === 'viewer')!;
+  const self = people.find((person) => person.role === 'operator')!;
+  const addApp = async (id: number, email: string) => {
+    const { secret } = (await factors.beginTotp(id, email))!;
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    assert.ok((await factors.confirmTotp(id, code))?.codes);
+  };
+  await addApp(lost.id, lost.email);
+  await addApp(self.id, self.email);
+  const signIn = () =>
+    fetch(`${server.url}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ email: lost.email, password: testPassword }),
+    });
+  assert.match((await signIn()).headers.get('location') ?? '', /sign-in/, 'asked for the second factor');
+  const path = `/settings/people/${lost.id}/factors`;
+  assert.equal((await viewer.post(path)).status, 403, 'a viewer removes none');
+  assert.equal((await factors.stateOf(lost.id)).hasAny, true);
+  const own = await operator.post(`/settings/people/${self.id}/factors`);
+  assert.match(own.text, /on the page of your account/);
+  assert.equal((await operator.post('/settings/people/999999/factors')).status, 404);
+  assert.equal((await operator.post(path)).status, 303);
+  const { hasAny, recoveryCodesLeft } = await factors.stateOf(lost.id);
+  assert.deepEqual([hasAny, recoveryCodesLeft], [false, 0]);
+  assert.equal((await factors.stateOf(self.id)).hasAny, true, 'their factors alone are removed');
+  assert.equal((await viewer.get('/settings')).status, 303, 'the sessions are over');
+  const again = await signIn();
+  assert.doesNotMatch(again.headers.get('location') ?? '', /sign-in/);
+  const { rows } = await server.database.pool.query(
+    "select subject_id from audit_entries where operation = 'operator.remove_second_factors'",
+  );
+  assert.deepEqual(rows, [{ subject_id: String(lost.id) }]);
 });

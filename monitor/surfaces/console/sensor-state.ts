@@ -1,6 +1,9 @@
 /** How a sensor is, in words: the worst first. The same facts as alerts judge, without waiting for one to open. */
 import {
   captureStates,
+  copiedVerdict,
+  endingText,
+  endingVerdict,
   lossMinutes,
   lossShare,
   outageMinutes,
@@ -68,6 +71,7 @@ export function troublesOf(sensorId: number, facts: StateFacts): SensorTrouble[]
     ...lossTroubles(sensor, facts),
     ...leftOutTroubles(sensor),
     ...planTroubles(sensor),
+    ...credentialTroubles(sensor),
   ];
 }
 
@@ -76,6 +80,23 @@ function leftOutTroubles({ leftOut }: SensorHealth): SensorTrouble[] {
   const counts = `${formatCount(leftOut.minuteRows)} of minutes and ${formatCount(leftOut.liveRows)} of live windows`;
   const text = `Counters that no link carries are left out: ${counts} since it was enrolled. Update the sensor, and check who holds its credential.`;
   return [{ tone: 'warn', short: 'counters left out', text }];
+}
+
+function credentialTroubles({ credential }: SensorHealth): SensorTrouble[] {
+  const troubles: SensorTrouble[] = [];
+  if (copiedVerdict(credential) === 'bad')
+    troubles.push({
+      tone: 'bad',
+      short: 'credential copied',
+      text: 'A credential of this sensor that was replaced is still in use: two hosts have a copy of it. Stop the copy, or remove this sensor and enrol its host again.',
+    });
+  if (endingVerdict(credential) === 'bad')
+    troubles.push({
+      tone: 'warn',
+      short: 'credential ends',
+      text: `The sensor has not renewed its credential: ${endingText(credential.leftSeconds!)}. Look into its log, or enrol it again.`,
+    });
+  return troubles;
 }
 
 function planTroubles({ planTargets }: SensorHealth): SensorTrouble[] {

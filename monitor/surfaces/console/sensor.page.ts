@@ -1,6 +1,5 @@
 /** `/sites/{id}/sensors/{sensor}`: one sensor, what it hears, what it lost, and what its host consists of. */
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { HostInterfaces, KnownCondition, SensorState } from '#monitor/sensors/index.ts';
 import type { ForeignRow } from '#monitor/traffic/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
@@ -29,10 +28,11 @@ import {
   stats,
 } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
-import { faultText, SiteParams, sendConsolePage, siteOf } from './frame.ts';
+import { faultText, sendConsolePage, siteOf } from './frame.ts';
 import { type Viewer, viewerOf } from './guard.ts';
 import type { ConsoleDeps } from './index.ts';
 import { NodeBody, nodeFields, nodeMissing, nodeState, readNode } from './node-fields.ts';
+import { credentialRotation, credentialText, SensorParams } from './sensor-credential.ts';
 import {
   captureTable,
   diskShareOf,
@@ -50,102 +50,106 @@ const dayMs = 86_400_000;
 const gapsMax = 500;
 const setAsideMax = 20;
 const foreignMax = 100;
-const Params = Type.Object({
-  ...SiteParams.properties,
-  sensorId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-});
-
 export function registerSensorPage(app: App, deps: ConsoleDeps): void {
-  app.get('/sites/:siteId/sensors/:sensorId', { schema: { params: Params } }, async (request, reply) => {
-    const nowMs = Date.now();
-    const { siteId, sensorId } = request.params;
-    const site = await siteOf(deps.sites, siteId);
-    const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign, setAside] = await Promise.all([
-      findSensor(deps, siteId, sensorId),
-      deps.sensors.listConditions(siteId),
-      deps.traffic.listCaptures(siteId),
-      ratesOf(deps.live, siteId),
-      deps.sensors.listInterfaces(siteId),
-      deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
-      deps.sensors.listNodes(siteId),
-      deps.traffic.listForeign(siteId, nowMs - dayMs, nowMs, sensorId, foreignMax),
-      deps.setAsides.listOfSensor(siteId, sensorId, setAsideMax),
-    ]);
-    const facts = await stateFactsOf(deps, siteId, rates);
-    const troubles = troublesOf(sensorId, facts);
-    const viewer = viewerOf(request);
-    const condition = freshCondition(conditions, sensorId, nowMs);
-    const host = hosts.find((one) => one.sensorId === sensorId);
-    const own = gaps.filter((gap) => gap.sensorId === sensorId);
-    const content = [
-      pageHeader({
-        title: sensor.hostName,
-        state: stateOf(sensor, troubles, nowMs),
-        actions: viewer.canChange && [
-          nodeChoice(siteId, sensor, nodes, viewer),
-          removal(siteId, sensor, viewer),
-        ],
-      }),
-      refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
-        troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
-        condition?.isPaused &&
-          notice({
-            tone: 'bad',
-            title: 'Collection pauses for want of room',
-            text: 'What is pending is kept. Free the disk of the host, or let it reach the monitor.',
-          }),
-        conditionStats(condition, nowMs),
-        definitionList([
-          { term: 'Node', value: nodeState(sensor, nodes) },
-          { term: 'Version', value: sensor.sensorVersion },
-          { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
-          { term: 'Last contact', value: moment(sensor.lastContactAtMs, nowMs) },
-          {
-            term: 'Spool, upload',
-            value: sensor.spoolId && html`${code(sensor.spoolId)} #${formatCount(sensor.sequence)}`,
-          },
-        ]),
-        section(
-          { title: 'Captures', description: 'Interfaces that it listens on; figures are of the last hour.' },
-          captureTable(
-            request,
-            captures.filter((one) => one.sensorId === sensorId),
-            rates,
-            nowMs,
+  app.get(
+    '/sites/:siteId/sensors/:sensorId',
+    { schema: { params: SensorParams } },
+    async (request, reply) => {
+      const nowMs = Date.now();
+      const { siteId, sensorId } = request.params;
+      const site = await siteOf(deps.sites, siteId);
+      const [sensor, conditions, captures, rates, hosts, gaps, nodes, foreign, setAside] = await Promise.all([
+        findSensor(deps, siteId, sensorId),
+        deps.sensors.listConditions(siteId),
+        deps.traffic.listCaptures(siteId),
+        ratesOf(deps.live, siteId),
+        deps.sensors.listInterfaces(siteId),
+        deps.traffic.listGaps(siteId, nowMs - dayMs, nowMs, gapsMax),
+        deps.sensors.listNodes(siteId),
+        deps.traffic.listForeign(siteId, nowMs - dayMs, nowMs, sensorId, foreignMax),
+        deps.setAsides.listOfSensor(siteId, sensorId, setAsideMax),
+      ]);
+      const facts = await stateFactsOf(deps, siteId, rates);
+      const troubles = troublesOf(sensorId, facts);
+      const viewer = viewerOf(request);
+      const condition = freshCondition(conditions, sensorId, nowMs);
+      const host = hosts.find((one) => one.sensorId === sensorId);
+      const own = gaps.filter((gap) => gap.sensorId === sensorId);
+      const content = [
+        pageHeader({
+          title: sensor.hostName,
+          state: stateOf(sensor, troubles, nowMs),
+          actions: viewer.canChange && [
+            nodeChoice(siteId, sensor, nodes, viewer),
+            credentialRotation(siteId, sensor, viewer),
+            removal(siteId, sensor, viewer),
+          ],
+        }),
+        refreshing({ id: 'sensor', url: request.url, everySeconds: 20 }, [
+          troubles.slice(1).map(({ text }) => html`<p class="hint">${text}</p>`),
+          condition?.isPaused &&
+            notice({
+              tone: 'bad',
+              title: 'Collection pauses for want of room',
+              text: 'What is pending is kept. Free the disk of the host, or let it reach the monitor.',
+            }),
+          conditionStats(condition, nowMs),
+          definitionList([
+            { term: 'Node', value: nodeState(sensor, nodes) },
+            { term: 'Version', value: sensor.sensorVersion },
+            { term: 'Enrolled', value: moment(sensor.enrolledAtMs, nowMs) },
+            { term: 'Credential', value: credentialText(sensor) },
+            { term: 'Last contact', value: moment(sensor.lastContactAtMs, nowMs) },
+            {
+              term: 'Spool, upload',
+              value: sensor.spoolId && html`${code(sensor.spoolId)} #${formatCount(sensor.sequence)}`,
+            },
+          ]),
+          section(
+            {
+              title: 'Captures',
+              description: 'Interfaces that it listens on; figures are of the last hour.',
+            },
+            captureTable(
+              request,
+              captures.filter((one) => one.sensorId === sensorId),
+              rates,
+              nowMs,
+            ),
           ),
-        ),
-        section(
-          { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
-          gapTable(request, own),
-        ),
-        section(
-          {
-            id: 'set-aside',
-            title: 'Counters left out',
-            description:
-              'Counters that can not be true: more than 400 Gbit/s, or more bytes than their packets hold. The address is unknown in that minute; everything else of the upload is kept.',
-          },
-          setAsideTable(request, setAside),
-        ),
-        section(
-          {
-            id: 'foreign',
-            title: 'Addresses of other nodes',
-            description:
-              'What it told in the last 24 hours of addresses that servers of other nodes had. It is kept, and counts nowhere.',
-          },
-          foreignTable(request, siteId, foreign),
-        ),
-        interfaceSection(request, host, nowMs),
-      ]),
-    ];
-    const options = { title: sensor.hostName, site: { site, page: 'sensors' as const } };
-    return sendConsolePage(request, reply, options, content);
-  });
+          section(
+            { title: 'Gaps', description: 'Of the last 24 hours. Nothing is estimated in them.' },
+            gapTable(request, own),
+          ),
+          section(
+            {
+              id: 'set-aside',
+              title: 'Counters left out',
+              description:
+                'Counters that can not be true: more than 400 Gbit/s, or more bytes than their packets hold. The address is unknown in that minute; everything else of the upload is kept.',
+            },
+            setAsideTable(request, setAside),
+          ),
+          section(
+            {
+              id: 'foreign',
+              title: 'Addresses of other nodes',
+              description:
+                'What it told in the last 24 hours of addresses that servers of other nodes had. It is kept, and counts nowhere.',
+            },
+            foreignTable(request, siteId, foreign),
+          ),
+          interfaceSection(request, host, nowMs),
+        ]),
+      ];
+      const options = { title: sensor.hostName, site: { site, page: 'sensors' as const } };
+      return sendConsolePage(request, reply, options, content);
+    },
+  );
 
   app.post(
     '/sites/:siteId/sensors/:sensorId/revoke',
-    { schema: { params: Params } },
+    { schema: { params: SensorParams } },
     async (request, reply) => {
       const { siteId, sensorId } = request.params;
       const sensor = await findSensor(deps, siteId, sensorId);
@@ -166,7 +170,7 @@ export function registerSensorPage(app: App, deps: ConsoleDeps): void {
 export function registerSensorNode(app: App, deps: ConsoleDeps): void {
   app.post(
     '/sites/:siteId/sensors/:sensorId/node',
-    { schema: { params: Params, body: NodeBody } },
+    { schema: { params: SensorParams, body: NodeBody } },
     async (request, reply) => {
       const { siteId, sensorId } = request.params;
       const sensor = await findSensor(deps, siteId, sensorId);

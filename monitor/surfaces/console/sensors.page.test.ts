@@ -78,8 +78,7 @@ test('the sensors page shows what each capture sees right now and what its host 
 
   // A fleet comes page by page, who is silent first; its files are whole.
   await server.database.pool.query(
-    `insert into sensors (site_id, host_name, node, credential_id, credential_digest)
-     select $1, 'z-' || n, 'z', 'z-' || n, '\\x00' from generate_series(1, 60) n`,
+    `insert into sensors (site_id, host_name, node) select $1, 'z-' || n, 'z' from generate_series(1, 60) n`,
     [siteId],
   );
   const first = (await visitor.get(`/sites/${siteId}/sensors`)).text;

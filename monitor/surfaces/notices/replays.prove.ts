@@ -8,7 +8,7 @@
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type DestroyNoticeResult, noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
-import { type Connection, createConnection } from '#monitor/connection/index.ts';
+import { type Connection, connectionSecrets, createConnection } from '#monitor/connection/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createInventory, type Inventory } from '#monitor/inventory/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
@@ -16,6 +16,7 @@ import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';
 import { createHttpServer } from '#service-kit/http/index.ts';
 import { createPool } from '#service-kit/postgres/database.ts';
+import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts';
 import { registerNotices } from './index.ts';
 
 export const name = 'notice-replays';
@@ -98,7 +99,10 @@ async function openReplica(world: World, plant: Plant) {
   const { db } = createPool(world.database.url, 4);
   const clock = createTestClock(nowSeconds * 1000);
   const base = { db: () => db, clock, reporter: silentReporter };
-  const connection = createConnection(base);
+  const connection = createConnection({
+    ...base,
+    secrets: createTestSecrets({ ...base, program: 'monitor', columns: connectionSecrets }),
+  });
   const devices = createDevices({ ...base, events: world.events, vendors: world.vendors });
   const inventory = createInventory({
     ...base,

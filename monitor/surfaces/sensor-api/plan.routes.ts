@@ -13,8 +13,16 @@ export function registerPlan(app: FastifyInstance, deps: SensorApiDeps): void {
       schema: { response: { 200: SensorPlan, 304: Type.Null() } },
     },
     async (request, reply) => {
-      const { id, siteId } = sensorOf(request);
-      const plan = await deps.sensors.readPlan(siteId, id);
+      const { id, siteId, credentialState } = sensorOf(request);
+      const { expiresAtMs, isRotationDue } = credentialState;
+      const plan: SensorPlan = {
+        ...(await deps.sensors.readPlan(siteId, id)),
+        credential_version: 1,
+        credential: {
+          expires_at: expiresAtMs === null ? null : new Date(expiresAtMs).toISOString(),
+          rotate: isRotationDue,
+        },
+      };
       const etag = `"${createHash('sha256').update(JSON.stringify(plan)).digest('base64url').slice(0, 27)}"`;
       reply.header('etag', etag).header('cache-control', 'private, no-cache');
       const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));

@@ -56,7 +56,8 @@ export async function createStage() {
     async sensor() {
       const hostName = `host-${next()}`;
       const request = { token: await token(), host_name: hostName, node: hostName, sensor_version: '0.1.0' };
-      return { id: (await monitor.sensors.enrol(request))!.sensor_id, hostName };
+      const { sensor_id: id, credential } = (await monitor.sensors.enrol(request))!;
+      return { id, hostName, credential };
     },
     async probe() {
       const name = `probe ${next()}`;
@@ -128,6 +129,18 @@ export const cases: Readonly<Record<string, Case>> = {
         }),
       }),
   ],
+  'POST /agent/v1/credential': [
+    'sensor.rotate_credential',
+    async ({ server, sensor }) =>
+      ask(`${server.url}/agent/v1/credential`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${(await sensor()).credential}`,
+          'content-type': 'application/json',
+        },
+        body: '{}',
+      }),
+  ],
   'POST /sign-in': [
     'session.start',
     async ({ server, colleague }) =>
@@ -189,6 +202,11 @@ export const cases: Readonly<Record<string, Case>> = {
       const { id, hostName } = await sensor();
       return operator.post(`/sites/${siteId}/sensors/${id}/revoke`, { confirm_name: hostName });
     },
+  ],
+  'POST /sites/:siteId/sensors/:sensorId/rotate': [
+    'sensor.request_rotation',
+    async ({ operator, siteId, sensor }) =>
+      operator.post(`/sites/${siteId}/sensors/${(await sensor()).id}/rotate`),
   ],
   'POST /sites/:siteId/sensors/:sensorId/node': [
     'sensor.choose_node',

@@ -1,6 +1,7 @@
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/catalog/index.ts';
 import type { ProjectSources } from '#operations/protect-traffic/index.ts';
+import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,
   age,
@@ -140,7 +141,7 @@ function issueForm({ staff, project, tokenError }: ProjectPageOptions): Html {
       label: 'Expires after days',
       min: 1,
       max: 9999,
-      value: 365,
+      value: defaultDays,
       placeholder: 'never',
     }),
   );

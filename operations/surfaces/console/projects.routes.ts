@@ -1,4 +1,5 @@
 /** Admin projects: machines that may use the admin API, their permissions and their tokens. */
+
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
@@ -6,6 +7,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
+import { expiryOf } from '#service-kit/credentials/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { noSuchPage, type Staff } from './guard.ts';
@@ -33,7 +35,6 @@ const HandOverForm = Type.Object({
   owner_site_id: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }),
   owner_project_id: Type.String({ pattern: '^([1-9][0-9]{0,14})?$' }),
 });
-const dayMs = 86_400_000;
 
 export function registerProjects(app: App, deps: ProjectsDeps): void {
   app.get('/projects/', async (request, reply) => showProjects(deps, request.staff!, reply, {}));
@@ -77,13 +78,12 @@ export function registerProjects(app: App, deps: ProjectsDeps): void {
     async (request, reply) => {
       const { id } = request.params;
       const staff = request.staff!;
-      const days = request.body.days?.trim() ?? '';
-      if (!/^(|[1-9]\d{0,3})$/.test(days)) {
+      const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
+      if (expiresAt === undefined) {
         const tokenError = 'Give a whole number of days, or nothing for a token that does not expire.';
         return showProject(deps, staff, reply, id, { tokenError });
       }
       if (!(await deps.adminProjects.find(staff.actor, id))) throw noSuchPage();
-      const expiresAt = days === '' ? null : new Date(deps.clock.nowMs() + Number(days) * dayMs);
       const { token } = await deps.adminProjects.issueToken(staff.actor, id, expiresAt);
       return showProject(deps, staff, reply, id, { token });
     },

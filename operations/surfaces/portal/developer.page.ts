@@ -1,5 +1,6 @@
 import type { Membership, Tenant } from '#operations/accounts/index.ts';
 import type { KeySummary } from '#operations/api-keys/index.ts';
+import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
   actionButton,
   age,
@@ -253,7 +254,7 @@ function createSection(options: DeveloperPageOptions): Html {
         hint: 'A year unless you choose otherwise. Leave empty for a key that does not expire.',
         min: 1,
         max: 9999,
-        value: given === undefined ? 365 : given.days,
+        value: given === undefined ? defaultDays : given.days,
         error: options.daysError,
       }),
     ]),

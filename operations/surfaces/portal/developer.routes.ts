@@ -1,4 +1,5 @@
 /** `/client/developer/`: the API keys of the signed-in person and of the organizations they own. */
+
 import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
@@ -6,6 +7,7 @@ import { CodedError, hasCode } from '#common/errors/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
 import type { ApiKeys } from '#operations/api-keys/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
+import { expiryOf } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import { sendPage } from '#service-kit/pages/index.ts';
 import { type DeveloperPageOptions, developerPage } from './developer.page.ts';
@@ -29,7 +31,6 @@ const KeyForm = Type.Object({
 const Ids = Type.Optional(Type.Union([Id, Type.Array(Id)]));
 const NarrowForm = Type.Object({ key_id: Type.String({ maxLength: 64 }), tenants: Ids });
 const RevokeForm = Type.Object({ key_id: Type.String({ maxLength: 64 }) });
-const dayMs = 86_400_000;
 
 export function registerDeveloper(app: App, deps: DeveloperDeps): void {
   app.get('/developer/', async (request, reply) => show(deps, request.visitor!, reply, 200, {}));
@@ -52,8 +53,8 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
           message: 'Only the owner of the organization may create keys. Ask them for one.',
         });
       }
-      const days = request.body.days?.trim() ?? '';
-      if (!/^(|[1-9]\d{0,3})$/.test(days))
+      const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
+      if (expiresAt === undefined)
         return refuse(422, { daysError: 'Give a whole number of days, or nothing.' });
       const tenants = given.tenants.map(Number);
       try {
@@ -63,7 +64,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
           name,
           scope,
           tenantIds: tenants.length === 0 ? null : tenants,
-          expiresAt: days === '' ? null : new Date(deps.clock.nowMs() + Number(days) * dayMs),
+          expiresAt,
         });
         return show(deps, visitor, reply, 200, { token });
       } catch (error) {

@@ -43,6 +43,7 @@ function visit(cookie: string) {
 
 const send = () =>
   createWebhookSender({
+    secrets: world.sealing,
     db: () => world.database.db,
     clock: systemClock,
     reporter: silentReporter,

@@ -1,0 +1,98 @@
+/**
+ * The short way of packets of known flows against the long one: two tags without a VLAN in front of a frame mean nothing,
+ * but the short way does not take it then.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CaptureOptions, createReading, type MinuteReport } from '#sensor/capture/index.ts';
+import { testCapture, testDomain, testMinute, wholeReading } from '#sensor/testing/captures.ts';
+import { join } from '#sensor/testing/frames.ts';
+import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
+import { generatedSeeds, mutate } from '#sensor/testing/mutations.ts';
+
+interface TimedFrame {
+  bytes: Uint8Array;
+  /** Bytes on the wire behind those that were captured. */
+  cut: number;
+  seconds: number;
+  vlanTci: number;
+}
+
+const emptyTags = [0x81, 0, 0, 0, 0x81, 0, 0, 0];
+const headerBytes = 80;
+
+/** Mixed traffic over three minutes; of every third frame some header bytes are wrong, or its end is missing. */
+function frames(seed: number, flows: number): TimedFrame[] {
+  const mixed = createMixedCapture(flows, seed);
+  const random = createRandom(seed);
+  const seeds = generatedSeeds().filter(({ linkType }) => linkType === 1);
+  return Array.from({ length: mixed.frames }, (_, i) => {
+    const at = mixed.offsets[i]!;
+    let bytes: Uint8Array = mixed.bytes.slice(at, at + mixed.captured[i]!);
+    let cut = mixed.wire[i]! - mixed.captured[i]!;
+    const kind = random();
+    if (kind < 0.1) bytes[Math.floor(random() * Math.min(bytes.length, headerBytes))] = random() * 256;
+    else if (kind < 0.2) {
+      // Flags, data offset and lengths lie in these bytes, where the packet has no options.
+      const places = [14, 16, 17, 18, 20, 23, 38, 39, 46, 47];
+      bytes[places[Math.floor(random() * places.length)]!] = random() * 256;
+    } else if (kind < 0.28) {
+      const kept = Math.floor(random() * Math.min(bytes.length, headerBytes));
+      cut += bytes.length - kept;
+      bytes = bytes.slice(0, kept);
+    } else if (kind < 0.32) bytes = mutate(seeds, random).bytes;
+    const vlanTci = random() < 0.05 ? Math.floor(random() * 3) : -1;
+    return { bytes, cut, seconds: Math.floor((i / mixed.frames) * 150), vlanTci };
+  });
+}
+
+/** The same frame for the long way. */
+function tagged(frame: TimedFrame): TimedFrame {
+  const { bytes } = frame;
+  // A frame without room for a type stays as it is: it is cut for both.
+  if (bytes.length < 14) return frame;
+  return { ...frame, bytes: join(bytes.subarray(0, 12), emptyTags, bytes.subarray(12)) };
+}
+
+function minutesOf(taken: readonly TimedFrame[], options: Partial<CaptureOptions>): MinuteReport[] {
+  const capture = testCapture(options);
+  for (const { bytes, cut, seconds, vlanTci } of taken)
+    capture.observe(bytes, 0, bytes.length, bytes.length + cut, testMinute + seconds, 0, vlanTci);
+  return capture.closeAll((testMinute + 179) * 1000);
+}
+
+function readingOf(taken: readonly TimedFrame[]) {
+  const reading = createReading({
+    registrableDomain: testDomain,
+    local: { prefixes: [], addresses: [] },
+    packetsMax: taken.length,
+    onAnswer: () => undefined,
+  });
+  for (const { bytes, cut, seconds } of taken)
+    reading.observe(bytes, 0, bytes.length, bytes.length + cut, testMinute + seconds, 1);
+  return wholeReading(reading.finish(), []);
+}
+
+for (const role of ['uplink', 'bridge'] as const) {
+  test(`packets of known flows count the short way as the long way: minutes of a capture (${role})`, () => {
+    for (const seed of [1, 2, 3]) {
+      // A table that some flows have to leave, and one that holds them all.
+      for (const flowsMax of [64, 1024]) {
+        const taken = frames(seed, 400);
+        const minutes = minutesOf(taken, { role, flowsMax });
+        assert.equal(minutes.length, 3);
+        assert.ok(minutes.some(({ usage }) => usage.length > 50));
+        assert.deepEqual(minutes, minutesOf(taken.map(tagged), { role, flowsMax }));
+      }
+    }
+  });
+}
+
+test('packets of known flows count the short way as the long way: everything in a file', () => {
+  for (const seed of [4, 5]) {
+    const taken = frames(seed, 400);
+    const reading = readingOf(taken);
+    assert.ok(reading.flows.length > 300);
+    assert.deepEqual(reading, readingOf(taken.map(tagged)));
+  }
+});

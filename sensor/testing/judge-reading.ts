@@ -1,0 +1,91 @@
+/** Whether what `sensor read` printed of a broken file is right, as far as that can be told without reading the file. */
+import type { ReadOptions } from '#sensor/commands/read.ts';
+import type { SeedFile } from './file-mutations.ts';
+import type { PrintedReading } from './read-in-process.ts';
+
+/** What is wrong with what was printed, null when nothing is. */
+export function judgeReading(
+  { status, stdout, stderr }: PrintedReading,
+  asked: ReadOptions,
+  file: SeedFile,
+): string | null {
+  if (status === 2)
+    return stdout === '' && stderr !== '' ? null : 'it printed something and refused the file';
+  if (status !== 0) return `exit code ${status}`;
+  const counted = asked.json ? countsOfJson(stdout, asked) : countsOfTables(stdout);
+  if (typeof counted === 'string') return counted;
+  const { packets, ip, nonIp, dropped } = counted;
+  if (packets !== ip + nonIp + dropped) return `${packets} packets are not ${ip} + ${nonIp} + ${dropped}`;
+  // A packet takes 16 bytes of a file at least; what is packed may be smaller.
+  const isPacked = /gzip|zstd/.test(file.format);
+  if (!isPacked && packets * 16 > file.bytes.length)
+    return `${packets} packets in ${file.bytes.length} bytes`;
+  return null;
+}
+
+interface Counts {
+  packets: number;
+  ip: number;
+  nonIp: number;
+  dropped: number;
+}
+
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(\d{3})?Z$/;
+
+function countsOfJson(stdout: string, asked: ReadOptions): Counts | string {
+  let document: Record<string, { [field: string]: unknown }[]> & { capture: Record<string, number> };
+  try {
+    document = JSON.parse(stdout);
+  } catch (error) {
+    return `the JSON does not parse: ${(error as Error).message}`;
+  }
+  const { capture } = document;
+  const lists = [
+    'flows',
+    'dns',
+    'hosts',
+    'conversations',
+    'applications',
+    ...(asked.minutes ? ['minutes'] : []),
+  ];
+  for (const list of lists) if (!Array.isArray(document[list])) return `the JSON has no ${list}`;
+  const times = [capture.first_at, capture.last_at];
+  if (capture.packets! > 0 && !times.every((time) => timePattern.test(String(time))))
+    return `times ${times.join(', ')}`;
+  const sum = (list: string, field: string) =>
+    document[list]!.reduce((total, row) => total + (row[field] as number), 0);
+  if (asked.minutes && sum('minutes', 'packets') !== capture.packets) return 'the minutes are not the whole';
+  const isWhole = !asked.name && !asked.port;
+  if (
+    isWhole &&
+    sum('applications', 'inbound_bytes') + sum('applications', 'outbound_bytes') !== capture.bytes
+  )
+    return 'the applications are not complete';
+  if (
+    isWhole &&
+    sum('conversations', 'bytes_a_to_b') + sum('conversations', 'bytes_b_to_a') !== capture.bytes
+  )
+    return 'the conversations are not complete';
+  return {
+    packets: capture.packets!,
+    ip: capture.ip_packets!,
+    nonIp: capture.non_ip!,
+    dropped: capture.parser_dropped!,
+  };
+}
+
+function countsOfTables(stdout: string): Counts | string {
+  const lines = stdout.split('\n');
+  const numbers = (line: string | undefined) =>
+    [...(line ?? '').matchAll(/[\d,]+(?= (?:packets|IP|not IP|malformed))/g)].map(([text]) =>
+      Number(text.replaceAll(',', '')),
+    );
+  const [packets] = numbers(lines[0]);
+  const [ip, nonIp, dropped] = numbers(lines.find((line) => line.endsWith('malformed or cut')));
+  if (packets === undefined || ip === undefined || nonIp === undefined || dropped === undefined)
+    return `no summary: ${lines.slice(0, 3).join(' / ')}`;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: nothing from a file may steer a terminal.
+  if (/[\u0000-\u0009\u000b-\u001f\u007f]/.test(stdout)) return 'a control character was printed';
+  if (/NaN|undefined|Infinity|\[object/.test(stdout)) return 'a value has no text';
+  return { packets, ip, nonIp, dropped };
+}

@@ -1,0 +1,141 @@
+import { CodedError, describeError } from '#common/errors/index.ts';
+import type { Part } from '#common/lifecycle/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import { type AuditActor, record } from '#service-kit/audit/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { keyIdOf, openBytes, placeText, sealBytes } from './envelope.ts';
+import { forgetClearValues } from './forget-clear-values.ts';
+import type { KeyWrapper } from './key-wrapper.ts';
+import { createKeyring, rewrapKeys } from './keyring.ts';
+import { type RotationResult, rotateDataKey } from './rotate-data-key.ts';
+import type { SecretColumn } from './secret-column.ts';
+import * as store from './store.ts';
+
+export interface SecretsDeps {
+  db: () => Queryable;
+  /** Which program's database this is. */
+  program: string;
+  wrapper: KeyWrapper;
+  /** Every column that is sealed; a column that is not named here can't be. */
+  columns: readonly SecretColumn[];
+  reporter: Reporter;
+}
+
+export interface Secrets {
+  /** Started after the database: loads the keys, seals every clear value of before, or says what is wrong with the key. */
+  readonly part: Part;
+  /** Loads the keys where that has not been done; call it before reading sealed rows. */
+  ready(): Promise<void>;
+  /** Sealed bytes for this row, to be written in this transaction. Call `ready` before the transaction begins. */
+  seal(trx: Queryable, column: SecretColumn, row: number, secret: Buffer | string): Promise<Buffer>;
+  /** Throws `secrets.refused` for bytes that were changed or belong to another row. In a transaction give that one. */
+  open(db: Queryable, column: SecretColumn, row: number, sealed: Buffer | null): Promise<Buffer>;
+  /** A new data key; seals every row with it, also while other processes run, and deletes the former ones. */
+  rotate(actor: AuditActor): Promise<RotationResult>;
+  /** Wraps the data keys with another key; gives their number. This process goes on with the former setting. */
+  rewrap(actor: AuditActor, to: KeyWrapper): Promise<number>;
+}
+
+const batchRows = 100;
+
+export function createSecrets(deps: SecretsDeps): Secrets {
+  const { db, program, wrapper, columns, reporter } = deps;
+  const keyring = createKeyring(deps);
+  let loaded: Promise<void> | null = null;
+
+  const prepare = async (waits: boolean) => {
+    await keyring.load();
+    await sealClear(waits);
+  };
+  const ready = () => {
+    // A failure is not kept: the next call looks again.
+    loaded ??= prepare(false).catch((error) => {
+      loaded = null;
+      throw error;
+    });
+    return loaded;
+  };
+  const placeOf = (column: SecretColumn, row: number) => {
+    if (!columns.includes(column)) throw new TypeError(`${column.table}.${column.sealed} is not declared`);
+    return placeText(program, column.table, column.sealed, row);
+  };
+  const seal: Secrets['seal'] = async (trx, column, row, secret) => {
+    if (!trx.isTransaction) throw new TypeError('a secret is sealed in the transaction that writes it');
+    // After a rotation that deleted the key which this waited for, a second look sees the new one.
+    const id = (await store.holdNewestKey(trx)) ?? (await store.holdNewestKey(trx));
+    if (id === null) throw new CodedError('secrets.no_key', 'There is no data key to seal with. Try again.');
+    return sealBytes(await keyring.get(trx, id), id, placeOf(column, row), Buffer.from(secret));
+  };
+  const open: Secrets['open'] = async (from, column, row, sealed) => {
+    const id = sealed === null ? null : keyIdOf(sealed);
+    const opened =
+      id === null ? null : openBytes(await keyring.get(from, id), placeOf(column, row), sealed as Buffer);
+    if (opened === null)
+      throw new CodedError(
+        'secrets.refused',
+        `The secret in ${column.table}, row ${row}, does not open: it was changed, or moved from another row. Set it anew.`,
+      );
+    return opened;
+  };
+  async function sealClear(waits: boolean): Promise<void> {
+    const changed = new Map<string, number>();
+    for (const column of columns) {
+      for (;;) {
+        const count = await db()
+          .transaction()
+          .execute(async (trx) => {
+            const rows = await store.lockClear(trx, column, batchRows, waits);
+            for (const { row, secret } of rows)
+              await store.writeSealed(trx, column, row, await seal(trx, column, row, secret));
+            return rows.length;
+          });
+        if (count > 0) changed.set(column.table, (changed.get(column.table) ?? 0) + count);
+        if (count < batchRows) break;
+      }
+    }
+    if (changed.size === 0) return;
+    for (const [table, count] of changed)
+      reporter.info('secrets sealed that were readable in the database', { table, count });
+    try {
+      await forgetClearValues(db(), [...changed.keys()]);
+    } catch (error) {
+      const tables = [...changed.keys(), 'pg_statistic'].join(', ');
+      reporter.warn('former clear values may be left in the files of the database', {
+        advice: `run for each of ${tables}: vacuum (full, analyze) TABLE`,
+        error: describeError(error),
+      });
+    }
+  }
+  return {
+    part: {
+      name: 'secrets',
+      async start() {
+        loaded = prepare(true);
+        await loaded;
+      },
+      async stop() {},
+    },
+    ready,
+    seal,
+    open,
+    async rotate(actor) {
+      await ready();
+      return rotateDataKey({ db, columns, keyring, seal, open, actor });
+    },
+    async rewrap(actor, to) {
+      await ready();
+      return db()
+        .transaction()
+        .execute(async (trx) => {
+          const count = await rewrapKeys(trx, { program, from: wrapper, to });
+          const subject = { kind: 'secrets', id: 'data_keys' };
+          await record(trx, actor, {
+            operation: 'secrets.rewrap_keys',
+            subject,
+            after: { wrappedBy: to.place },
+          });
+          return count;
+        });
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** A database as an earlier version of a program left it, for tests of what an upgrade does with its rows. */
+import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { createPool, type Queryable } from '#service-kit/postgres/database.ts';
+import { applyMigrations } from '#service-kit/postgres/migrations.ts';
+import { createTestDatabase } from './index.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface EarlierDatabase extends AsyncDisposable {
+  url: string;
+  pool: pg.Pool;
+  db: Queryable;
+  /** Applies the migrations that are missing. */
+  upgrade(): Promise<void>;
+}
+
+/** Migrations whose number is below `before` (such as `0200`), of the kit and of the program. */
+export async function createEarlierDatabase(program: string, before: string): Promise<EarlierDatabase> {
+  const server = await createTestDatabase('service-kit');
+  const name = `${new URL(server.url.replace(/^.*?\/(svc_test[^?]*)/, 'http://x/$1')).pathname.slice(1)}_old`;
+  await server.pool.query(`create database ${name} template template0`);
+  const url = server.url.replace(/svc_test[^?]*/, name);
+  const folder = await mkdtemp(join(tmpdir(), 'svc-earlier-'));
+  const folders = ['service-kit', program];
+  const apply = async (paths: string[]) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await applyMigrations(client, paths).finally(() => client.end());
+  };
+  for (const one of folders) {
+    const from = join(root, one, 'migrations');
+    const to = join(folder, one, 'migrations');
+    await mkdir(to, { recursive: true });
+    for (const file of await readdir(from)) if (file < before) await cp(join(from, file), join(to, file));
+  }
+  await apply(folders.map((one) => join(folder, one, 'migrations')));
+  await rm(folder, { recursive: true });
+  const { pool, db } = createPool(url, 4);
+  return {
+    url,
+    pool,
+    db,
+    upgrade: () => apply(folders.map((one) => join(root, one, 'migrations'))),
+    async [Symbol.asyncDispose]() {
+      await db.destroy();
+      await server.pool.query(`drop database ${name} with (force)`);
+      await server.drop();
+    },
+  };
+}

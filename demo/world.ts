@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installSystemPackages, systemPackages } from '#tools/system-packages.ts';
+import { hasSystemPackages, installSystemPackages, systemPackages } from '#tools/system-packages.ts';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -30,7 +30,7 @@ export async function whyNoLab(): Promise<string | null> {
   if (process.platform !== 'linux') return 'network namespaces need Linux';
   if (process.getuid?.() !== 0) return 'network namespaces need root';
   const needed = systemPackages.filter((entry) => ['iproute2', 'nftables', 'openssl'].includes(entry.name));
-  if (!(await installSystemPackages(needed)))
+  if (!(await installSystemPackages(needed)) || !hasSystemPackages(needed))
     return 'the packages iproute2, nftables and openssl are missing';
   // The lab enters its namespaces by 'ip netns exec', which needs a mount namespace beside the network's.
   const probe = spawnSync('unshare', ['--net', '--mount', 'true']);

@@ -46,6 +46,7 @@ export function addCommands(program: Command): void {
     .description('Listen on the interfaces of SVC_SENSOR_CAPTURES and report every minute to the monitor')
     .addHelpText('after', runSettings)
     .action(async () => {
+      await (await import('./commands/drop-root.ts')).dropRoot(process.env);
       process.exitCode = await (await import('./commands/run.ts')).run(process.env);
     });
   program

@@ -109,9 +109,7 @@ async function runAsTypeScript(code: string, key: string): Promise<void> {
   await new AsyncFunction('api', body)(api);
 }
 
-test('every curl command of the reference works as it is copied, with the reader’s key and ids', {
-  timeout: 300_000,
-}, async () => {
+test('every curl command of the reference works as it is copied, with the reader’s key and ids', async () => {
   const commands = examples.filter(({ code }) => code.startsWith('curl '));
   assert.ok(commands.length >= 20, `${commands.length} commands`);
   for (const { page, operation, label, code, shownStatus } of commands) {
@@ -133,9 +131,7 @@ test('every curl command of the reference works as it is copied, with the reader
   }
 });
 
-test('every TypeScript example of the reference runs with the client, and imports what there is', {
-  timeout: 300_000,
-}, async () => {
+test('every TypeScript example of the reference runs with the client, and imports what there is', async () => {
   const snippets = examples.filter(({ label }) => label === 'TypeScript');
   assert.ok(snippets.length >= 18, `${snippets.length} snippets`);
   for (const { page, operation, code } of snippets) {

@@ -1,11 +1,12 @@
 /**
- * Debian packages that tests and the lab use beside npm's. As root they are installed; an ordinary user is told what
- * is left out. On the build machine (`CI`) nothing may be left out.
+ * Debian packages that tests and the lab use beside npm's. As root they are announced and installed, after a question on a
+ * terminal; an ordinary user is told what is left out. On the build machine (`CI`) nothing may be left out.
  */
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 
-interface SystemPackage {
+export interface SystemPackage {
   name: string;
   /** A file that it brings. */
   file: string;
@@ -37,29 +38,69 @@ export const systemPackages: readonly SystemPackage[] = [
 
 const isThere = (file: string) => existsSync(file) || existsSync(file.replace('/usr/', '/'));
 
-/** True when everything is there, or may be left out. */
-export async function installSystemPackages(
-  wanted: readonly SystemPackage[] = systemPackages,
-): Promise<boolean> {
-  const missing = wanted.filter((entry) => !isThere(entry.file));
-  if (missing.length === 0) return true;
-  const names = missing.map((entry) => entry.name);
-  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
-    console.log(`installing ${names.join(', ')} ...`);
+/** True when all of them are there. */
+export function hasSystemPackages(wanted: readonly SystemPackage[]): boolean {
+  return wanted.every((entry) => isThere(entry.file));
+}
+
+/** What the installation asks of this machine; another one in tests. */
+export interface Machine {
+  isThere(file: string): boolean;
+  /** Root on a Debian. */
+  mayInstall: boolean;
+  /** Somebody sits at it who can be asked. */
+  isTerminal: boolean;
+  say(line: string): void;
+  ask(question: string): Promise<string>;
+  /** True when the packages are there now. */
+  install(names: readonly string[]): boolean;
+}
+
+const thisMachine: Machine = {
+  isThere,
+  mayInstall: process.getuid?.() === 0 && existsSync('/usr/bin/apt-get'),
+  isTerminal: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
+  say: (line) => console.log(line),
+  async ask(question) {
+    const lines = createInterface({ input: process.stdin, output: process.stdout });
+    try {
+      return await lines.question(question);
+    } finally {
+      lines.close();
+    }
+  },
+  install(names) {
     const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const options: SpawnSyncOptions = { stdio: ['ignore', 'ignore', 'inherit'], env: environment };
     spawnSync('apt-get', ['update', '-qq'], options);
-    const result = spawnSync(
-      'apt-get',
-      ['install', '-y', '-qq', '--no-install-recommends', ...names],
-      options,
-    );
-    if (result.status === 0) return true;
-    console.log(`apt-get could not install ${names.join(', ')}`);
+    const words = ['install', '-y', '-qq', '--no-install-recommends', ...names];
+    return spawnSync('apt-get', words, options).status === 0;
+  },
+};
+
+/**
+ * True when everything is there, or may be left out. What root installs is announced first, and asked for on a terminal:
+ * an empty answer is yes.
+ */
+export async function installSystemPackages(
+  wanted: readonly SystemPackage[] = systemPackages,
+  machine: Machine = thisMachine,
+): Promise<boolean> {
+  const missing = wanted.filter((entry) => !machine.isThere(entry.file));
+  if (missing.length === 0) return true;
+  const names = missing.map((entry) => entry.name);
+  if (machine.mayInstall) {
+    machine.say('these Debian packages are missing, and are installed as root with apt-get:');
+    for (const entry of missing) machine.say(`  ${entry.name}: ${entry.use}`);
+    const answer = machine.isTerminal ? (await machine.ask('Install them? [Y/n] ')).trim() : '';
+    if (/^(y|yes)?$/i.test(answer)) {
+      if (machine.install(names)) return true;
+      machine.say(`apt-get could not install ${names.join(', ')}`);
+    }
   }
-  for (const entry of missing) console.log(`left out without ${entry.name}: ${entry.use}`);
+  for (const entry of missing) machine.say(`left out without ${entry.name}: ${entry.use}`);
   if (process.env.CI) {
-    console.log('nothing may be left out here: run as root on Debian, or install these packages first');
+    machine.say('nothing may be left out here: run as root on Debian, or install these packages first');
     return false;
   }
   return true;

@@ -285,3 +285,24 @@ test('channels are checked; a test goes its way; what waits for one that is swit
   assert.equal(await alerts.deleteChannel(systemActor, night.id), true);
   assert.equal(await alerts.deleteChannel(systemActor, night.id), false);
 });
+
+test('a channel takes five tests in ten minutes, however many are asked for at once, and each channel its own', async () => {
+  const add = async (name: string) => {
+    await alerts.addChannel(systemActor, { kind: 'email', name, recipients: 'ops@example.org' });
+    return (await alerts.listChannels()).find((one) => one.name === name)!.id;
+  };
+  const [first, second] = [await add('Tested often'), await add('Tested once')];
+  const tried = await Promise.allSettled(
+    Array.from({ length: 8 }, () => alerts.sendTest(systemActor, first)),
+  );
+  const refused = tried.filter((one) => one.status === 'rejected');
+  assert.equal(refused.length, 3);
+  for (const { reason } of refused) {
+    assert.ok(hasCode(reason, 'alerts.test_limit'));
+    assert.match(reason.message, /5 tests within ten minutes\. Wait/);
+  }
+  assert.equal(await alerts.sendTest(systemActor, second), true);
+  assert.equal(await alerts.sendTest(systemActor, 999_999), false);
+  await run("update alert_notifications set created_at = created_at - interval '601 seconds'");
+  assert.equal(await alerts.sendTest(systemActor, first), true);
+});

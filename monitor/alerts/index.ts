@@ -18,8 +18,7 @@ import type { TargetRules } from '#service-kit/webhooks/index.ts';
 import * as channels from './channels-store.ts';
 import type { FindSubjectsDeps } from './find-subjects.ts';
 import { judgeSubjects } from './judge-subjects.ts';
-import { addChannel, type ChannelInput } from './manage-channels.ts';
-import { enqueueTest } from './outbox-store.ts';
+import { addChannel, type ChannelInput, sendTest } from './manage-channels.ts';
 import type { MailSettings } from './send-mail.ts';
 import { createSender, type Sender } from './send-notifications.ts';
 import * as store from './store.ts';
@@ -82,7 +81,7 @@ export interface Alerts {
   addChannel(actor: Actor, input: ChannelInput): Promise<{ secret: string | null }>;
   setChannelEnabled(actor: Actor, channelId: number, isEnabled: boolean): Promise<boolean>;
   deleteChannel(actor: Actor, channelId: number): Promise<boolean>;
-  /** Sends a test through a channel, by the same way as alerts. */
+  /** Sends a test through a channel, by the same way as alerts. Throws `alerts.test_limit`. */
   sendTest(actor: Actor, channelId: number): Promise<boolean>;
   /** Whether mails can be sent at all. */
   readonly hasMail: boolean;
@@ -153,9 +152,7 @@ export function createAlerts(deps: AlertsDeps): Alerts {
     async sendTest(actor, channelId) {
       requireOperator(actor);
       const subject = { kind: 'channel', id: channelId };
-      return recorded(db(), actor, { operation: 'channel.test', subject }, (trx) =>
-        enqueueTest(trx, channelId),
-      );
+      return recorded(db(), actor, { operation: 'channel.test', subject }, (trx) => sendTest(trx, channelId));
     },
   };
 }

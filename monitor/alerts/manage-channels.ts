@@ -6,6 +6,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Secrets } from '#service-kit/secrets/index.ts';
 import { formatSecret, mintSecret, parseEndpointUrl, type TargetRules } from '#service-kit/webhooks/index.ts';
 import { channelSecret, insertChannel, nextChannelId } from './channels-store.ts';
+import { enqueueTest, lockAndCountTests } from './outbox-store.ts';
 
 export interface ChannelInput {
   kind: 'email' | 'webhook';
@@ -17,6 +18,9 @@ export interface ChannelInput {
 
 const channelsMax = 20;
 const recipientsMax = 20;
+/** A test goes to a mail server or a receiver that may be another's. */
+const testsMax = 5;
+const testWindowSeconds = 600;
 const addressShape = /^[^\s@<>",;:\\()[\]]{1,64}@[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
 /** The secret of a webhook, for this result alone; null for mail. Throws `alerts.invalid`, `webhooks.invalid`, `alerts.limit`. */
@@ -58,6 +62,17 @@ export async function addChannel(
     throw new CodedError('alerts.limit', `There are ${channelsMax} channels already. Delete one first.`);
   }
   return { secret: secret && formatSecret(secret) };
+}
+
+/** Queues a test of a channel. False: there is no such channel. Throws `alerts.test_limit`. */
+export async function sendTest(trx: Queryable, channelId: number): Promise<boolean> {
+  if ((await lockAndCountTests(trx, channelId, testWindowSeconds)) >= testsMax) {
+    throw new CodedError(
+      'alerts.test_limit',
+      `This channel had ${testsMax} tests within ten minutes. Wait a few minutes, then try again.`,
+    );
+  }
+  return enqueueTest(trx, channelId);
 }
 
 function parseRecipients(text: string): string[] {

@@ -21,6 +21,15 @@ export async function enqueueResolved(trx: Queryable, episodeId: number): Promis
     on conflict do nothing`.execute(trx);
 }
 
+/** How many tests the channel had within these seconds; its row is locked, so that many at once do not pass. */
+export async function lockAndCountTests(trx: Queryable, channelId: number, seconds: number): Promise<number> {
+  await sql`select 1 from alert_channels where id = ${channelId} for no key update`.execute(trx);
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from alert_notifications where channel_id = ${channelId} and transition = 'test'
+      and created_at > svc_now() - make_interval(secs => ${seconds})`.execute(trx);
+  return rows[0]!.count;
+}
+
 export async function enqueueTest(db: Queryable, channelId: number): Promise<boolean> {
   const { rows } = await sql`
     insert into alert_notifications (transition, channel_id) select 'test', id from alert_channels where id = ${channelId}

@@ -368,9 +368,7 @@ test('what is no upload is refused before anything is stored', async () => {
   assert.deepEqual(await states(world), []);
 });
 
-test('a running worker applies an upload when it is received, not at its next look', {
-  timeout: 20_000,
-}, async () => {
+test('a running worker applies an upload when it is received, not at its next look', async () => {
   const seen = Promise.withResolvers<void>();
   // Time stands still, so the worker's pause ends only when it is woken.
   const clock = createTestClock(Date.now());

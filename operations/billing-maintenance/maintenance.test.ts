@@ -132,9 +132,7 @@ test('a payment that is being booked and a suspension at the same moment wait fo
   await suspending;
 });
 
-test('D5, D7: any schedule of ticks, kills and settings comes to the same charges', {
-  timeout: 120_000,
-}, async () => {
+test('D5, D7: any schedule of ticks, kills and settings comes to the same charges', async () => {
   const result = await proveOverage({ n: 2, seed: 4, report: () => {} });
   assert.deepEqual(result.failures, []);
   assert.equal(result.planted.caught, result.planted.of);

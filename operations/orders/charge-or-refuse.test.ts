@@ -82,9 +82,7 @@ async function waitForRefusals(calls: readonly ReturnType<typeof call>[], n: num
   return 'refused';
 }
 
-test('of four creates at once with one private address one is charged and made, three are refused uncharged', {
-  timeout: 20_000,
-}, async () => {
+test('of four creates at once with one private address one is charged and made, three are refused uncharged', async () => {
   const { tenant, create } = await customerWithCard('One address');
   const answers = await atOnce(4, () => create({ network_ip: '10.7.0.5' }));
   const told = answers.map(({ status, body }) => (status === 201 ? '201' : body.error.reason)).sort();
@@ -98,7 +96,7 @@ test('of four creates at once with one private address one is charged and made, 
   });
 });
 
-test('the last free address of a network is sold once', { timeout: 20_000 }, async () => {
+test('the last free address of a network is sold once', async () => {
   const { tenant, create } = await customerWithCard('Last of network');
   // A /29 has five addresses for servers.
   await world.setBalance(tenant, 1);
@@ -109,9 +107,7 @@ test('the last free address of a network is sold once', { timeout: 20_000 }, asy
   assert.equal(taken.length, 1);
 });
 
-test('the last public address and the last room of a location are sold once', {
-  timeout: 20_000,
-}, async () => {
+test('the last public address and the last room of a location are sold once', async () => {
   const { pool } = world.database;
   for (const contest of ['address', 'room'] as const) {
     const { create } = await customerWithCard(`Last ${contest}`);
@@ -134,9 +130,7 @@ test('the last public address and the last room of a location are sold once', {
   }
 });
 
-test('a network that an order is being paid for is not deleted, and a declined order gives its address back', {
-  timeout: 20_000,
-}, async () => {
+test('a network that an order is being paid for is not deleted, and a declined order gives its address back', async () => {
   const { create, key, networkId } = await customerWithCard('Declined', '4000000000000002');
   const { promise, resolve } = Promise.withResolvers<void>();
   const { promise: isTaking, resolve: begin } = Promise.withResolvers<void>();

@@ -193,9 +193,7 @@ test('a guest that is made and stays silent is asked about again, and has failed
   assert.equal((await read(silent))?.failure?.code, 'guest_silent');
 });
 
-test('workers killed with SIGKILL at any moment lose no order and double no guest', {
-  timeout: 180_000,
-}, async () => {
+test('workers killed with SIGKILL at any moment lose no order and double no guest', async () => {
   await using world = await createWorld();
   const { tenant } = await world.createCustomer('Storm');
   for (let i = 0; i < 3; i += 1)

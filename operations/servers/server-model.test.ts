@@ -162,9 +162,7 @@ const setBroken = (isBroken: boolean) =>
     },
   );
 
-test('API-3.4, API-4.8: whatever is asked in whatever order, a server’s states and refusals are those of the model', {
-  timeout: 240_000,
-}, async () => {
+test('API-3.4, API-4.8: whatever is asked in whatever order, a server’s states and refusals are those of the model', async () => {
   const breaks = { isBroken: false };
   await using world = await createWorld({
     hypervisor: (usual) => ({

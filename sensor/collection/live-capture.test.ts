@@ -62,7 +62,7 @@ function probeBetween<T>(
       probe,
       mode,
     ].concat(JSON.stringify({ peer: there, ...options })),
-    { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024, timeout: 60_000 },
+    { encoding: 'utf8', maxBuffer: 256 * 1024 * 1024, timeout: 600_000 },
   );
   const [ingress, egress] = [...nft('list ruleset').matchAll(/counter packets (\d+) bytes (\d+)/g)].map(
     (match) => ({ packets: Number(match[1]), bytes: Number(match[2]) }),

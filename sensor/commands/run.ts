@@ -24,6 +24,7 @@ import { createLiveUplink, readCondition } from '#sensor/live/index.ts';
 import { createStatusServer } from '#sensor/local-status/index.ts';
 import { createMonitorClient, type MonitorClient } from '#sensor/monitor-client/index.ts';
 import { createPlanFollower } from '#sensor/plan/index.ts';
+import { keptCapabilities } from '#sensor/privileges/index.ts';
 import { createProber } from '#sensor/probes/index.ts';
 import { createRotation } from '#sensor/rotation/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
@@ -72,6 +73,8 @@ export async function run(environment: Readonly<Record<string, string | undefine
     // Kept now, so that a sensor that is killed later starts again without compiling.
     flushCompileCache();
     const captures = config.captures.map((capture) => `${capture.role}:${capture.name}`).join(',');
+    const kept = keptCapabilities();
+    if (kept !== null) reporter.info('runs as root with these capabilities alone', { kept });
     reporter.info('sensor runs', { monitor: config.monitor.url, site: identity.siteName, captures });
     if (config.replayFile) {
       reporter.warn('this is no live traffic: a recorded capture is replayed, shifted to now', {

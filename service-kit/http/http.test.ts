@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { createReporter, silentReporter } from '#common/reporter/index.ts';
+import { createTestDatabase } from '#service-kit/testing/index.ts';
 import { createHttpServer, HttpError, newRequestId, parseStrictJson, sourceBucket } from './index.ts';
 
 const options = { host: '127.0.0.1', port: 0, portSetting: 'SVC_X_PORT', reporter: silentReporter };
@@ -223,4 +226,84 @@ test('an address holds so many connections and no more, and refusals are logged 
   } finally {
     await server.stop();
   }
+});
+
+test('a request has 15 seconds for its headers, and then its connection', async () => {
+  const settled = await createHttpServer({ ...options, routes: () => {} });
+  assert.equal(settled.app.server.headersTimeout, 15_000);
+  await settled.app.close();
+  const server = await createHttpServer({ ...options, headersMs: 100, routes: () => {} });
+  await server.start();
+  try {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (piece) => {
+      answer += piece;
+    });
+    await once(socket, 'connect');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    await once(socket, 'close');
+    assert.match(answer, /^HTTP\/1\.1 408 /);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('all clients together hold so many connections and no more', async () => {
+  const settled = await createHttpServer({ ...options, routes: () => {} });
+  assert.equal(settled.app.server.maxConnections, 8_192);
+  await settled.app.close();
+  const server = await createHttpServer({
+    ...options,
+    connectionsMax: 2,
+    routes: (app) => void app.get('/here', async () => 'here'),
+  });
+  await server.start();
+  const { port } = new URL(server.url);
+  const open = async () => {
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    return socket;
+  };
+  try {
+    const held = [await open(), await open()];
+    const ask = (socket: Socket) =>
+      new Promise<string>((resolve) => {
+        let answer = '';
+        socket.setEncoding('utf8').on('data', (piece) => {
+          answer += piece;
+          if (answer.endsWith('here')) resolve(answer);
+        });
+        socket.on('close', () => resolve(answer));
+        socket.write('GET /here HTTP/1.1\r\nHost: x\r\n\r\n');
+      });
+    for (const socket of held) assert.match(await ask(socket), /^HTTP\/1\.1 200 /);
+    assert.equal(await ask(await open()), '', 'the third is closed without an answer');
+    held[0]!.destroy();
+    let answer = '';
+    while (answer === '') answer = await ask(await open());
+    assert.match(answer, /^HTTP\/1\.1 200 /, 'one that goes makes room');
+    held[1]!.destroy();
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a number that no column holds (SQLSTATE 22003) is a 422 and no fault of ours', async () => {
+  await using database = await createTestDatabase('monitor');
+  const { app } = await createHttpServer({
+    ...options,
+    routes(scope) {
+      scope.get('/big', async () => {
+        await sql`select 9223372036854775808::bigint + ${1}::bigint`.execute(database.db);
+        return {};
+      });
+    },
+  });
+  const answer = await app.inject('/big');
+  assert.equal(answer.statusCode, 422);
+  assert.equal(answer.json().error.code, 'validation_failed');
+  assert.match(answer.json().error.message, /larger than any id or amount/);
+  await app.close();
 });

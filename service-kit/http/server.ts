@@ -35,6 +35,10 @@ export interface HttpServerOptions {
   isHttps?: boolean;
   /** Connections that one client address may hold at a time; trusted proxies hold any number. */
   connectionsPerAddressMax?: number;
+  /** Connections in all. */
+  connectionsMax?: number;
+  /** For the headers of a request, from its first byte on. */
+  headersMs?: number;
   /** Registers everything that is served. */
   routes: (app: App) => Promise<void> | void;
   /** Draws an error as a page where a person asked (`Accept: text/html`, and not an API path); null for JSON. */
@@ -51,10 +55,9 @@ export interface HttpServer extends Part {
 
 const bodyBytesMax = 256 * 1024;
 const slowMs = 1_000;
-/** From the first byte to the end of the headers. */
-const headersMs = 15_000;
+const headersMsDefault = 15_000;
 const checkConnectionsMs = 2_500;
-const connectionsMax = 8_192;
+const connectionsMaxDefault = 8_192;
 const connectionsPerAddressMax = 1_024;
 const hstsSeconds = 31_536_000;
 const problemType = 'application/problem+json';
@@ -94,7 +97,10 @@ function makeApp(options: HttpServerOptions): App {
     genReqId: () => newRequestId(),
     forceCloseConnections: 'idle',
     requestTimeout: 60_000,
-    http: { headersTimeout: headersMs, connectionsCheckingInterval: checkConnectionsMs },
+    http: {
+      headersTimeout: options.headersMs ?? headersMsDefault,
+      connectionsCheckingInterval: checkConnectionsMs,
+    },
     connectionTimeout: 65_000,
     // A parameter is as long as a request line may be: what it can't be is for its route to say.
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 16_384 },
@@ -176,7 +182,7 @@ function limitConnections(app: App, options: HttpServerOptions): void {
     const bytes = parseAddress(address.replace(/^::ffff:/, ''));
     return bytes !== null && proxies.some((prefix) => prefixContains(prefix, bytes));
   };
-  app.server.maxConnections = connectionsMax;
+  app.server.maxConnections = options.connectionsMax ?? connectionsMaxDefault;
   app.server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? '';
     if (isProxy(address)) return;

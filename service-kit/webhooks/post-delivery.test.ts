@@ -1,7 +1,8 @@
 /** What an endpoint's address may be, and that a name which changes its mind reaches nothing of ours (M1). */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createSilentServer, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Address, postDelivery } from './post-delivery.ts';
 import { isAllowedAddress, parseEndpointUrl } from './target.ts';
@@ -115,4 +116,43 @@ test('what is allowed in a lab is allowed there alone', () => {
   assert.equal(isAllowedAddress('127.0.0.1', { allowPrivate: true }), true);
   assert.equal(isAllowedAddress('127.0.0.1', strict), false);
   assert.equal(isAllowedAddress('not an address', strict), false);
+});
+
+test('connecting, TLS included, has four seconds; a receiver that then thinks has more', async (t) => {
+  const sockets: Socket[] = [];
+  // It takes the connection and says nothing, so TLS never stands.
+  const silent = createSilentServer((socket) => void sockets.push(socket.on('error', () => {})));
+  await new Promise<void>((ready) => silent.listen(0, '127.0.0.1', ready));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const { port: silentPort } = silent.address() as AddressInfo;
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const lab = { allowPrivate: true };
+  const deliver = async (url: string) => {
+    let outcome: Awaited<ReturnType<typeof send>> | null = null;
+    const done = send(url, [[v4('127.0.0.1')]], lab).then((one) => {
+      outcome = one;
+    });
+    await once(silent, 'connection');
+    return { done, outcome: () => outcome };
+  };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const secure = await deliver(`https://silent.test:${silentPort}/`);
+  t.mock.timers.tick(3_999);
+  await turn();
+  assert.equal(secure.outcome(), null);
+  t.mock.timers.tick(1);
+  await secure.done;
+  assert.deepEqual(secure.outcome(), { statusCode: null, error: 'the receiver did not answer in time' });
+
+  const plain = await deliver(`http://silent.test:${silentPort}/`);
+  await once(sockets.at(-1)!, 'data');
+  t.mock.timers.tick(10_000);
+  await turn();
+  assert.equal(plain.outcome(), null, 'it is connected: how long it may think is another limit');
+  sockets.at(-1)!.end('HTTP/1.1 204 No Content\r\n\r\n');
+  await plain.done;
+  assert.deepEqual(plain.outcome(), { statusCode: 204, error: null });
 });

@@ -15,7 +15,7 @@ import {
   spoolShare,
   titleOf,
 } from '#monitor/alerts/index.ts';
-import type { App } from '#service-kit/http/index.ts';
+import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
   age,
   type Content,
@@ -95,7 +95,10 @@ function registerChannelActions(app: App, deps: ConsoleDeps): void {
       `/alerts/channels/:channelId/${name}`,
       { schema: { params: ChannelParams } },
       async (request, reply) => {
-        await done(act(request, request.params.channelId), 'channel');
+        await done(act(request, request.params.channelId), 'channel').catch((error: unknown) => {
+          const message = faultText(error, 'alerts.test_limit');
+          throw new HttpError(429, { code: 'test_limit', message }, { 'retry-after': '300' });
+        });
         return reply.redirect('/alerts?saved=1#channels', 303);
       },
     );

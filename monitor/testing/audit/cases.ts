@@ -111,6 +111,13 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /operations/test': 'asks operations what the project may do, and changes no setting',
 };
 
+/** What changes something without a route. */
+export const otherCases: Readonly<
+  Record<string, readonly [operation: string, change: (stage: Stage) => Promise<unknown>]>
+> = {
+  'command create-operator': ['operator.add', ({ colleague }) => colleague()],
+};
+
 const connection = (stage: Stage, path: string) =>
   stage.operator.post(path, { base_url: stage.stub.url, token: stage.stub.token, is_enabled: 'on' });
 
@@ -274,7 +281,7 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /operations/notice-secret': [
     'connection.set_notice_secret',
-    ({ operator }) => operator.post('/operations/notice-secret', { confirm_name: 'notice secret' }),
+    ({ operator }) => operator.post('/operations/notice-secret', { confirm_name: 'new secret' }),
   ],
   'POST /settings/people': [
     'operator.create',

@@ -1,5 +1,5 @@
 /** Judges every route of the monitor that can change something by what it left in the audit trail. */
-import { cases, exceptions, type Stage } from './cases.ts';
+import { cases, exceptions, otherCases, type Stage } from './cases.ts';
 
 async function judgeRoute(stage: Stage, route: string): Promise<string[]> {
   const [operation, send] = cases[route]!;
@@ -23,21 +23,43 @@ async function judgeRoute(stage: Stage, route: string): Promise<string[]> {
   return isWhole ? [] : [`${route}: ${operation} does not say who and from where: ${JSON.stringify(found)}`];
 }
 
-/** Every fault: routes without a case, cases without a route, and routes that leave no entry. With `stopsAtFirst` one is enough. */
-export async function judgeAll(
-  stage: Stage,
-  stopsAtFirst = false,
-): Promise<{ routes: number; faults: string[] }> {
+/** The same for a change that no route makes. */
+async function judgeOther(stage: Stage, what: string): Promise<string[]> {
+  const [operation, change] = otherCases[what]!;
+  const { pool } = stage.server.database;
+  const { rows: before } = await pool.query('select coalesce(max(id), 0) as id from audit_entries');
+  await change(stage);
+  const { rows } = await pool.query('select operation from audit_entries where id > $1', [before[0].id]);
+  return rows.some((row) => row.operation === operation) ? [] : [`${what}: no entry ${operation}`];
+}
+
+/** What is wrong with what a route, or another change, leaves behind. */
+export function judgeOne(stage: Stage, thing: string): Promise<string[]> {
+  return thing in otherCases ? judgeOther(stage, thing) : judgeRoute(stage, thing);
+}
+
+/** Routes of the running server, by the server's own list, that can change something. */
+function listMutatingRoutes(stage: Stage): string[] {
   const isSafe = (method: string) => ['GET', 'HEAD', 'OPTIONS'].includes(method);
   const all = stage.server.routes.filter(({ method }) => !isSafe(method));
-  const routes = [...new Set(all.map(({ method, url }) => `${method} ${url}`))];
+  return [...new Set(all.map(({ method, url }) => `${method} ${url}`))];
+}
+
+/** All that must leave an entry: the other changes, and the routes that have a case. */
+export function listThings(stage: Stage): string[] {
+  const routes = listMutatingRoutes(stage).filter((route) => route in cases && !(route in exceptions));
+  return [...Object.keys(otherCases), ...routes];
+}
+
+/** Every fault: routes without a case, cases without a route, and routes that leave no entry. */
+export async function judgeAll(stage: Stage): Promise<{ routes: number; faults: string[] }> {
+  const routes = listMutatingRoutes(stage);
   const faults: string[] = [];
-  for (const route of routes) {
-    if (stopsAtFirst && faults.length > 0) break;
-    if (route in exceptions) continue;
-    if (!(route in cases)) faults.push(`${route}: has no case that says what it leaves in the audit trail`);
-    else faults.push(...(await judgeRoute(stage, route).catch((error) => [`${route}: ${String(error)}`])));
-  }
+  for (const thing of listThings(stage))
+    faults.push(...(await judgeOne(stage, thing).catch((error) => [`${thing}: ${String(error)}`])));
+  for (const route of routes)
+    if (!(route in cases) && !(route in exceptions))
+      faults.push(`${route}: has no case that says what it leaves in the audit trail`);
   for (const route of [...Object.keys(cases), ...Object.keys(exceptions)])
     if (!routes.includes(route)) faults.push(`${route}: there is no such route`);
   return { routes: routes.length, faults };

@@ -34,7 +34,6 @@ const node = { name: 'node-1', driver: 'libvirt', storagePool: 'guests', bridge:
 
 test('a guest of QEMU in software is made, seen, counted, switched and destroyed, each call as often as one likes', {
   skip: whyNoLibvirt(),
-  timeout: 240_000,
 }, async () => {
   await using world = await createLibvirtWorld();
   const driver = createLibvirtDriver({ ...node, uri: world.uri });

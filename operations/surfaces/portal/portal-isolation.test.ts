@@ -182,7 +182,7 @@ const secondLines = [
   /^\s*select count\(\*\) as count from servers/,
 ];
 
-test('a statement that loses its tenant shows on a page', { timeout: 600_000 }, async () => {
+test('a statement that loses its tenant shows on a page', async () => {
   const paths = [...ownPaths, ...foreignPaths];
   const filtered = await listFiltered(paths);
   assert.ok(filtered.size >= 25, `${filtered.size} statements`);

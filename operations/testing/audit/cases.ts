@@ -39,7 +39,10 @@ export const exceptions: Readonly<Record<string, string>> = {
 
 /** What changes something without a route: commands, background jobs, and doors that only other features open. */
 export const otherCases: Readonly<
-  Record<string, readonly [operation: string, change: (stage: Stage) => Promise<unknown>]>
+  Record<
+    string,
+    readonly [operations: string | readonly string[], change: (stage: Stage) => Promise<unknown>]
+  >
 > = {
   'command create-operator': [
     'person.create',
@@ -54,6 +57,23 @@ export const otherCases: Readonly<
     'organization.create',
     ({ world, owner, next }) =>
       world.accounts.createOrganization(systemActor, { name: `Org ${next()}`, ownerId: owner.id }),
+  ],
+  'the demo world, which prints the passwords of its people': [
+    'person.reset_password',
+    async ({ member, world }) => world.accounts.setPassword(systemActor, (await member()).id, password),
+  ],
+  'a customer for an address that a stranger has claimed and nobody proved': [
+    ['person.reset_account', 'key.revoke'],
+    async ({ world, next }) => {
+      const { owner, tenant, email } = await world.createCustomer(`Claimed${next()}`);
+      await world.createKey({ owner, tenant });
+      await world.database.pool.query('update people set email_verified_at = null where id = $1', [owner.id]);
+      return world.accounts.createCustomer(systemActor, {
+        organization: `Own ${next()}`,
+        email,
+        name: 'Owner',
+      });
+    },
   ],
   'a member who is known': ['organization.add_member', ({ member }) => member()],
   'keys of one name, revoked together': [

@@ -1,12 +1,16 @@
-/** A process of the proof: judges the routes of operations without one call that writes to the audit trail. */
-import { findRecordCalls, removeCall } from '#service-kit/audit/testing/record-calls.ts';
+/** The process of the proof: judges the routes of operations without each call that writes to the audit trail. */
+import { findRecordCalls } from '#service-kit/audit/testing/record-calls.ts';
+import { switchCalls, takeOutCalls } from '#service-kit/audit/testing/take-out-calls.ts';
 
-const index = Number(process.argv[2]);
-const call = findRecordCalls('operations')[index]!;
-removeCall(call);
-// Loaded after the hook, or the call would be in already.
+const calls = findRecordCalls('operations');
+const switches = switchCalls(calls);
+// Loaded after the switches, or the calls would be in already.
 const { createStage } = await import('./stage.ts');
-const { judgeAll } = await import('./judge.ts');
+const { judgeAll, judgeOne, listThings } = await import('./judge.ts');
 await using stage = await createStage();
-const { faults } = await judgeAll(stage, true);
-process.stdout.write(`${JSON.stringify(faults)}\n`);
+const { routes, faults } = await judgeAll(stage);
+const taken = await takeOutCalls({
+  ...{ calls, switches, n: Number(process.argv[2]), things: listThings(stage) },
+  judge: (thing) => judgeOne(stage, thing),
+});
+process.stdout.write(`${JSON.stringify({ ...taken, faults: [...faults, ...taken.faults], routes })}\n`);

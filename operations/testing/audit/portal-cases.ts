@@ -6,13 +6,14 @@ import type { Cases } from './cases.ts';
 export const portalCases: Cases = {
   'POST /client/servers/new': [
     'server.create',
-    ({ owned, tenant }) =>
+    ({ owned, tenant, next }) =>
       owned.post('/client/servers/new', {
         tenant: String(tenant.id),
         plan: 'small',
         image: 'debian-12',
         location: 'fra',
-        name: '',
+        // An order like one of just now would be taken for the same.
+        name: `ordered-${next()}`,
         form_id: randomUUID(),
       }),
   ],

@@ -33,6 +33,7 @@ export async function createStage() {
   const actor = async () => (await world.accounts.customerActorOf(owner.id)) as CustomerActor;
   const db: Queryable = world.database.db;
   let made = 0;
+  const endpoints: number[] = [];
   const next = () => {
     made += 1;
     return made;
@@ -116,16 +117,21 @@ export async function createStage() {
       const { rules } = (await world.firewalls.readFirewall(systemActor, null, serverId))!;
       return { serverId, version: String(await version(serverId)), rule: String(rules[0]!.id) };
     },
-    endpoint: async () =>
-      (
-        await world.webhooks.createEndpoint(await actor(), {
-          organizationId: tenant.organizationId,
-          tenantId: null,
-          url: 'http://127.0.0.1:9/hook',
-          description: '',
-          eventTypes: ['key.created'],
-        })
-      ).endpointId,
+    async endpoint() {
+      // An organization has 20 at most.
+      const [oldest] = endpoints.length < 10 ? [] : endpoints.splice(0, 1);
+      if (oldest !== undefined)
+        await world.webhooks.deleteEndpoint(await actor(), oldest).catch(() => undefined);
+      const { endpointId } = await world.webhooks.createEndpoint(await actor(), {
+        organizationId: tenant.organizationId,
+        tenantId: null,
+        url: 'http://127.0.0.1:9/hook',
+        description: '',
+        eventTypes: ['key.created'],
+      });
+      endpoints.push(endpointId);
+      return endpointId;
+    },
     actor,
     keyId: async (name = `key ${next()}`) =>
       (

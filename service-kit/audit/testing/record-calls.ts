@@ -1,12 +1,10 @@
 /**
- * Every call in a program's sources that writes to the audit trail, and a process without one of them.
- *
- * A proof takes the calls out one by one, in the source, and shows that the list of routes notices each.
+ * Every call in a program's sources that writes to the audit trail. A proof takes them out one by one
+ * (`take-out-calls.ts`).
  */
 import { globSync, readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
 import { relative } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -97,19 +95,6 @@ function closing(text: string, open: number): number {
     }
   }
   throw new Error('a call without its end');
-}
-
-/** From here on this process loads the file without that call. */
-export function removeCall(call: RecordCall): void {
-  const url = pathToFileURL(`${root}${call.file}`).href;
-  registerHooks({
-    load(requested, context, next) {
-      const loaded = next(requested, context);
-      if (requested !== url) return loaded;
-      const text = Buffer.from(loaded.source as Uint8Array).toString('utf8');
-      return { ...loaded, source: `${text.slice(0, call.start)}${call.without}${text.slice(call.end)}` };
-    },
-  });
 }
 
 /** How a call is named in a report. */

@@ -1,0 +1,22 @@
+import { createReporter } from '#common/reporter/index.ts';
+import { readSensorConfig } from '#sensor/config.ts';
+import { loadRing } from '#sensor/packet-source/index.ts';
+import { dropPrivileges } from '#sensor/privileges/index.ts';
+
+/** Before `run` opens anything: leaves a sensor that root started the capabilities that capturing needs. */
+export async function dropRoot(environment: Readonly<Record<string, string | undefined>>): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const config = readSensorConfig(environment);
+  const { stateDirectory, captures, replayFile, logFormat: format, logLevel: level } = config;
+  if (captures.length === 0) return;
+  const methods = captures.flatMap(({ source }) => (source.kind === 'live' ? [source.method ?? 'auto'] : []));
+  const usesTcpdump =
+    methods.includes('tcpdump') || (methods.includes('auto') && typeof (await loadRing()) === 'string');
+  const authority = environment.NODE_EXTRA_CA_CERTS;
+  dropPrivileges({
+    stateDirectory,
+    files: [...(replayFile ? [replayFile] : []), ...(authority ? [authority] : [])],
+    usesTcpdump,
+    reporter: createReporter({ program: 'sensor', format, level }),
+  });
+}

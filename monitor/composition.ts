@@ -17,7 +17,7 @@ import {
   type KeyWrapper,
   type Secrets,
 } from '#service-kit/secrets/index.ts';
-import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { createBreachedPasswords, createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type Alerts, alertSecrets, createAlerts } from './alerts/index.ts';
 import {
   type Applications,
@@ -140,7 +140,11 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     baseUrl: () => ownUrl(config),
     reporter,
   });
-  const operators = createOperators({ db, post });
+  const operators = createOperators({
+    db,
+    post,
+    breached: createBreachedPasswords(config.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+  });
   const sites = createSites({ db, reader });
   const events = createEvents({ db });
   const facts = createFactStore({ db, nameApplication });

@@ -183,6 +183,10 @@ export const operationsSettings = {
     'SVC_MAIL_FOLDER',
     'Mails to people are written into this folder instead of being sent; for demo worlds, which show them at /dev/mail/.',
   ),
+  breachedPasswordsFile: optionalTextSetting(
+    'SVC_BREACHED_PASSWORDS_FILE',
+    'A file of SHA-1 digests of leaked passwords in ascending order, as the downloader of haveibeenpwned.com/Passwords writes it; such passwords are refused. Unset: common passwords alone are refused.',
+  ),
   requireSecondFactor: booleanSetting(
     'SVC_REQUIRE_SECOND_FACTOR',
     false,

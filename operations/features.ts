@@ -32,7 +32,7 @@ import { createNotifications, type Notifications } from '#service-kit/notificati
 import { createDatabase, type Database } from '#service-kit/postgres/index.ts';
 import { createSecondFactors, factorSecrets, type SecondFactors } from '#service-kit/second-factors/index.ts';
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
-import { createSessions, type Sessions } from '#service-kit/sessions/index.ts';
+import { createBreachedPasswords, createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type OperationsSettings, secretsKeyPrefix } from './config.ts';
 
 export interface Features {
@@ -188,7 +188,12 @@ export async function createFeatures(
   };
   return {
     database,
-    accounts: createAccounts({ db, post, revokeKeysOf }),
+    accounts: createAccounts({
+      db,
+      post,
+      revokeKeysOf,
+      breached: createBreachedPasswords(settings.breachedPasswordsFile, 'SVC_BREACHED_PASSWORDS_FILE'),
+    }),
     post,
     secrets,
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),

@@ -1,7 +1,13 @@
 import { CodedError } from '#common/errors/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { foldEmail, hashPassword, type PasswordOwner, passwordFault } from '#service-kit/sessions/index.ts';
+import {
+  type BreachedPasswords,
+  foldEmail,
+  hashPassword,
+  type PasswordOwner,
+  passwordFault,
+} from '#service-kit/sessions/index.ts';
 import type { AddOperatorInput, Operator } from './operator.ts';
 import { upsertOperator } from './store.ts';
 
@@ -16,15 +22,23 @@ export function parsePerson<Person extends { email: string; name: string }>(inpu
 }
 
 /** Throws `operators.invalid` for a password that is too short or easily guessed. */
-export async function checkNewPassword(password: string, owner: PasswordOwner): Promise<void> {
-  const fault = await passwordFault(password, owner);
+export async function checkNewPassword(
+  breached: BreachedPasswords,
+  password: string,
+  owner: PasswordOwner,
+): Promise<void> {
+  const fault = await passwordFault(password, owner, breached);
   if (fault !== null) throw new CodedError('operators.invalid', fault, { field: 'password' });
 }
 
 /** Adds a person or renews the one with this email. Throws `operators.invalid` with what to mend. */
-export async function addOperator(db: Queryable, input: AddOperatorInput): Promise<Operator> {
+export async function addOperator(
+  db: Queryable,
+  breached: BreachedPasswords,
+  input: AddOperatorInput,
+): Promise<Operator> {
   const { email, name, role, password } = parsePerson(input);
-  await checkNewPassword(password, { email, name });
+  await checkNewPassword(breached, password, { email, name });
   const passwordHash = await hashPassword(password);
   return recorded(
     db,

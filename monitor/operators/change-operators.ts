@@ -5,6 +5,7 @@ import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { accessLinkMail, factorsChangedMail } from '#service-kit/sign-in/index.ts';
 import { checkNewPassword, parsePerson } from './add-operator.ts';
@@ -76,12 +77,13 @@ async function deliverLink(db: Queryable, post: Post, operator: Operator): Promi
  */
 export async function setPasswordByLink(
   db: Queryable,
+  breached: BreachedPasswords,
   secret: string,
   owner: Operator,
   password: string,
   origin: RequestOrigin,
 ): Promise<Operator | null> {
-  await checkNewPassword(password, owner);
+  await checkNewPassword(breached, password, owner);
   const passwordHash = await hashPassword(password);
   return db.transaction().execute(async (tx) => {
     if ((await takeAccessLink(tx, secret)) !== owner.id) return null;
@@ -97,6 +99,7 @@ export async function setPasswordByLink(
 /** Throws `operators.wrong_password` when the present one is not right, `operators.invalid` for a weak new one. */
 export async function changeOwnPassword(
   db: Queryable,
+  breached: BreachedPasswords,
   actor: Actor,
   operatorId: number,
   input: { current: string; next: string },
@@ -108,7 +111,7 @@ export async function changeOwnPassword(
       field: 'current',
     });
   }
-  await checkNewPassword(input.next, operator);
+  await checkNewPassword(breached, input.next, operator);
   const passwordHash = await hashPassword(input.next);
   await db.transaction().execute(async (tx) => {
     await store.updatePassword(tx, operatorId, passwordHash);

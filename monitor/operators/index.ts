@@ -4,8 +4,10 @@
  * Every operation takes an `Actor` and asks for the right itself, so that no surface can forget to. A viewer reads
  * everything and changes nothing; the system itself acts where a command or the demo world does.
  */
+
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import { type BreachedPasswords, noBreachedPasswords } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { addOperator } from './add-operator.ts';
 import {
@@ -56,18 +58,26 @@ export interface Operators {
   ): Promise<Operator | null>;
 }
 
-export function createOperators(deps: { db: () => Queryable; post: Post }): Operators {
-  const { post } = deps;
+export interface OperatorsDeps {
+  db: () => Queryable;
+  post: Post;
+  /** Passwords of known leaks, which are refused; absent: common ones alone. */
+  breached?: BreachedPasswords;
+}
+
+export function createOperators(deps: OperatorsDeps): Operators {
+  const { post, breached = noBreachedPasswords } = deps;
   return {
-    people: createSignInPeople(deps.db),
-    add: (input) => addOperator(deps.db(), input),
+    people: createSignInPeople(deps.db, breached),
+    add: (input) => addOperator(deps.db(), breached, input),
     checkPassword: (email, password) => checkPassword(deps.db(), email, password),
     find: (id) => store.findOperator(deps.db(), id),
     list: () => store.listOperators(deps.db()),
     invite: (actor, input) => inviteOperator(deps.db(), post, actor, input),
     sendAccessLink: (actor, operatorId) => sendAccessLink(deps.db(), post, actor, operatorId),
     removeSecondFactors: (actor, operatorId) => removeFactors(deps.db(), post, actor, operatorId),
-    changeOwnPassword: (actor, operatorId, input) => changeOwnPassword(deps.db(), actor, operatorId, input),
+    changeOwnPassword: (actor, operatorId, input) =>
+      changeOwnPassword(deps.db(), breached, actor, operatorId, input),
     change: (actor, operatorId, change) => changeOperator(deps.db(), actor, operatorId, change),
   };
 }

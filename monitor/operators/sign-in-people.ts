@@ -1,6 +1,7 @@
 import { findAccessLink } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { setPasswordByLink } from './change-operators.ts';
@@ -8,7 +9,7 @@ import { checkPassword } from './check-password.ts';
 import * as store from './store.ts';
 
 /** The monitor's people as the sign-in pages know them. */
-export function createSignInPeople(db: () => Queryable): SignInPeople {
+export function createSignInPeople(db: () => Queryable, breached: BreachedPasswords): SignInPeople {
   const findByLink = async (secret: string) => {
     const operatorId = await findAccessLink(db(), secret);
     return operatorId === null ? null : store.findOperator(db(), operatorId);
@@ -20,7 +21,7 @@ export function createSignInPeople(db: () => Queryable): SignInPeople {
     findByLink,
     async setPasswordByLink(secret, password, origin) {
       const operator = await findByLink(secret);
-      return operator && setPasswordByLink(db(), secret, operator, password, origin);
+      return operator && setPasswordByLink(db(), breached, secret, operator, password, origin);
     },
     async noteOwn(operatorId, operation, origin) {
       const operator = await store.findOperator(db(), operatorId);

@@ -1,5 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
-import { foldEmail, type PasswordOwner, passwordFault } from '#service-kit/sessions/index.ts';
+import {
+  type BreachedPasswords,
+  foldEmail,
+  type PasswordOwner,
+  passwordFault,
+} from '#service-kit/sessions/index.ts';
 import type { StaffRole } from './actor.ts';
 
 export type TenantStatus = 'ACTIVE' | 'SUSPENDED' | 'CLOSED';
@@ -69,8 +74,12 @@ export function parseEmail(text: string): string {
 }
 
 /** Throws `accounts.invalid` for a password that is too short or easily guessed. */
-export async function checkPassword(password: string, owner: PasswordOwner): Promise<void> {
-  const fault = await passwordFault(password, owner);
+export async function checkPassword(
+  breached: BreachedPasswords,
+  password: string,
+  owner: PasswordOwner,
+): Promise<void> {
+  const fault = await passwordFault(password, owner, breached);
   if (fault !== null) throw invalid(fault, 'password');
 }
 

@@ -2,6 +2,7 @@ import { takeAccessLink } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, forgetDevices, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, invalid, type Person } from './account.ts';
 import { type Actor, forbidden } from './actor.ts';
@@ -15,6 +16,7 @@ import * as store from './store.ts';
  */
 export async function changePassword(
   db: Queryable,
+  breached: BreachedPasswords,
   actor: Actor,
   given: { current: string; next: string },
 ): Promise<void> {
@@ -24,7 +26,7 @@ export async function changePassword(
   const hash = await store.findPasswordHash(db, actor.personId);
   if (!(await verifyPassword(hash, given.current)) || person === null)
     throw invalid('The current password is not right.', 'current');
-  await checkPassword(given.next, person);
+  await checkPassword(breached, given.next, person);
   const passwordHash = await hashPassword(given.next);
   await inTransaction(db, async (trx) => {
     await store.updatePassword(trx, actor.personId, passwordHash);
@@ -39,13 +41,13 @@ export async function changePassword(
  * password that is too weak; the link then still works.
  */
 export async function setPasswordByLink(
-  deps: { db: Queryable; revokeKeysOf: RevokeKeysOf },
+  deps: { db: Queryable; breached: BreachedPasswords; revokeKeysOf: RevokeKeysOf },
   secret: string,
   owner: Person,
   password: string,
   origin: RequestOrigin,
 ): Promise<Person | null> {
-  await checkPassword(password, owner);
+  await checkPassword(deps.breached, password, owner);
   const passwordHash = await hashPassword(password);
   return deps.db.transaction().execute(async (tx) => {
     if ((await takeAccessLink(tx, secret)) !== owner.id) return null;

@@ -1,9 +1,11 @@
 /** What others change of a person: a password, second factors, and whether they may sign in. */
+
 import { endAccessLinks } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { inTransaction, type Queryable } from '#service-kit/postgres/index.ts';
 import { removeSecondFactors } from '#service-kit/second-factors/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, hashPassword } from '#service-kit/sessions/index.ts';
 import { factorsChangedMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid } from './account.ts';
@@ -13,6 +15,7 @@ import * as store from './store.ts';
 /** The program itself, such as the demo world, which prints the passwords of its people. Throws `accounts.invalid`. */
 export async function setPassword(
   db: Queryable,
+  breached: BreachedPasswords,
   actor: Actor,
   personId: number,
   password: string,
@@ -20,7 +23,7 @@ export async function setPassword(
   requireSystem(actor);
   const person = await store.findPerson(db, personId);
   if (person === null) throw invalid('There is no such person.');
-  await checkPassword(password, person);
+  await checkPassword(breached, password, person);
   const passwordHash = await hashPassword(password);
   await inTransaction(db, async (trx) => {
     await store.updatePassword(trx, personId, passwordHash);

@@ -3,6 +3,7 @@ import { createAccessLink } from '#service-kit/access-links/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { hashPassword } from '#service-kit/sessions/index.ts';
 import { checkPassword, type Person, parseEmail, parseName } from './account.ts';
 import { type Actor, requireOperator, requireSystem, type StaffRole } from './actor.ts';
@@ -26,11 +27,16 @@ export interface InviteStaffInput {
  * Makes a person with a password, whose address counts as verified. The program itself only: people choose their own
  * passwords. Throws `accounts.email_taken` and `accounts.invalid`.
  */
-export async function createPerson(db: Queryable, actor: Actor, input: CreatePersonInput): Promise<Person> {
+export async function createPerson(
+  db: Queryable,
+  breached: BreachedPasswords,
+  actor: Actor,
+  input: CreatePersonInput,
+): Promise<Person> {
   requireSystem(actor);
   const email = parseEmail(input.email);
   const name = parseName(input.name, 'The name of a person');
-  await checkPassword(input.password, { email, name });
+  await checkPassword(breached, input.password, { email, name });
   const passwordHash = await hashPassword(input.password);
   const person = { email, name, passwordHash, staffRole: input.staffRole ?? null, isVerified: true };
   return insert(db, actor, person);

@@ -5,10 +5,11 @@
  * account share one id. The first tenant of an organization is its payer: listed first, and what a key acts on unless
  * told otherwise. People are deactivated, never deleted.
  */
+
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Delivery, Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { foldEmail } from '#service-kit/sessions/index.ts';
+import { type BreachedPasswords, foldEmail, noBreachedPasswords } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import type { BillingProfile, Membership, Organization, Person, Tenant, TenantStatus } from './account.ts';
 import {
@@ -71,6 +72,8 @@ export interface AccountsDeps {
   post: Post;
   /** Revokes the API keys of a person whose account is reset. */
   revokeKeysOf: RevokeKeysOf;
+  /** Passwords of known leaks, which are refused; absent: common ones alone. */
+  breached?: BreachedPasswords;
 }
 
 /** Every reading method takes a `db`, so that a caller can read inside its own transaction. */
@@ -146,10 +149,10 @@ export interface Accounts {
 }
 
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { db, post, revokeKeysOf } = deps;
+  const { db, post, revokeKeysOf, breached = noBreachedPasswords } = deps;
   return {
-    people: createSignInPeople(deps),
-    createPerson: (actor, input) => createPerson(db(), actor, input),
+    people: createSignInPeople({ ...deps, breached }),
+    createPerson: (actor, input) => createPerson(db(), breached, actor, input),
     inviteStaff: (actor, input) => inviteStaff({ db: db(), post }, actor, input),
     signIn: (email, password) => signInPerson(db(), email, password),
     findPerson: (personId) => store.findPerson(db(), personId),
@@ -157,7 +160,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       const found = await store.findPersonByEmail(db(), foldEmail(email));
       return found === null ? null : withoutHash(found);
     },
-    setPassword: (actor, personId, password) => setPassword(db(), actor, personId, password),
+    setPassword: (actor, personId, password) => setPassword(db(), breached, actor, personId, password),
     sendAccessLink: (actor, personId) => sendAccessLink(db(), post, actor, personId),
     removeSecondFactors: (actor, personId) => removeFactors(db(), post, actor, personId),
     setPersonActive: (actor, personId, isActive) => setPersonActive(db(), actor, personId, isActive),
@@ -180,8 +183,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       revokeInvitation(db(), actor, organizationId, invitationId),
     findInvitation: (secret) => findInvitation(db(), secret),
     acceptInvitation: (secret, given, origin) =>
-      acceptInvitation({ db: db(), revokeKeysOf }, secret, given, origin),
-    changePassword: (actor, given) => changePassword(db(), actor, given),
+      acceptInvitation({ db: db(), breached, revokeKeysOf }, secret, given, origin),
+    changePassword: (actor, given) => changePassword(db(), breached, actor, given),
     renameOrganization: (actor, organizationId, name) =>
       renameOrganization(db(), actor, organizationId, name),
     renameTenant: (actor, tenantId, name) => renameTenant(db(), actor, tenantId, name),

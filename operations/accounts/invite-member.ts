@@ -1,10 +1,12 @@
 /** Invitations: a link, mailed to the invited address alone, that lets its reader join an organization in seven days. */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { RequestOrigin } from '#service-kit/http/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import { isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { endSessions, hashPassword, verifyPassword } from '#service-kit/sessions/index.ts';
 import { invitationMail } from '#service-kit/sign-in/index.ts';
 import { checkPassword, invalid, type Person, parseEmail, parseName } from './account.ts';
@@ -75,7 +77,7 @@ export function findInvitation(db: Queryable, secret: string): Promise<Invitatio
  * once. Throws `accounts.invalid`; `details.isGuess` says that it was a wrong password.
  */
 export async function acceptInvitation(
-  deps: { db: Queryable; revokeKeysOf: RevokeKeysOf },
+  deps: { db: Queryable; breached: BreachedPasswords; revokeKeysOf: RevokeKeysOf },
   secret: string,
   given: { name: string; password: string },
   origin: RequestOrigin,
@@ -85,7 +87,9 @@ export async function acceptInvitation(
   if (invitation === null) throw goneInvitation();
   const known = await store.findPersonByEmail(db, invitation.email);
   const password =
-    known?.isVerified && known.passwordHash !== null ? null : await newPassword(invitation, given);
+    known?.isVerified && known.passwordHash !== null
+      ? null
+      : await newPassword(deps.breached, invitation, given);
   if (password === null && !(await isPasswordOf(known!, given.password))) throw wrongPassword();
   if (known !== null && !known.isActive) throw wrongPassword();
   try {
@@ -116,11 +120,12 @@ interface NewPassword {
 }
 
 async function newPassword(
+  breached: BreachedPasswords,
   invitation: Invitation,
   given: { name: string; password: string },
 ): Promise<NewPassword> {
   const name = parseName(given.name, 'Your name');
-  await checkPassword(given.password, { email: invitation.email, name });
+  await checkPassword(breached, given.password, { email: invitation.email, name });
   return { name, passwordHash: await hashPassword(given.password) };
 }
 

@@ -1,6 +1,7 @@
 import { findAccessLink } from '#service-kit/access-links/index.ts';
 import type { Post } from '#service-kit/mail/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { BreachedPasswords } from '#service-kit/sessions/index.ts';
 import { foldEmail } from '#service-kit/sessions/index.ts';
 import type { SignInPeople } from '#service-kit/sign-in/index.ts';
 import { setPasswordByLink } from './change-password.ts';
@@ -12,6 +13,7 @@ import * as store from './store.ts';
 /** The people of operations, customers and staff, as the sign-in pages know them. */
 export function createSignInPeople(deps: {
   db: () => Queryable;
+  breached: BreachedPasswords;
   post: Post;
   revokeKeysOf: RevokeKeysOf;
 }): SignInPeople {

@@ -6,6 +6,11 @@
  * pages (`Sec-Fetch-Site`, else `Origin`).
  */
 
+export {
+  type BreachedPasswords,
+  createBreachedPasswords,
+  noBreachedPasswords,
+} from './breached-passwords.ts';
 export { browserName } from './browser-name.ts';
 export { csrfFault, otherSiteFault } from './csrf.ts';
 export { foldEmail } from './email.ts';

@@ -1,4 +1,6 @@
+import { type BreachedPasswords, noBreachedPasswords } from './breached-passwords.ts';
 import { isEasilyGuessed } from './guessability.ts';
+import { isLeaked } from './leaked-passwords.ts';
 
 /** What a password must be (OWASP ASVS 5, 6.2): long, and none that a guesser tries early. No rules of composition. */
 
@@ -12,7 +14,11 @@ export interface PasswordOwner {
 }
 
 /** Why this password is refused, as a sentence that says what to do; null when it is good. */
-export async function passwordFault(password: string, owner: PasswordOwner): Promise<string | null> {
+export async function passwordFault(
+  password: string,
+  owner: PasswordOwner,
+  breached: BreachedPasswords = noBreachedPasswords,
+): Promise<string | null> {
   const length = [...password].length;
   if (length < passwordLengthMin || length > passwordLengthMax)
     return `A password has ${passwordLengthMin} to ${passwordLengthMax} characters.`;
@@ -21,6 +27,8 @@ export async function passwordFault(password: string, owner: PasswordOwner): Pro
     return 'Choose a password without your name, your email address and the name of this service.';
   if (await isEasilyGuessed(password, words))
     return 'This password is common or follows a pattern. Choose several words that do not belong together.';
+  if ((await isLeaked(password)) || (await breached.has(password)))
+    return 'This password stands in a list of known leaks. Choose another one, and change it where else you use it.';
   return null;
 }
 

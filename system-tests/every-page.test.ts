@@ -17,6 +17,13 @@ describe('every page', () => {
     const network = await api.createNetwork({ name: 'backend' });
     const { servers } = await api.listServers();
     await api.attachServer(servers[0]!.id, { network_id: network.id });
+    // What removes a rule or a card asks first, so there is one of each.
+    const customer = await signIn(demo.file.operations_url, demo.file.customer);
+    await customer.submit(`/client/servers/${servers[0]!.id}/firewall`, 'add', {
+      ...{ direction: 'inbound', action: 'accept', protocol: 'tcp', ports: '22' },
+      ...{ peers: '198.51.100.0/24', description: 'from the office' },
+    });
+    await customer.submit('/client/billing/', 'cards/test', { number: '4242424242424242' });
     browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags });
   });
   after(async () => {
@@ -34,7 +41,16 @@ describe('every page', () => {
     const { pages, drawers, faults } = await crawl({ url, path: '/client/', login, within: /^\/client\// });
     t.diagnostic(`${pages.length} pages, ${drawers} drawers`);
     assert.equal(faults.join('\n'), '');
-    assert.ok(pages.length >= 15 && drawers >= 5, `${pages.length} pages, ${drawers} drawers`);
+    assert.ok(pages.length >= 15 && drawers >= 7, `${pages.length} pages, ${drawers} drawers`);
+    const visitor = await signIn(url, login);
+    for (const [page, action] of [
+      [pages.find((one) => one.endsWith('/firewall')), '/firewall/remove'],
+      [pages.find((one) => one.endsWith('/client/billing/')), '/billing/cards/remove'],
+    ] as const) {
+      assert.ok(page, `no page with ${action} was looked at`);
+      const { text } = await visitor.get(new URL(page, url).pathname);
+      assert.ok(text.includes(`${action}"`), `${page} has no button for ${action}`);
+    }
   });
 
   test("of the operators' console: the same", async (t) => {

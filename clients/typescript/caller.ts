@@ -162,7 +162,7 @@ export class Caller {
     try {
       response = await (this.#options.fetch ?? fetch)(url, {
         ...init,
-        // The key must not follow a redirect to anybody else.
+        // A redirect would send the key to another server.
         redirect: 'error',
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
       });

@@ -42,7 +42,7 @@ export interface MessageBounds {
 /** Bounds of messages of one type. */
 export type BoundsOf<Desc extends DescMessage> = MessageBounds & { schema: Desc };
 
-/** An object of a decoded message, whatever is in it. */
+/** The object of a decoded message, without its fields. */
 const messageBytes = 192;
 /** A text: header, pointer and rounding. */
 const textHeaderBytes = 48;

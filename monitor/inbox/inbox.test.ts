@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createTestClock } from '#common/clock/index.ts';
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
@@ -243,7 +242,7 @@ test('NET-6.2: an upload that keeps failing is skipped after five attempts with 
   assert.equal((await world.rows("select 1 from host_minutes where address = '192.0.2.66'")).length, 0);
 });
 
-test('A9: a worker that ends in the middle counts as an attempt; the fifth skips the upload, and no other waits for it', async () => {
+test('NET-6.2: a worker that ends in the middle counts as an attempt; the fifth skips the upload, and no other waits for it', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();
   const poison = spool.upload([captureMinute({ capture: 'poison', hosts: [host('192.0.2.66', 1, 1)] })]);
@@ -333,172 +332,6 @@ test('another upload under a used number is refused', async () => {
     code: 'telemetry.refused',
     message: /used that sequence for another upload/,
   });
-});
-
-const noMinutes: TelemetryUpload['minutes'] = [];
-const gapTo = (toMinute: number) => ({
-  fromMinute: testMinute,
-  toMinute,
-  capture: '',
-  reason: 'clock_step' as const,
-});
-const year9999 = Date.UTC(9999, 11, 31) / 1000;
-/** As if the sensor had just told the time of its clock. */
-const tellClock = (world: MonitorWorld, aheadMs: number) =>
-  world.sensors.noteCondition(world.sensor.id, {
-    observedAtMs: Date.now() + aheadMs,
-    spoolPendingBytes: 0,
-    spoolBytesMax: 1,
-    spoolPendingUploads: 0,
-    diskFreeBytes: 1,
-    diskBytes: 1,
-    isPaused: false,
-  });
-
-test('NET-7.1: minutes, gaps and probes more than 5 min ahead are clock_ahead, never thrown away, and nothing of them is stored', async () => {
-  await using world = await createMonitorWorld();
-  const spool = createSpool();
-  const nextMinute = Math.ceil(Date.now() / 60_000) * 60;
-  const probe = { probe: 1, firstSentMs: 0, sent: 1, lost: 1, rtt: null, failure: 'timeout' as const };
-  const ahead: TelemetryUpload[] = [
-    spool.upload([captureMinute({ minute: nextMinute + 360 })]),
-    spool.upload([captureMinute({ minute: nextMinute + 7200 })]),
-    spool.upload([captureMinute({ minute: year9999 })]),
-    spool.upload(noMinutes, [gapTo(nextMinute + 360)]),
-    spool.upload([captureMinute()], [gapTo(year9999)]),
-    { ...spool.upload(noMinutes), probes: [{ ...probe, minute: nextMinute + 360 }] },
-  ];
-  for (const upload of ahead) await assert.rejects(world.send(upload), { code: 'telemetry.clock_ahead' });
-  assert.deepEqual(await states(world), []);
-  const [refusal] = await world.rows<{ code: string }>('select code from sensor_refusals');
-  assert.equal(refusal?.code, 'telemetry.clock_ahead');
-  assert.equal(await world.send(spool.upload([captureMinute({ minute: nextMinute + 120 })])), 'accepted');
-  assert.equal(await world.send(spool.upload(noMinutes, [gapTo(nextMinute + 120)])), 'accepted');
-  // The sensor's clock is still ahead: what it can't know yet stays with it.
-  await tellClock(world, 7_200_000);
-  for (const upload of ahead) await assert.rejects(world.send(upload), { code: 'telemetry.clock_ahead' });
-});
-
-test('an older sensor whose clock was set right is not blocked by what it said of the future', async () => {
-  await using world = await createMonitorWorld();
-  const spool = createSpool();
-  const nextMinute = Math.ceil(Date.now() / 60_000) * 60;
-  const gap = spool.upload(noMinutes, [gapTo(year9999), { ...gapTo(year9999), fromMinute: year9999 }]);
-  const far = spool.upload([captureMinute({ minute: nextMinute + 7200 })]);
-  const near = spool.upload([captureMinute({ minute: nextMinute + 1800 })]);
-  await assert.rejects(world.send(gap), { code: 'telemetry.clock_ahead' });
-  await tellClock(world, 1000);
-  assert.equal(await world.send(gap), 'accepted');
-  await assert.rejects(world.send(far), {
-    code: 'telemetry.refused',
-    message: /in the future; set the clock/,
-  });
-  await assert.rejects(world.send(near), { code: 'telemetry.clock_ahead' }, 'its time comes within the hour');
-  await world.inbox.drain();
-  const gaps = await world.rows<{ ahead: boolean }>(
-    "select to_minute > svc_now() + interval '5 minutes' as ahead from telemetry_gaps",
-  );
-  assert.deepEqual(gaps, [{ ahead: false }], 'a gap never reaches into the future');
-});
-
-test('a gap of the future that an earlier version stored ends where it was recorded', async () => {
-  await using world = await createMonitorWorld();
-  const gap = "(site_id, sensor_id, capture, from_minute, to_minute, reason, recorded_at) values ($1, $2, ''";
-  const ids = [world.siteId, world.sensor.id];
-  for (const times of [
-    "'2026-01-01 00:00Z', '9999-12-31 00:00Z', 'clock_step', '2026-01-01 00:07:30Z'",
-    "'2036-01-01 00:00Z', '2036-01-01 00:00Z', 'refused', '2026-01-01 00:07:30Z'",
-    "'2025-12-31 00:00Z', '2025-12-31 09:00Z', 'sensor_down', '2026-01-01 00:07:30Z'",
-  ])
-    await world.rows(`insert into telemetry_gaps ${gap}, ${times})`, ids);
-  const sql = readFileSync(new URL('../migrations/0110-bound-times-ahead.sql', import.meta.url), 'utf8');
-  for (const statement of sql.split(';').filter((one) => /telemetry_gaps/.test(one)))
-    await world.rows(statement);
-  const left = await world.rows<{ reason: string; until: string }>(
-    "select reason, to_char(to_minute at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as until from telemetry_gaps order by 1",
-  );
-  assert.deepEqual(left, [
-    { reason: 'clock_step', until: '2026-01-01 00:07' },
-    { reason: 'sensor_down', until: '2025-12-31 09:00' },
-  ]);
-});
-
-test('a sensor up to 5 min ahead never puts the newest minute of its site into the future', async () => {
-  await using world = await createMonitorWorld();
-  const thisMinute = Math.floor(Date.now() / 60_000) * 60;
-  const minutes = [thisMinute - 60, thisMinute + 240].map((minute) =>
-    captureMinute({ minute, hosts: [host('192.0.2.10', 5, 6)] }),
-  );
-  const spool = createSpool();
-  await world.apply(...minutes.map((minute) => spool.upload([minute])));
-  const newest = (await world.traffic.newestMinutes()).get(world.siteId)!;
-  assert.ok(newest <= Date.now(), 'of the site');
-  const [capture] = await world.traffic.listCaptures(world.siteId);
-  assert.ok(capture!.newestMinute! * 1000 <= Date.now(), 'of the capture');
-  const [sensor] = await world.sensors.list(world.siteId);
-  assert.ok(sensor!.newestMinuteMs! <= Date.now(), 'of the sensor');
-});
-
-test('NET-2.4.2: an upload with absurd counters loses those alone; their address is unknown, never zero', async () => {
-  await using world = await createMonitorWorld();
-  const spool = createSpool();
-  const next = testMinute + 60;
-  const addresses = ['192.0.2.10', '192.0.2.11', '192.0.2.12', '192.0.2.13'];
-  await world.apply(spool.upload([captureMinute({ hosts: addresses.map((one) => host(one, 5, 6)) })]));
-  const absurd = [
-    { ...host('192.0.2.11', 2 ** 51, 0), packets: 2 ** 40 },
-    { ...host('192.0.2.12', 2 ** 60, 0), packets: 1 },
-    { ...host('192.0.2.13', 65_576, 0), packets: 1 },
-  ];
-  const upload = spool.upload([
-    captureMinute({
-      minute: next,
-      hosts: [host('192.0.2.10', 7, 8), ...absurd],
-      usage: [usageRow(), usageRow({ name: 'example.org', clientBytes: 2 ** 60 })],
-    }),
-    captureMinute({ minute: next, capture: 'eth1', totals: { ipBytes: 2 ** 53, ipPackets: 1 } }),
-  ]);
-  const receipt = await world.inbox.receive(world.sensor, compressUpload(encodeUpload(upload)), 'zstd');
-  assert.deepEqual([receipt.receipt, receipt.set_aside], ['accepted', 5]);
-  await world.inbox.drain();
-  const read = async (address: string) =>
-    (await world.traffic.readAddressMinutes(world.siteId, address, next, next + 60))[0]!;
-  assert.deepEqual(await read('192.0.2.10'), {
-    isGap: false,
-    minute: next,
-    rxBytes: 7,
-    txBytes: 8,
-    packets: 10,
-    coverage: 1,
-  });
-  for (const address of addresses.slice(1))
-    assert.deepEqual(await read(address), { isGap: true, minute: next });
-  assert.deepEqual(
-    await world.rows(
-      'select packets, detail_truncated as truncated from capture_minutes where minute = to_timestamp($1)',
-      [next],
-    ),
-    [{ packets: 100, truncated: 1 }],
-  );
-  assert.deepEqual(
-    await world.rows('select name from application_facts where minute = to_timestamp($1)', [next]),
-    [{ name: 'example.net' }],
-  );
-  const gaps = await world.traffic.listGaps(world.siteId, testMinute * 1000, (next + 60) * 1000, 10);
-  assert.deepEqual(
-    gaps.map(({ capture, fromMinute, reason }) => [capture, fromMinute, reason]),
-    [['eth1', next, 'refused']],
-  );
-  const { length } = await world.rows('select 1 from set_aside_hosts');
-  assert.equal(length, 3);
-});
-
-test('a minute with merged frames of unknown size may hold more bytes than its packets do', async () => {
-  await using world = await createMonitorWorld();
-  const merged = { ...host('192.0.2.10', 524_328, 0), packets: 1 };
-  const upload = createSpool().upload([captureMinute({ hosts: [merged], totals: { mergedFrames: 1 } })]);
-  const receipt = await world.inbox.receive(world.sensor, compressUpload(encodeUpload(upload)), 'zstd');
-  assert.equal(receipt.set_aside, undefined);
 });
 
 test('NET-8: tombstones go after two days once every number before them is finished, and their numbers stay duplicates', async () => {

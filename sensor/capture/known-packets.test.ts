@@ -6,7 +6,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CaptureOptions, createReading, type MinuteReport } from '#sensor/capture/index.ts';
 import { testCapture, testDomain, testMinute, wholeReading } from '#sensor/testing/captures.ts';
+import { countBlocks } from '#sensor/testing/count-blocks.ts';
 import { join } from '#sensor/testing/frames.ts';
+import { knownPackets } from '#sensor/testing/known-traffic.ts';
 import { createMixedCapture, createRandom } from '#sensor/testing/mixed-capture.ts';
 import { generatedSeeds, mutate } from '#sensor/testing/mutations.ts';
 
@@ -94,5 +96,21 @@ test('packets of known flows count the short way as the long way: everything in 
     const reading = readingOf(taken);
     assert.ok(reading.flows.length > 300);
     assert.deepEqual(reading, readingOf(taken.map(tagged)));
+  }
+});
+
+test('a packet of a known flow costs few steps, whatever the version and protocol', async () => {
+  const module = new URL('../testing/known-traffic.ts', import.meta.url);
+  for (const isIpv6 of [false, true]) {
+    // The long way takes a third more than this.
+    const most = isIpv6 ? 30 : 22;
+    for (const protocol of ['tcp', 'udp'] as const) {
+      const [blocks] = await countBlocks(module, 'knownTraffic', { isIpv6, protocol });
+      const each = blocks! / knownPackets;
+      assert.ok(
+        each > 5 && each < most,
+        `${protocol} over IPv${isIpv6 ? 6 : 4}: ${each} blocks of code a packet`,
+      );
+    }
   }
 });

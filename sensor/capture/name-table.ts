@@ -132,7 +132,16 @@ export class NameTable {
 
   #probe(bytes: Uint8Array, from: number, length: number): number {
     let hash = this.#seed ^ length;
-    for (let i = 0; i < length; i += 1) hash = mixHash(hash, bytes[from + i]!);
+    const wholeWords = from + (length & ~3);
+    let next = from;
+    for (; next < wholeWords; next += 4)
+      hash = mixHash(
+        hash,
+        bytes[next]! | (bytes[next + 1]! << 8) | (bytes[next + 2]! << 16) | (bytes[next + 3]! << 24),
+      );
+    let rest = 0;
+    for (; next < from + length; next += 1) rest = (rest << 8) | bytes[next]!;
+    hash = mixHash(hash, rest);
     const mask = this.#index.length - 1;
     let at = hash & mask;
     for (;;) {
@@ -173,9 +182,8 @@ export function normalizeHost(bytes: Uint8Array, from: number, end: number): num
   let hasColon = false;
   let isHex = true;
   for (let i = 0; i < length; i += 1) {
-    const byte = bytes[start + i]!;
-    const small = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
-    if (!isHostByte(small)) return 0;
+    const small = hostBytes[bytes[start + i]!]!;
+    if (small === 0) return 0;
     if (small === 0x2e) {
       if (labelLength === 0) return 0;
       labelLength = 0;
@@ -188,6 +196,12 @@ export function normalizeHost(bytes: Uint8Array, from: number, end: number): num
   // A colon is left only in an IPv6 address.
   return hasColon && !isHex ? 0 : length;
 }
+
+/** Each byte that a host may have, in lower case, and 0 for all others. */
+const hostBytes = new Uint8Array(256).map((_, byte) => {
+  const small = byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
+  return isHostByte(small) ? small : 0;
+});
 
 /** Small letters, digits, `-`, `.`, `_` and `:` (of IPv6 addresses). */
 function isHostByte(byte: number): boolean {

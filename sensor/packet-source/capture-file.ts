@@ -72,7 +72,8 @@ class Input {
   view = new DataView(this.bytes.buffer);
   at = 0;
   readonly source: ByteSource;
-  #limit = 0;
+  /** First byte in the window behind those of the file. */
+  limit = 0;
   #isAtEnd = false;
   #isClosed = false;
 
@@ -81,10 +82,10 @@ class Input {
   }
 
   has(count: number): boolean {
-    if (this.#limit - this.at >= count) return true;
+    if (this.limit - this.at >= count) return true;
     if (this.#isAtEnd) return false;
     this.#fill(count);
-    return this.#limit - this.at >= count;
+    return this.limit - this.at >= count;
   }
 
   /** True when every byte was taken. */
@@ -119,22 +120,22 @@ class Input {
   }
 
   #fill(count: number): void {
-    const held = this.#limit - this.at;
+    const held = this.limit - this.at;
     if (count > this.bytes.length) {
       const larger = new Uint8Array(Math.ceil(count / pieceBytes) * pieceBytes);
-      larger.set(this.bytes.subarray(this.at, this.#limit));
+      larger.set(this.bytes.subarray(this.at, this.limit));
       this.bytes = larger;
       this.view = new DataView(larger.buffer);
-    } else this.bytes.copyWithin(0, this.at, this.#limit);
+    } else this.bytes.copyWithin(0, this.at, this.limit);
     this.at = 0;
-    this.#limit = held;
-    while (this.#limit < count) {
-      const got = this.source.read(this.bytes, this.#limit, this.bytes.length - this.#limit);
+    this.limit = held;
+    while (this.limit < count) {
+      const got = this.source.read(this.bytes, this.limit, this.bytes.length - this.limit);
       if (got === 0) {
         this.#isAtEnd = true;
         return;
       }
-      this.#limit += got;
+      this.limit += got;
     }
   }
 }
@@ -236,7 +237,34 @@ class PcapFile extends FrameFile {
 
   next(): boolean {
     const { input } = this;
-    if (this.frames > 0) input.at += this.#headerLength + this.capturedLength;
+    const headerLength = this.#headerLength;
+    if (this.frames > 0) input.at += headerLength + this.capturedLength;
+    const { at, limit } = input;
+    // Nearly always the whole record lies in the window and nothing about it is odd.
+    if (at + headerLength <= limit) {
+      const { view } = input;
+      const little = this.#isLittle;
+      const captured = view.getUint32(at + 8, little);
+      const fraction = view.getUint32(at + 4, little);
+      const nanoseconds = this.#isNano ? fraction : fraction * 1000;
+      if (captured <= limit - at - headerLength && captured <= recordBytesMax && nanoseconds < 1e9) {
+        const wire = view.getUint32(at + 12, little);
+        this.bytes = input.bytes;
+        this.offset = at + headerLength;
+        this.capturedLength = captured;
+        this.wireLength = captured < wire ? wire : captured;
+        this.seconds = view.getUint32(at, little);
+        this.nanoseconds = nanoseconds;
+        this.frames += 1;
+        return true;
+      }
+    }
+    return this.#nextAtEdge();
+  }
+
+  /** The same at the window's end and for what is damaged. */
+  #nextAtEdge(): boolean {
+    const { input } = this;
     const headerLength = this.#headerLength;
     if (!input.has(headerLength)) {
       if (input.isEmpty()) return this.#end();

@@ -57,3 +57,16 @@ export function missingBetween(earlier: number | null, later: number): MinuteRan
 export function upTo(ranges: readonly MinuteRange[], minute: number): MinuteRange[] {
   return ranges.filter(([from]) => from <= minute).map(([from, to]) => [from, Math.min(to, minute)]);
 }
+
+/** What is covered after a record's gaps were moved: without what they covered before, and with what they cover now. */
+export function coveredAfterMove(
+  covered: readonly MinuteRange[],
+  before: readonly { fromMinute: number; toMinute: number }[],
+  now: readonly { fromMinute: number; toMinute: number }[],
+): MinuteRange[] {
+  const old = before.map((gap) => [gap.fromMinute, gap.toMinute] as const);
+  return now.reduce(
+    (all, gap) => addRange(all, gap.fromMinute, gap.toMinute),
+    subtractRanges(covered, old, Number.NEGATIVE_INFINITY),
+  );
+}

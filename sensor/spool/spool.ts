@@ -10,7 +10,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
 import { createHeardMinutes } from './heard-minutes.ts';
-import { addRange, hasMinute, lastBefore, subtractRanges, upTo } from './minute-ranges.ts';
+import { addRange, coveredAfterMove, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
 import { findShift, type Stamped } from './restamp.ts';
 import { salvage } from './salvage.ts';
 import { breaksHandle, isDamage, spoolError } from './spool-errors.ts';
@@ -30,6 +30,7 @@ import {
 import { openSpoolStore, type SpoolStore, type UploadRow } from './store.ts';
 import {
   coversOf,
+  coversOrGap,
   gapRow,
   lastMinuteOf,
   minutesOf,
@@ -158,7 +159,7 @@ export function createSpool(options: SpoolOptions): Spool {
 
   /** A damaged record goes; its gap takes its place. Returns the row that is first now. */
   function dropDamaged(store: SpoolStore, row: UploadRow): void {
-    const gaps = (coversOf(row) ?? [gapAround(row.madeAtMs)]).map(
+    const gaps = coversOrGap(row).map(
       (gap): TelemetryGap => (gap.reason === 'refused' ? { ...gap, reason: 'spool_damaged' } : gap),
     );
     reporter.error('a spooled upload is damaged and becomes a gap', {
@@ -308,7 +309,7 @@ export function createSpool(options: SpoolOptions): Spool {
         const row = rowOf(store, upload);
         if (!row) return [];
         if (row.kind === 'minutes') {
-          const gaps = coversOf(row) ?? [gapAround(row.madeAtMs)];
+          const gaps = coversOrGap(row);
           replaceByGaps(store, row.position, gaps);
           heard.remove(minutesOf(row));
           return gaps;
@@ -358,14 +359,7 @@ export function createSpool(options: SpoolOptions): Spool {
         const next: SpoolState = {
           ...state,
           nextSequence: state.nextSequence + 1,
-          covered: (moved ?? []).reduce(
-            (all, gap) => addRange(all, gap.fromMinute, gap.toMinute),
-            subtractRanges(
-              upTo(state.covered, thisMinute),
-              (coversOf(row) ?? []).map((gap) => [gap.fromMinute, gap.toMinute] as const),
-              Number.NEGATIVE_INFINITY,
-            ),
-          ),
+          covered: coveredAfterMove(upTo(state.covered, thisMinute), coversOf(row) ?? [], moved ?? []),
           stamps: stampOne(state.stamps ?? [], position, { ...by, since: shift.since + shift.seconds }),
         };
         commit(store, next, () => {
@@ -398,10 +392,4 @@ export function createSpool(options: SpoolOptions): Spool {
       roomMinutes: store ? room.minutesLeft(store, pending.bytes) : null,
     }),
   };
-}
-
-/** Where not even the gap of a record can be read: the minute before it was made, which is what it held. */
-function gapAround(madeAtMs: number): TelemetryGap {
-  const minute = Math.floor(madeAtMs / 60_000) * 60 - 60;
-  return { fromMinute: minute, toMinute: minute, capture: '', reason: 'spool_damaged' };
 }

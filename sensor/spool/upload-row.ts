@@ -151,3 +151,9 @@ function refusedMinutes(minutes: readonly TelemetryMinute[]): TelemetryGap[] {
   const distinct = [...new Set(minutes.map((one) => one.minute))].sort((a, b) => a - b);
   return distinct.map((minute) => ({ fromMinute: minute, toMinute: minute, capture: '', reason: 'refused' }));
 }
+
+/** As `coversOf`; where not even that can be read, the minute before the record was made, which is what it held. */
+export function coversOrGap(row: UploadRow): TelemetryGap[] {
+  const minute = Math.floor(row.madeAtMs / 60_000) * 60 - 60;
+  return coversOf(row) ?? [{ fromMinute: minute, toMinute: minute, capture: '', reason: 'spool_damaged' }];
+}

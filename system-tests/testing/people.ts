@@ -10,6 +10,8 @@ export interface Visitor {
   cookie: { name: string; value: string };
   get(path: string): Promise<{ status: number; text: string }>;
   getJson<T>(path: string): Promise<T>;
+  /** Sends a form of this page to an address below it, with the page's token and version; throws unless it was taken. */
+  submit(path: string, action: string, fields: Readonly<Record<string, string>>): Promise<void>;
 }
 
 /** Signs in at `/sign-in` as a browser's form does; throws when the answer is no redirect with a cookie. */
@@ -34,6 +36,21 @@ export async function signIn(url: string, login: Login): Promise<Visitor> {
       const { status, text } = await get(path);
       if (status !== 200) throw new Error(`${path} answered ${status}: ${text.slice(0, 200)}`);
       return JSON.parse(text) as T;
+    },
+    async submit(path, action, fields) {
+      const { text } = await get(path);
+      const hidden = ['csrf_token', 'version', 'tenant'].flatMap((name) => {
+        const value = new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1];
+        return value === undefined ? [] : [[name, value] as [string, string]];
+      });
+      const answer = await fetch(`${url}${path.replace(/\/$/, '')}/${action}`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { cookie: pair, origin: url },
+        body: new URLSearchParams([...hidden, ...Object.entries(fields)]),
+      });
+      await answer.arrayBuffer();
+      if (answer.status !== 303) throw new Error(`${action} of ${path} answered ${answer.status}`);
     },
   };
 }

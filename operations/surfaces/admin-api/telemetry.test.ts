@@ -4,6 +4,7 @@ import type { TelemetryPoint, TelemetryRequest, TelemetryTarget } from '#contrac
 import { systemActor } from '#operations/accounts/index.ts';
 import type { Allocation } from '#operations/addresses/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
+import { minutesAgo, point } from './testing/telemetry-points.ts';
 
 let world: World;
 let token: string;
@@ -25,28 +26,6 @@ async function freshAllocation(name: string): Promise<void> {
   allocation = (await world.addresses.listAllocationsOfServers([deployed.serverId]))[0]!;
   serverId = deployed.serverId;
   tenantId = tenant.id;
-}
-
-const minutesAgo = (minutes: number) => Math.floor(Date.now() / 60_000) * 60_000 - minutes * 60_000;
-
-function point(
-  atMs: number,
-  bytes: { in: number | null; out: number | null },
-  more: Partial<TelemetryPoint> = {},
-) {
-  return {
-    timestamp: new Date(atMs).toISOString(),
-    inbound_bps: bytes.in === null ? null : (bytes.in * 8) / 60,
-    outbound_bps: bytes.out === null ? null : (bytes.out * 8) / 60,
-    pps: 12.5,
-    expected_bps: null,
-    expected_pps: null,
-    ddos_bps: null,
-    ddos_pps: null,
-    coverage: 1,
-    applications: [],
-    ...more,
-  } satisfies TelemetryPoint;
 }
 
 function target(series: TelemetryPoint[], of: Allocation = allocation): TelemetryTarget {

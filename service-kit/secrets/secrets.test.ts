@@ -169,6 +169,34 @@ test('a rotation seals every row anew while other processes write, and deletes t
   );
 });
 
+test('a rotation waits for a transaction that seals with the former key, and seals its row anew', async () => {
+  await using database = await createTestDatabase('service-kit');
+  const [rotating, writing] = [openSecrets(database), openSecrets(database)];
+  await put(database, writing, 1, 'first');
+  let finish = () => {};
+  const isFinishing = new Promise<void>((done) => {
+    finish = done;
+  });
+  let isSealed = () => {};
+  const sealing = new Promise<void>((done) => {
+    isSealed = done;
+  });
+  const write = database.db.transaction().execute(async (trx) => {
+    const sealed = await writing.seal(trx, column, 2, 'second');
+    isSealed();
+    await isFinishing;
+    await trx.insertInto('totp_secrets').values({ person_id: 2, sealed_secret: sealed }).execute();
+  });
+  await sealing;
+  const rotation = rotating.rotate(actor);
+  const waits = "pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  while ((await count(database, waits)) === 0) await new Promise((wake) => setImmediate(wake));
+  finish();
+  await write;
+  assert.deepEqual(await rotation, { keyId: 2, sealed: 2, deletedKeys: 1 });
+  assert.equal(await get(database, openSecrets(database), 2), 'second');
+});
+
 test('a rotation that is killed at any statement loses nothing, and the next one ends it', async () => {
   await using database = await createTestDatabase('service-kit');
   for (let row = 1; row <= 5; row += 1) await put(database, openSecrets(database), row, `secret ${row}`);

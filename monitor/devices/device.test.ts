@@ -41,7 +41,7 @@ test('NET-2.1.4: a locally administered MAC is randomized, is no name whatever i
   }
 });
 
-test('a device key is a segment and a unicast MAC; everything else attaches to nothing', () => {
+test('NET-2.2.9: a device key is a segment and a unicast MAC; everything else attaches to nothing', () => {
   assert.deepEqual(parseDeviceKey('br0|52:54:00:AA:BB:CC'), { segment: 'br0', mac: '52:54:00:aa:bb:cc' });
   assert.deepEqual(parseDeviceKey('br0|7|5254.00aa.bbcc'), { segment: 'br0|7', mac: '52:54:00:aa:bb:cc' });
   for (const bad of [

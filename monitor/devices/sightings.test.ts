@@ -120,6 +120,12 @@ test('NET-6: two workers that each bring one owner at the same moment open the c
   assert.deepEqual(await events(), [`ip_conflict_opened ${address}`]);
 });
 
+test('NET-2.2.9: a malformed owner key makes no device', async () => {
+  const keys = [macA, `|${macA}`, 'br0|', 'br0', `br0|${macA}0`, 'br0|ff:ff:ff:ff:ff:ff'];
+  await record(upload(9, ...keys.map((deviceKey) => ({ deviceKey, address }))));
+  assert.deepEqual(await world.devices.list(siteId, 10), []);
+});
+
 test('NET-2.2.9: a MAC of a sensor’s host owns nothing, on whatever sensor it is seen; its guest’s macvtap does', async () => {
   await record(upload(9, host(macA)));
   const inventory = {

@@ -9,12 +9,11 @@ import fs, { writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadOptions } from '#sensor/commands/read.ts';
 import { startBlockCoverage } from './block-coverage.ts';
 import type { SeedFile } from './file-mutations.ts';
+import { liveKiB } from './live-memory.ts';
 import type { BreakFilesInput, BreakFilesResult } from './planted-readings.ts';
 import type { PrintedReading } from './read-in-process.ts';
 
@@ -60,8 +59,6 @@ fs.closeSync = (descriptor) => {
   closeSync(descriptor);
 };
 syncBuiltinESMExports();
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 interface Attempt {
   file: number;
@@ -223,11 +220,4 @@ function judgeProcess(asked: ReadOptions, expected: PrintedReading): string | nu
   );
   if (status !== expected.status) return `the process ended with ${status ?? signal}, not ${expected.status}`;
   return stdout === expected.stdout ? null : 'the process printed something else';
-}
-
-function liveKiB(): number {
-  collectGarbage();
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return Math.round((heapUsed + external) / 1024);
 }

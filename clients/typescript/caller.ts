@@ -2,7 +2,7 @@
  * Makes calls: the key's header, retries, and lists that go on over pages.
  *
  * A call is sent again only where that can't do anything twice: reads, changes that are the same when repeated, creates
- * with an idempotency key, and whatever the API itself refused with "later". All other failures are thrown at once. A
+ * with an idempotency key, and calls that the API refused with `retryable: true`. All other failures are thrown at once. A
  * deadline bounds the attempts and the pauses between them together.
  */
 import { type AnswerInfo, keepAnswer, readAnswer } from './answer.ts';

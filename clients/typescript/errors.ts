@@ -24,7 +24,7 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** What came with it: request id, quota, headers. */
   readonly answer: AnswerInfo;
-  /** The whole `error` member, with whatever is particular to this error. */
+  /** The whole `error` member, with the members that belong to this error alone. */
   readonly error: ErrorFields;
 
   constructor(answer: AnswerInfo, error: ErrorFields) {
@@ -46,7 +46,7 @@ export class ApiError extends Error {
 export class BadRequestError extends ApiError {
   override readonly name = 'BadRequestError';
 }
-/** The key is missing or not valid, for whatever reason. */
+/** The key is missing or not valid. */
 export class UnauthorizedError extends ApiError {
   override readonly name = 'UnauthorizedError';
 }

@@ -84,7 +84,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
   assert.ok(Math.max(...gaps) <= 120_000, `${Math.max(...gaps)} ms between two visits`);
   assert.ok(
     [...visits.values()].every((times) => times.length <= 3),
-    'nobody is visited more often than others',
+    'no allocation is visited more often than the others',
   );
 });
 

@@ -17,6 +17,8 @@ const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 export interface BenchDatabase extends AsyncDisposable {
   url: string;
+  /** As the superuser of its PostgreSQL. */
+  adminUrl: string;
   folder: string;
   database: Database;
   /** The features on that database, without loops. */
@@ -46,6 +48,7 @@ export async function startBenchDatabase(): Promise<BenchDatabase> {
   const monitor = composeMonitor(readConfig({ SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'error' }), { database });
   return {
     url: postgres.url,
+    adminUrl: postgres.adminUrl,
     folder,
     database,
     monitor,

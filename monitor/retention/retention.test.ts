@@ -7,6 +7,7 @@ import { addMinutes, addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
 import { createRetention } from './index.ts';
 import { keptTables } from './kept.ts';
+import { readNowMs } from './store.ts';
 
 let world: World;
 before(async () => {
@@ -195,6 +196,41 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what 
     );
     assert.deepEqual([table, rows[0]], [table, { n: 1, old: 0 }]);
   }
+});
+
+test('NET-8.R1, NET-8.R2, NET-8.R3: pairs of endpoints are kept for a day, attacks for a year, the rest for three months', () => {
+  const ofPairs = ['endpoint_pairs', 'pair_hours', 'name_pair_minutes', 'name_pair_tens', 'name_pair_hours'];
+  for (const { table, only, keptFor } of keptTables) {
+    const isAttack = only === "kind = 'ddos_detected'";
+    const expected = isAttack ? '1 year' : ofPairs.includes(table) ? '24 hours' : '3 months';
+    assert.deepEqual([table, only, keptFor], [table, only, expected]);
+  }
+});
+
+test('NET-2.9: cursors that nothing visited are kept for two days', async () => {
+  const cutoffs: number[] = [];
+  const retention = createRetention({
+    db: () => world.database.db,
+    delivery: {
+      async forgetCursors(beforeMs) {
+        cutoffs.push(beforeMs);
+        return 0;
+      },
+    },
+    inbox: { prune: async () => 0 },
+    live: { prune: async () => 0 },
+    clock: systemClock,
+    reporter: silentReporter,
+  });
+  const fromMs = await readNowMs(world.database.db);
+  await retention.runOnce();
+  await retention.loop.stop();
+  const [cutoffMs] = cutoffs;
+  const twoDaysMs = 2 * 86_400_000;
+  assert.ok(
+    cutoffMs! >= fromMs - twoDaysMs && cutoffMs! <= (await readNowMs(world.database.db)) - twoDaysMs,
+    `${cutoffMs}`,
+  );
 });
 
 /** Tables that grow with time and have a line elsewhere, or rows that somebody made and only somebody may remove. */

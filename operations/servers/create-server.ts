@@ -27,7 +27,6 @@ export interface CreateServerInput {
   sshKeys?: readonly string[] | undefined;
   userData?: string | undefined;
   labels?: Readonly<Record<string, string>> | undefined;
-  billingCycle?: string | undefined;
   /** One existing private network of the same account and location, joined from the first boot on. */
   networkId?: number | undefined;
   /** Its address there; absent: the lowest free one. */
@@ -171,18 +170,6 @@ async function choose(
       allowed: locations.map((one) => one.slug),
     });
   else location = pick(locations, input.location, 'location', faults);
-  if (input.billingCycle !== undefined && input.billingCycle !== 'hourly') {
-    throw new CodedError(
-      'servers.invalid',
-      'Servers are billed hourly here; other cycles are ordered in the portal.',
-      {
-        reason: 'billing_cycle_not_supported',
-        fields: [
-          { path: 'billing_cycle', code: 'unknown_value', message: 'must be "hourly"', allowed: ['hourly'] },
-        ] satisfies FieldFault[],
-      },
-    );
-  }
   if (faults.length > 0 || !plan || !image || !location) {
     throw new CodedError('servers.invalid', 'Some fields are not as they must be; see `fields`.', {
       fields: faults,

@@ -136,10 +136,10 @@ export const mutationsOfApi: readonly Mutation[] = [
   },
   {
     rule: 'API-4.4',
-    what: 'another billing cycle is taken for hourly',
-    file: 'operations/servers/create-server.ts',
-    find: "input.billingCycle !== undefined && input.billingCycle !== 'hourly'",
-    replace: "input.billingCycle === 'none'",
+    what: 'another billing cycle is refused without its reason',
+    file: 'operations/surfaces/customer-api/servers.routes.ts',
+    find: "if (typeof cycle !== 'string' || cycle === 'hourly') return;",
+    replace: "if (cycle !== 'none') return;",
   },
   {
     rule: 'API-5.2',

@@ -180,7 +180,7 @@ export const mutationsOfNet: readonly Mutation[] = [
     replace: 'found && isRight',
   },
   {
-    rule: 'NET-6',
+    rule: 'NET-6.2',
     what: 'an upload is skipped after four attempts',
     file: 'monitor/inbox/note-failure.ts',
     find: 'export const attemptsMax = 5;',
@@ -199,6 +199,7 @@ export const mutationsOfNet: readonly Mutation[] = [
     file: 'monitor/retention/kept.ts',
     find: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '3 months'",
     replace: "{ table: 'telemetry_gaps', column: 'to_minute', keptFor: '1 year'",
+    tests: ['monitor/retention/retention.test.ts'],
   },
   {
     rule: 'NET-8.R3',
@@ -220,6 +221,7 @@ export const mutationsOfNet: readonly Mutation[] = [
     file: 'monitor/retention/index.ts',
     find: 'const cursorsKeptMs = 2 * 86_400_000;',
     replace: 'const cursorsKeptMs = 3 * 86_400_000;',
+    tests: ['monitor/retention/retention.test.ts'],
   },
   {
     rule: 'NET-8.8',
@@ -227,5 +229,6 @@ export const mutationsOfNet: readonly Mutation[] = [
     file: 'monitor/inbox/store.ts',
     find: "u.sequence <= s.covered_through and u.finished_at < svc_now() - interval '2 days'",
     replace: "u.sequence <= s.covered_through and u.finished_at < svc_now() - interval '1 hour'",
+    tests: ['monitor/inbox/inbox.test.ts'],
   },
 ];

@@ -111,11 +111,28 @@ export const exceptions: Readonly<Record<string, string>> = {
   'POST /operations/test': 'asks operations what the project may do, and changes no setting',
 };
 
+function rotate({ server }: Stage, credential: string): Promise<Answer> {
+  return ask(`${server.url}/agent/v1/credential`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+    body: '{}',
+  });
+}
+
+async function useRotated(stage: Stage): Promise<void> {
+  const { server, monitor, sensor } = stage;
+  const answer = await rotate(stage, (await sensor()).credential);
+  const { credential } = JSON.parse(answer.text) as { credential: string };
+  await ask(`${server.url}/agent/v1/plan`, { headers: { authorization: `Bearer ${credential}` } });
+  await monitor.sensors.settled();
+}
+
 /** What changes something without a route. */
 export const otherCases: Readonly<
   Record<string, readonly [operation: string, change: (stage: Stage) => Promise<unknown>]>
 > = {
   'command create-operator': ['operator.add', ({ colleague }) => colleague()],
+  'the first use of a rotated credential': ['sensor.replace_credential', useRotated],
 };
 
 const connection = (stage: Stage, path: string) =>
@@ -138,15 +155,7 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   'POST /agent/v1/credential': [
     'sensor.rotate_credential',
-    async ({ server, sensor }) =>
-      ask(`${server.url}/agent/v1/credential`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${(await sensor()).credential}`,
-          'content-type': 'application/json',
-        },
-        body: '{}',
-      }),
+    async (stage) => rotate(stage, (await stage.sensor()).credential),
   ],
   'POST /sign-in': [
     'session.start',

@@ -161,7 +161,6 @@ function orderOf(call: Call, wanted: Omit<schemas.CreateServerRequest, 'dry_run'
     sshKeys: wanted.ssh_keys,
     userData: wanted.user_data,
     labels: wanted.labels,
-    billingCycle: wanted.billing_cycle,
     networkId: wanted.network_id,
     networkIp: wanted.network_ip,
     publicIp: wanted.public_ip,

@@ -92,7 +92,7 @@ test('the package holds its bill of materials: every npm package in it and its N
 });
 
 test('the bill of the whole project has all that npm itself lists, and nothing of development alone', (t) => {
-  const { status, stdout } = runTool(
+  const { stdout } = runTool(
     'npm',
     'sbom',
     '--sbom-format=cyclonedx',
@@ -103,7 +103,8 @@ test('the bill of the whole project has all that npm itself lists, and nothing o
   const bill = makeBill({ root, name: 'svc', version: '0.1.0', epochSeconds: 0, hasNode: false });
   const ours = new Map(bill.components.map((one) => [one['bom-ref'], one.hashes]));
   assert.ok(ours.size > 50 && ![...ours.keys()].some((ref) => /^(typescript|knip|@biomejs)/.test(ref)));
-  if (status !== 0) return t.diagnostic('not compared: this npm has no sbom command');
+  // Debian 12's npm says that it does not know the command, with the exit code 0.
+  if (!stdout.startsWith('{')) return t.diagnostic('not compared: this npm has no sbom command');
   const { components } = JSON.parse(stdout) as Bill;
   // npm leaves out what a development dependency needs as well, so its list may be the shorter one.
   assert.ok(components.length > 50);

@@ -1,5 +1,5 @@
 /**
- * Proof by hostile uploads (A sensor speaks for its node's servers): the credential of one host sends whatever it likes of
+ * Proof by hostile uploads (A sensor speaks for its node's servers): the credential of one host sends anything it likes of
  * two servers of other nodes, before and after their first import. None of it reaches operations, their devices or their
  * claims; what their own sensors told does, to the byte.
  */
@@ -125,7 +125,7 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
     for (let ago = 3; ago < 50; ago += 4 + i) await tell(victim, minutesAgo(ago));
 
   return {
-    /** Before the import nobody can know whose MAC it is, so it names none then. */
+    /** Before the import the MAC has no known server, so it names none then. */
     async attack(random: Random, namesMacs: boolean) {
       const minutes = new Map<string, TelemetryMinute>();
       for (let i = 0; i <= random(4); i += 1) {

@@ -30,7 +30,7 @@ export interface AddressRange extends SiteRange {
   /** Canonical text. */
   address: string;
   /**
-   * Of an address that is not unique: the segment; blank for what nobody saw an owner of. Absent: wherever it was seen, and of
+   * Of an address that is not unique: the segment; blank where no owner was seen. Absent: wherever it was seen, and of
    * several segments the strongest.
    */
   segment?: string;
@@ -46,7 +46,7 @@ export interface Sighting {
   /** Bytes to and from the address; IP total lengths. */
   rxBytes: number;
   txBytes: number;
-  /** Both directions together; null where offload merged packets that nobody could count. */
+  /** Both directions together; null where offload merged packets that can't be counted. */
   packets: number | null;
   observedMs: number;
   /** NET-2.4.3; null: the parser lost packets, or no single capture holds both directional maxima. */
@@ -313,7 +313,7 @@ export interface DeviceBytes {
 
 export interface DeviceTotals {
   deviceKey: string;
-  /** Null: no owned counters arrived, so nobody knows (NET-2.2.9). */
+  /** Null: no owned counters arrived, so it is unknown (NET-2.2.9). */
   wan: DeviceBytes | null;
   lan: DeviceBytes | null;
 }

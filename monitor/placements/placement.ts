@@ -6,7 +6,7 @@ export interface Placement {
   isUnique?: boolean;
   beganAt: number;
   endedAt: number;
-  /** The server was on this sensor's node, or nobody said where. */
+  /** The server was on this sensor's node, or its node is unknown. */
   speaks: boolean;
 }
 
@@ -15,7 +15,7 @@ export function covers(placement: Pick<Placement, 'beganAt' | 'endedAt'>, minute
   return placement.beganAt < minute + 60 && placement.endedAt > minute;
 }
 
-/** Whether a placement is about an address as it was seen at these segments; of a blank one nobody knows which it is. */
+/** Whether a placement is about an address as it was seen at these segments; a blank one is unknown. */
 export function isAt(
   placement: Pick<Placement, 'segment' | 'isUnique'>,
   segments: readonly string[],

@@ -47,7 +47,7 @@ export function resolveSegments<T>(
   return new Map(all.map((one) => [one, ownOf(one) || only]));
 }
 
-/** Rows of one address and minute by their segments; those that nobody can tell the segment of are left out. */
+/** Rows of one address and minute by their segments; those whose segment is unknown are left out. */
 function bySegment(all: readonly HostRow[], named: readonly HostRow[] = all): [string, HostRow[]][] {
   const resolved = resolveSegments(
     all,

@@ -158,7 +158,7 @@ async function segmentOf(
   return { segment, others: segments.filter((other) => other !== segment) };
 }
 
-/** A blank segment is none to ask about: the address is unique, or nobody saw an owner of it. */
+/** A blank segment is none to ask about: the address is unique, or no owner of it was seen. */
 const segmentArgument = ({ segment }: AddressPlace) => segment || undefined;
 
 function otherSegments(request: FastifyRequest, others: readonly string[]): Content {

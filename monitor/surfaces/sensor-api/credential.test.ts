@@ -18,14 +18,19 @@ beforeEach(async () => {
   else await clock.set(clock.nowMs() + 400 * dayMs);
 });
 
-interface Answer {
-  status: number;
-  code: string | undefined;
-  // biome-ignore lint/suspicious/noExplicitAny: an answer's body, judged field by field.
-  body: any;
+interface Refusal {
+  error?: { code: string; message: string };
+}
+interface Plan extends Refusal {
+  credential_version: number;
+  credential: { expires_at: string | null; rotate: boolean };
+}
+interface Rotation extends Refusal {
+  credential: string;
+  expires_at: string;
 }
 
-async function call(method: string, path: string, credential: string, body?: object): Promise<Answer> {
+async function call<Body extends Refusal>(method: string, path: string, credential: string, body?: object) {
   const answer = await fetch(`${server.url}/agent/v1${path}`, {
     method,
     headers: {
@@ -34,13 +39,13 @@ async function call(method: string, path: string, credential: string, body?: obj
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
-  const parsed = (await answer.json()) as Answer['body'];
+  const parsed = (await answer.json()) as Body;
   await server.monitor.sensors.settled();
   return { status: answer.status, code: parsed.error?.code, body: parsed };
 }
 
-const plan = (credential: string) => call('GET', '/plan', credential);
-const rotate = (credential: string) => call('POST', '/credential', credential, {});
+const plan = (credential: string) => call<Plan>('GET', '/plan', credential);
+const rotate = (credential: string) => call<Rotation>('POST', '/credential', credential, {});
 
 async function enrol(): Promise<{ id: number; credential: string; hostName: string }> {
   hosts += 1;
@@ -56,7 +61,7 @@ async function rotated() {
   const sensor = await enrol();
   const { body } = await rotate(sensor.credential);
   assert.equal((await plan(body.credential)).status, 200);
-  return { ...sensor, first: sensor.credential, credential: body.credential as string };
+  return { ...sensor, first: sensor.credential, credential: body.credential };
 }
 
 test('the credential of an enrolment has no end, so an older sensor is never shut out; the plan asks for a rotation', async () => {
@@ -111,7 +116,7 @@ test('the plan asks for a rotation at two thirds of the life, and the credential
   await clock.set(issuedMs + 90 * dayMs);
   const ended = await plan(credential);
   assert.deepEqual([ended.status, ended.code], [401, 'credential_expired']);
-  assert.match(ended.body.error.message, /ended at 20\d\d-.*Enrol the sensor again/);
+  assert.match(ended.body.error!.message, /ended at 20\d\d-.*Enrol the sensor again/);
   assert.equal((await rotate(credential)).status, 401, 'a credential that has ended renews nothing');
 });
 

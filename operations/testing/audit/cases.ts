@@ -62,7 +62,7 @@ export const otherCases: Readonly<
     'person.reset_password',
     async ({ member, world }) => world.accounts.setPassword(systemActor, (await member()).id, password),
   ],
-  'a customer for an address that a stranger has claimed and nobody proved': [
+  'a customer for an address that a stranger has claimed and that is not proved': [
     ['person.reset_account', 'key.revoke'],
     async ({ world, next }) => {
       const { owner, tenant, email } = await world.createCustomer(`Claimed${next()}`);

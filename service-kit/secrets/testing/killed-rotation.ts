@@ -8,14 +8,14 @@ const [url = '', last = '0'] = process.argv.slice(2);
 const { pool, db } = createPool(url, 1);
 let statements = 0;
 pool.on('connect', (client) => {
-  const query = client.query.bind(client);
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
-  (client as any).query = (...given: unknown[]) => {
-    statements += 1;
-    if (statements === Number(last)) process.kill(process.pid, 'SIGKILL');
-    // biome-ignore lint/suspicious/noExplicitAny: as above.
-    return (query as any)(...given);
-  };
+  const query = client.query.bind(client) as (...given: unknown[]) => unknown;
+  Object.assign(client, {
+    query(...given: unknown[]) {
+      statements += 1;
+      if (statements === Number(last)) process.kill(process.pid, 'SIGKILL');
+      return query(...given);
+    },
+  });
 });
 const secrets = createTestSecrets({ db: () => db, program: 'test', columns: [totpSecret] });
 const { sealed } = await secrets.rotate({ kind: 'system', job: 'test' });

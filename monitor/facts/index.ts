@@ -37,6 +37,12 @@ export interface FactStore {
    * are older than their 24 hours are left out.
    */
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
+  /**
+   * To be called before `append`, with the uploads in the order in which their sensors told them: minutes that were heard
+   * whole, and of which nothing was stored, take back silences that cover them (`contracts/sensor-api/silences.ts`).
+   * Returns the uploads with what is left of their own gaps.
+   */
+  takeBackSilences<U extends facts.FactUpload>(trx: Queryable, uploads: readonly U[]): Promise<U[]>;
   /** Judges again, under the lock of placements, who may speak for these addresses; of the last 24 hours at most. */
   rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void>;
   /**

@@ -125,7 +125,11 @@ function withoutFuture(gaps: readonly TelemetryGap[], nowMs: number): TelemetryG
 const appendRowsMax = 32_768;
 
 async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly AppliedUpload[]): Promise<void> {
-  for (const part of divideUploads(uploads)) await deps.facts.append(trx, part);
+  const facts = uploads.map(
+    ({ siteId, sensorId, minutes, gaps }): FactUpload => ({ origin: { siteId, sensorId }, minutes, gaps }),
+  );
+  const told = await deps.facts.takeBackSilences(trx, facts);
+  for (const part of divideUploads(told)) await deps.facts.append(trx, part);
   for (const { siteId, sensorId, probes } of uploads) {
     if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);
   }
@@ -134,16 +138,12 @@ async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly App
 }
 
 /** Uploads in parts of bounded size, so that the largest do not keep this process from everything else. */
-function divideUploads(uploads: readonly AppliedUpload[]): FactUpload[][] {
+function divideUploads(uploads: readonly FactUpload[]): FactUpload[][] {
   const parts: FactUpload[][] = [];
   let part: FactUpload[] = [];
   let rows = 0;
-  for (const { siteId, sensorId, minutes, gaps } of uploads) {
-    let fact: FactUpload & { minutes: TelemetryMinute[] } = {
-      origin: { siteId, sensorId },
-      minutes: [],
-      gaps,
-    };
+  for (const { origin, minutes, gaps } of uploads) {
+    let fact: FactUpload & { minutes: TelemetryMinute[] } = { origin, minutes: [], gaps };
     part.push(fact);
     for (const minute of minutes) {
       const more = minute.hosts.length + minute.usage.length;

@@ -34,6 +34,7 @@ export function createMemoryFacts(deps: {
   return {
     prepare: async () => {},
     append: async (_, uploads) => rows.append(uploads),
+    takeBackSilences: async (_, uploads) => [...uploads],
     rejudge: async () => {},
     rollUp: async () => {},
     readAddress: async (range) => readAddress(rows, range),

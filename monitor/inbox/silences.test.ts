@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
+import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } from '#monitor/testing/index.ts';
+
+const first = Math.floor(Date.now() / 60_000) * 60 - 3600;
+const at = (index: number) => first + index * 60;
+const silence = (from: number, to: number, capture = ''): TelemetryGap => ({
+  ...{ fromMinute: at(from), toMinute: at(to), capture, reason: 'sensor_down' },
+});
+const minute = (index: number, capture = 'uplink0', observedMs = 60_000): TelemetryMinute => ({
+  ...captureMinute({ minute: at(index) }),
+  capture,
+  observedMs,
+});
+
+/** A site's gaps, oldest first. */
+async function gapsOf(world: MonitorWorld): Promise<string[]> {
+  const gaps = await world.facts.listGaps(
+    { siteId: world.siteId, fromMinute: at(-10), toMinute: at(100) },
+    100,
+  );
+  const index = (minute: number) => (minute - first) / 60;
+  return gaps
+    .map((gap) => `${index(gap.fromMinute)}-${index(gap.toMinute)} ${gap.capture || 'all'} ${gap.reason}`)
+    .sort();
+}
+
+/** Each list is one batch of uploads. */
+async function send(
+  world: MonitorWorld,
+  spool: ReturnType<typeof createSpool>,
+  ...batches: [TelemetryMinute[], TelemetryGap[]][][]
+): Promise<void> {
+  for (const batch of batches) {
+    for (const [minutes, gaps] of batch) await world.send(spool.upload(minutes, gaps));
+    await world.inbox.drain();
+  }
+}
+
+const ways = [
+  ['in batches of their own', false],
+  ['in one batch', true],
+] as const;
+
+for (const [name, isOneBatch] of ways)
+  test(`NET-2.4.2: minutes that are heard whole take back a silence that a wrong clock named before, and leave the rest; ${name}`, async () => {
+    await using world = await createMonitorWorld();
+    const spool = createSpool();
+    const told: [TelemetryMinute[], TelemetryGap[]][] = [
+      [[minute(0), minute(0, 'br0')], []],
+      [[], [silence(1, 9)]],
+      [[minute(3), minute(3, 'br0')], []],
+      [[minute(4), minute(4, 'br0')], []],
+      [[minute(7)], [{ ...silence(7, 7, 'br0'), reason: 'capture_failed' }]],
+      [[minute(8, 'uplink0', 30_000), minute(8, 'br0')], [silence(8, 8, 'uplink0')]],
+    ];
+    await send(world, spool, ...(isOneBatch ? [told] : told.map((one) => [one])));
+    assert.deepEqual(await gapsOf(world), [
+      '1-2 all sensor_down',
+      '5-6 all sensor_down',
+      '7-7 br0 capture_failed',
+      '7-7 br0 sensor_down',
+      '8-8 uplink0 sensor_down',
+      '8-8 uplink0 sensor_down',
+      '9-9 all sensor_down',
+    ]);
+  });
+
+for (const [name, isOneBatch] of ways)
+  test(`NET-2.4.2: what is not one whole minute takes nothing back: parts, a second hearing, what a gap beside it names; ${name}`, async () => {
+    await using world = await createMonitorWorld();
+    const doubled: TelemetryGap = { ...silence(3, 3), reason: 'clock_step' };
+    const told: [TelemetryMinute[], TelemetryGap[]][] = [
+      [[minute(1, 'uplink0', 20_000)], [silence(1, 1, 'uplink0')]],
+      [[], [silence(2, 4), { ...silence(5, 5), reason: 'refused' }]],
+      [[minute(1)], []],
+      [[minute(2, 'uplink0', 59_999)], []],
+      [[minute(3)], [doubled]],
+      [[minute(3)], []],
+      [[minute(4)], [silence(4, 4, 'uplink0')]],
+      [[minute(5)], []],
+    ];
+    await send(world, createSpool(), ...(isOneBatch ? [told] : told.map((one) => [one])));
+    assert.deepEqual(await gapsOf(world), [
+      '1-1 uplink0 sensor_down',
+      '2-4 all sensor_down',
+      '3-3 all clock_step',
+      '4-4 uplink0 sensor_down',
+      '5-5 all refused',
+    ]);
+  });
+
+test('what is left of a silence keeps the time at which it was recorded', async () => {
+  await using world = await createMonitorWorld();
+  const spool = createSpool();
+  await send(world, spool, [[[], [silence(1, 3)]]]);
+  await world.rows("update telemetry_gaps set recorded_at = '2026-01-01 00:00Z'");
+  await send(world, spool, [[[minute(2)], []]]);
+  const left = await world.rows(
+    "select count(*)::int as gaps from telemetry_gaps where recorded_at = '2026-01-01 00:00Z'",
+  );
+  assert.deepEqual(
+    [left, await gapsOf(world)],
+    [[{ gaps: 2 }], ['1-1 all sensor_down', '3-3 all sensor_down']],
+  );
+});
+
+test('a silence of one sensor is not taken back by what another one heard', async () => {
+  await using world = await createMonitorWorld();
+  const other = await world.enrol('node-2');
+  await send(world, createSpool(), [[[], [silence(1, 4)]]]);
+  const uploads = [world.sensor, other].map(({ id: sensorId }, i) => ({
+    ...{ origin: { siteId: world.siteId, sensorId }, minutes: [minute(2 + i)], gaps: [] },
+  }));
+  await world.database.db.transaction().execute((trx) => world.facts.takeBackSilences(trx, uploads));
+  assert.deepEqual(await gapsOf(world), ['1-1 all sensor_down', '3-4 all sensor_down']);
+});

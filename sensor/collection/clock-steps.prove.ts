@@ -5,19 +5,14 @@
  * What was heard is judged frame by frame at the end: each is stored once, or died with the sensor before its minute was
  * committed; what a right clock stamped lies in its own minute, and what one stamped that was ahead does so too, once the
  * clock was set; a minute that no gap names is one minute; no gap names a minute that was heard whole, and none reaches
- * into a time that had not come; nothing waits for ever.
+ * into a time that had not come; what was not heard while the clock was right is named; nothing waits for ever.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type ClockPlant,
-  clockPlants,
-  type Frame,
-  type Life,
-  playLife,
-  type StoredMinute,
-} from '#sensor/testing/clock-history.ts';
+import { captureNames } from '#sensor/testing/clock-capture.ts';
+import { type Frame, type Life, playLife, type StoredMinute } from '#sensor/testing/clock-history.ts';
+import { type ClockPlant, clockPlants } from '#sensor/testing/clock-plants.ts';
 import { seededRandom } from '#sensor/testing/proof-monitor.ts';
 
 export const name = 'clock-steps';
@@ -42,20 +37,38 @@ export async function prove({ n, seed, report }: ClockStepsOptions) {
     if (planted.offences.length > 0) caught += 1;
   }
   return {
-    claim: `clocks set ahead and back by up to 30 years, sleeps, deaths: each of ${result.frames} frames is stored once or died uncommitted, in its minute, and no gap names what was heard`,
+    claim: `clocks set ahead and back by up to 30 years, sleeps, deaths: each of ${result.frames} frames is stored once or died uncommitted, in its minute, no gap names what was heard, and one names what was not`,
     tried: n,
     failures: result.failed,
     plantedBugsCaught: `${caught} of ${clockPlants.length}`,
   };
 }
 
+/** One life alone, by the number that an offence names. */
+export async function replay({ only, report }: { only: number; report(line: string): void }) {
+  const result = await runLives(1, 0, null, () => only);
+  for (const offence of result.offences) report(offence);
+  return { failures: result.failed };
+}
+
+/** Lives lose no power, and a sensor that is killed keeps what the system has taken: memory serves as their disk. */
+function lifeFolder(): string {
+  const memory = process.env.SVC_PROOF_MEMORY ?? '/dev/shm';
+  return mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'svc-clock-'));
+}
+
 /** Plays lives; with a planted fault until one is found. */
-export async function runLives(n: number, seed: number, plant: ClockPlant | null) {
-  const folder = mkdtempSync(join(process.env.SVC_PROOF_MEMORY ?? tmpdir(), 'svc-clock-'));
+export async function runLives(
+  n: number,
+  seed: number,
+  plant: ClockPlant | null,
+  seedOf = (i: number) => seed * 1_000_003 + i,
+) {
+  const folder = lifeFolder();
   const result = { frames: 0, failed: 0, offences: [] as string[] };
   try {
     for (let i = 0; i < n && (plant === null || result.failed === 0); i += 1) {
-      const lifeSeed = seed * 1_000_003 + i;
+      const lifeSeed = seedOf(i);
       const life = await playLife(seededRandom(lifeSeed), join(folder, String(i)), plant);
       const offences = judgeLife(life);
       result.frames += life.frames.length;
@@ -72,7 +85,7 @@ const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
 
 /** Everything that is wrong with what was stored. */
 export function judgeLife(life: Life): string[] {
-  return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life)];
+  return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life), ...judgeSilences(life)];
 }
 
 function judgeFrames(life: Life): string[] {
@@ -153,6 +166,21 @@ function judgeGaps(life: Life): string[] {
     if (!isQuiet || !isRight || observedMs < 60_000 || counts.get(`${capture} ${start}`) !== 1) continue;
     if (isNamed(life, capture, start))
       offences.push(`minute ${start} of ${capture} was heard whole, and a gap names it`);
+  }
+  return offences;
+}
+
+/** What was not heard is named, unless another clock's minute has its place. */
+function judgeSilences(life: Life): string[] {
+  const known = new Set(life.stored.map(({ minute }) => `${minute.capture} ${minute.minute}`));
+  const offences: string[] = [];
+  for (const { fromMs, toMs } of life.silences) {
+    for (let minute = Math.ceil(fromMs / 60_000) * 60; (minute + 60) * 1000 <= toMs; minute += 60) {
+      for (const capture of captureNames) {
+        if (!known.has(`${capture} ${minute}`) && !isNamed(life, capture, minute))
+          offences.push(`minute ${minute} of ${capture} was not heard, and nothing says so`);
+      }
+    }
   }
   return offences;
 }

@@ -35,10 +35,7 @@ const ticksMax = 60;
 
 export interface MinuteCollectorOptions {
   captures: readonly string[];
-  spool: Pick<
-    Spool,
-    'append' | 'isCovered' | 'coveredBefore' | 'isHeard' | 'unheard' | 'lastCommit' | 'lastStampedBy'
-  >;
+  spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore' | 'lastCommit' | 'lastStampedBy'>;
   reporter: Reporter;
   /** Names the run of the host's kernel whose uptime is told; absent where stamps need not outlive the process. */
   bootId?: string;
@@ -119,10 +116,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     const reports = timeline.pending.get(minute) ?? new Map<string, Reported>();
     timeline.pending.delete(minute);
     const minutes = [...reports.values()].map((reported) => reported.minute);
-    const gaps = gapsOf(minute, reports);
-    // The clock went back: what is heard now adds to what was heard then, and nobody may take the sum for one minute.
-    if (minutes.length > 0 && spool.isHeard(minute)) gaps.push(gapOf(minute, minute, '', 'clock_step'));
-    commit(timeline, { minutes, gaps, range: [minute, minute] });
+    commit(timeline, { minutes, gaps: gapsOf(minute, reports), range: [minute, minute] });
   }
 
   /** One step past the cursor. Returns false when it has to wait. */
@@ -132,7 +126,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     if (silent >= timeline.cursor) {
       // While a capture listens, only a host that slept or stood still lets minutes pass without a report.
       const reason = captures.some((one) => one.isListening) ? 'sensor_down' : 'capture_failed';
-      for (const range of spool.unheard([timeline.cursor, silent])) commitGap(timeline, range, '', reason);
+      commitGap(timeline, [timeline.cursor, silent], '', reason);
       timeline.cursor = silent + 60;
       return true;
     }
@@ -199,8 +193,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       from: isoMinute(from),
       to: isoMinute(to),
     });
-    for (const range of spool.unheard([from, to]))
-      commit(timeline, { minutes: [], gaps: [gapOf(...range, '', 'sensor_down')], range }, since);
+    commit(timeline, { minutes: [], gaps: [gapOf(from, to, '', 'sensor_down')], range: missing }, since);
   }
 
   return {
@@ -214,9 +207,10 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       const last = spool.lastStampedBy();
       const setByMs = last && last.bootId === bootId ? first.offsetMs - last.offsetMs : null;
       if (last && setByMs !== null && Math.abs(setByMs) >= clockStepMs) {
-        // The clock was set meanwhile. What is committed ended then by the clock of now, and only time since can be missing.
+        // The clock was set meanwhile. What is committed ended then by the clock of now, and only time since can be missing:
+        // from the minute of that end on, which no commit tells of by this clock.
         const endedMs = (last.throughMinute + 60) * 1000 + setByMs;
-        first.since = Math.min(thisMinute, Math.ceil(endedMs / 60_000) * 60);
+        first.since = Math.min(thisMinute, minuteOf(endedMs));
         nameDown(first, missingBetween(first.since - 60, thisMinute), first.since);
         return;
       }

@@ -8,8 +8,6 @@ export function createUnkeptMinutes(append: CollectorSpool['append'] = () => {})
     append,
     isCovered: () => false,
     coveredBefore: () => null,
-    isHeard: () => false,
-    unheard: (range) => [range],
     lastCommit: () => null,
     lastStampedBy: () => null,
   };

@@ -80,8 +80,6 @@ for (const ahead of [600, 7200, years, -7200, -years])
     spool.acknowledge(spool.oldest()!, 'accepted');
     const right = spool.oldest()!;
     assert.equal(spool.restamp(right, clockAhead(0), nowMs), false, 'what is right stays');
-    assert.equal(spool.isHeard(at(3)), true);
-    assert.equal(spool.isHeard(at(3, ahead)), false, 'the minute that the wrong clock named is free');
   });
 
 test('minutes of an uneven step, and those that meet others, are named by a gap', (t) => {
@@ -95,6 +93,7 @@ test('minutes of an uneven step, and those that meet others, are named by a gap'
   assert.deepEqual(show(spool.oldest()!), { minutes: [4], gaps: ['4-4 clock_step'] });
   spool.acknowledge(spool.oldest()!, 'accepted');
   spool.restamp(spool.oldest()!, clockAhead(0), nowMs);
+  assert.equal(spool.settle(spool.oldest()!), true);
   assert.deepEqual(show(spool.oldest()!), { minutes: [5], gaps: ['5-5 clock_step'] });
 });
 
@@ -137,7 +136,8 @@ test('what an earlier version covered of the future blocks nothing: neither minu
   again.acknowledge(again.oldest()!, 'accepted');
   const gap = again.oldest()!;
   assert.equal(again.restamp(gap, clockAhead(0), nowMs), true);
-  assert.deepEqual(show(again.oldest()!).gaps, ['2-4 clock_step', '6-9 clock_step']);
+  // Minute 5 takes itself back at the monitor, because it comes after the gap.
+  assert.deepEqual(show(again.oldest()!).gaps, ['2-9 sensor_down']);
   again.acknowledge(again.oldest()!, 'accepted');
   assert.deepEqual(show(again.oldest()!), { minutes: [5], gaps: [] });
 });
@@ -150,11 +150,6 @@ test('clocks and minutes are known after a restart, and a commit that happened i
   append(again, 3, 7200);
   assert.equal(again.status().pendingUploads, 1);
   assert.deepEqual(again.lastStampedBy(), { ...clockAhead(7200), throughMinute: at(3, 7200) });
-  assert.equal(again.isHeard(at(3, 7200)), true);
-  assert.deepEqual(again.unheard([at(2, 7200), at(4, 7200)]), [
-    [at(2, 7200), at(2, 7200)],
-    [at(4, 7200), at(4, 7200)],
-  ]);
   again.restamp(again.oldest()!, clockAhead(0), nowMs);
   assert.deepEqual(show(again.oldest()!).minutes, [3]);
   assert.deepEqual(

@@ -1,7 +1,7 @@
 /** Stamps an upload again: what a wrong clock called one minute is by the right one another. Bytes stay as they are. */
 import type { TelemetryGap, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import { type ClockStamp, clockStepMs, setClockFrom } from '#sensor/host-time/index.ts';
-import type { MinuteRange } from './minute-ranges.ts';
+import { namesCommon } from './settle.ts';
 import type { StampedBy } from './stamp-runs.ts';
 
 /** By how much an upload's times are to be moved. */
@@ -14,6 +14,8 @@ export interface Shift {
   since: number;
   /** No gap reaches further. */
   lastMinute: number;
+  /** Nothing is known of the clock that stamped it, as of an older sensor's. */
+  isUnknown: boolean;
 }
 
 /** What the queue knows of an upload. */
@@ -45,7 +47,9 @@ export function findShift(
     const exactMs = right.offsetMs - by.offsetMs;
     const seconds = Math.round(exactMs / 60_000) * 60;
     const isUneven = Math.abs(exactMs - seconds * 1000) >= clockStepMs;
-    return seconds === 0 ? null : { seconds, isUneven, since: by.since, lastMinute: thisMinute };
+    return seconds === 0
+      ? null
+      : { seconds, isUneven, since: by.since, lastMinute: thisMinute, isUnknown: false };
   }
   const isUnset = upload.lastMinute < setClockFrom && thisMinute >= setClockFrom;
   if (upload.lastMinute <= thisMinute && !isUnset) return null;
@@ -53,22 +57,11 @@ export function findShift(
   const end = by.bootId === '' || clock.bootId === '' ? thisMinute : Math.min(bootMinute, thisMinute);
   // A gap alone is cut: how far it really reached, the minutes that were collected tell.
   const seconds = upload.hasMinutes ? end - 60 - upload.newestOfClock() : 0;
-  return { seconds, isUneven: true, since: by.since, lastMinute: end - 60 };
-}
-
-/** What was collected besides an upload. */
-export interface OtherMinutes {
-  isHeard(minute: number): boolean;
-  unheard(range: MinuteRange): MinuteRange[];
+  return { seconds, isUneven: true, since: by.since, lastMinute: end - 60, isUnknown: by.bootId === '' };
 }
 
 /** The upload by the right clock. */
-export function shiftUpload(
-  upload: TelemetryUpload,
-  shift: Shift,
-  nowMs: number,
-  others: OtherMinutes,
-): TelemetryUpload {
+export function shiftUpload(upload: TelemetryUpload, shift: Shift, nowMs: number): TelemetryUpload {
   const byMs = shift.seconds * 1000;
   const sent = (ms: number) => (ms === 0 ? 0 : ms + byMs);
   const minutes = upload.minutes.map((one) => ({
@@ -80,11 +73,12 @@ export function shiftUpload(
       serverLastSentMs: sent(row.serverLastSentMs),
     })),
   }));
-  const gaps = upload.gaps.flatMap((gap) => shiftGap(gap, shift)).flatMap((gap) => withoutHeard(gap, others));
-  for (const minute of new Set(minutes.map((one) => one.minute))) {
-    if (!shift.isUneven && !others.isHeard(minute)) continue;
-    gaps.push({ fromMinute: minute, toMinute: minute, capture: '', reason: 'clock_step' });
-  }
+  // What it has in common with others is settled by its new times.
+  const isCommon = (gap: TelemetryGap) => upload.minutes.some(({ minute }) => namesCommon(gap, minute));
+  const gaps = upload.gaps.filter((gap) => !isCommon(gap)).flatMap((gap) => shiftGap(gap, shift));
+  if (shift.isUneven)
+    for (const { minute, capture } of minutes)
+      gaps.push({ fromMinute: minute, toMinute: minute, capture, reason: 'clock_step' });
   const inventory = upload.inventory && {
     ...upload.inventory,
     observedAtMs: Math.min(upload.inventory.observedAtMs + byMs, nowMs),
@@ -93,17 +87,13 @@ export function shiftUpload(
   return { ...upload, minutes, gaps, ...(inventory ? { inventory } : {}), ...(probes ? { probes } : {}) };
 }
 
-/** A silence holds no minute that was collected; one minute alone says that it is partial. */
-function withoutHeard(gap: TelemetryGap, others: OtherMinutes): TelemetryGap[] {
-  if (gap.fromMinute === gap.toMinute || gap.capture !== '') return [gap];
-  const parts = others.unheard([gap.fromMinute, gap.toMinute]);
-  return parts.map(([fromMinute, toMinute]) => ({ ...gap, fromMinute, toMinute }));
-}
-
 /** An end that an earlier clock told stays where it is; a gap that is empty by the right clock goes. */
 function shiftGap(gap: TelemetryGap, shift: Shift): TelemetryGap[] {
   const moved = (minute: number) => (minute >= shift.since - 60 ? minute + shift.seconds : minute);
   const toMinute = Math.min(moved(gap.toMinute), shift.lastMinute);
   const fromMinute = moved(gap.fromMinute);
-  return fromMinute <= toMinute ? [{ ...gap, fromMinute, toMinute }] : [];
+  if (fromMinute > toMinute) return [];
+  // Older sensors told what a clock jumped over as one step. Nothing was heard of it, and what was takes its part back.
+  const isJump = shift.isUnknown && gap.reason === 'clock_step' && fromMinute < toMinute;
+  return [{ ...gap, fromMinute, toMinute, reason: isJump ? 'sensor_down' : gap.reason }];
 }

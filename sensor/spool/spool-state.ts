@@ -25,6 +25,8 @@ export interface SpoolState {
   delivered?: MinuteRange[];
   /** By which clocks the uploads that wait were stamped. */
   stamps?: readonly StampRun[];
+  /** Positions of uploads that go on with the minutes of the one before, which was too large for the wire alone. */
+  parts?: readonly number[];
   /** The clock of the latest commit, and the last minute by it. */
   lastStampedBy?: CommittedBy;
   /** How a right clock stood to the uptime of each boot, as far as the monitor told it; the newest last. */

@@ -9,7 +9,6 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
-import { createHeardMinutes } from './heard-minutes.ts';
 import { addRange, coveredAfterMove, hasMinute, lastBefore, upTo } from './minute-ranges.ts';
 import { findShift, type Stamped } from './restamp.ts';
 import { salvage } from './salvage.ts';
@@ -37,9 +36,11 @@ import {
   payloadIsIntact,
   renumberedRow,
   restampedRow,
+  settledRow,
   uploadRows,
 } from './upload-row.ts';
 
+const positionOf = (row: UploadRow) => row.position;
 const truncateWalEveryMs = 600_000;
 
 export interface SpoolOptions {
@@ -57,7 +58,6 @@ export function createSpool(options: SpoolOptions): Spool {
   let store: SpoolStore | null = null;
   let state: SpoolState;
   let pending = { uploads: 0, bytes: 0 };
-  let heard = createHeardMinutes(() => [], []);
   let lastPosition = 0;
   let positionAtOpen = 0;
   let firstAtOpen = 0;
@@ -109,8 +109,6 @@ export function createSpool(options: SpoolOptions): Spool {
       // An earlier version did not tell what it collected from what it named as missing, and covered a future that its
       // clock once showed.
       state = { ...read, delivered: read.delivered ?? upTo(read.covered, thisMinute) };
-      const waiting = opened.outlines().flatMap(minutesOf);
-      heard = createHeardMinutes(() => state.delivered!, waiting);
       pending = opened.totals();
       room.learn(opened.payloadBytesPerMinute());
       lastPosition = opened.lastPosition();
@@ -175,6 +173,12 @@ export function createSpool(options: SpoolOptions): Spool {
     commit(store, { ...state, nextSequence: nextSequence + 1 }, () => {
       store.replaceUpload(gapRow(identity, gaps, options.sensorVersion));
     });
+  }
+
+  /** Another row, or none, in the place of one. */
+  function putInPlace(store: SpoolStore, position: number, row: UploadRow | null): void {
+    if (row) store.replaceUpload(row);
+    else store.deleteUpload(position);
   }
 
   const toPending = (row: UploadRow): PendingUpload => ({
@@ -260,6 +264,7 @@ export function createSpool(options: SpoolOptions): Spool {
           nextSequence: first.sequence + rows.length,
           covered,
           stamps: addRun(state.stamps ?? [], first.position, by),
+          ...(rows.length > 1 ? { parts: [...(state.parts ?? []), ...rows.slice(1).map(positionOf)] } : {}),
           ...(name === null ? {} : { lastCommit: name }),
           ...(by && Number.isFinite(throughMinute)
             ? { lastStampedBy: committedBy(state.lastStampedBy, by, throughMinute) }
@@ -268,7 +273,6 @@ export function createSpool(options: SpoolOptions): Spool {
         commit(store, next, () => {
           for (const row of rows) store.insertUpload(row);
         });
-        heard.add(rows.flatMap(minutesOf));
         lastPosition += rows.length;
         if (fresh.length > 0) room.note(payloadBytes);
       });
@@ -292,10 +296,9 @@ export function createSpool(options: SpoolOptions): Spool {
         const minutes = minutesOf(row);
         const delivered = minutes.reduce((all, minute) => addRange(all, minute, minute), state.delivered!);
         const stamps = dropRunsBefore(state.stamps ?? [], row.position + 1);
-        commit(store, { ...state, lastReceipt: receiptFor(row, receipt), delivered, stamps }, () =>
-          store.deleteUpload(row.position),
-        );
-        heard.remove(minutes);
+        const parts = state.parts?.filter((position) => position > row.position);
+        const next = { ...state, lastReceipt: receiptFor(row, receipt), delivered, stamps };
+        commit(store, parts ? { ...next, parts } : next, () => store.deleteUpload(row.position));
         const now = clock.monotonicMs();
         if (pending.uploads === 0 && now - walTruncatedAtMs > truncateWalEveryMs) {
           walTruncatedAtMs = now;
@@ -311,7 +314,6 @@ export function createSpool(options: SpoolOptions): Spool {
         if (row.kind === 'minutes') {
           const gaps = coversOrGap(row);
           replaceByGaps(store, row.position, gaps);
-          heard.remove(minutesOf(row));
           return gaps;
         }
         // A gap record that the monitor refuses has nothing to stand in for it.
@@ -349,11 +351,9 @@ export function createSpool(options: SpoolOptions): Spool {
         const stamped = stampOf(store, row);
         const shift = stamped && findShift(stamped, by, nowMs, state.rightClocks ?? []);
         if (!shift) return false;
-        const minutes = minutesOf(row);
         const { position, spoolId, madeAtMs } = row;
         const identity = { position, spoolId, madeAtMs, sequence: state.nextSequence };
-        const isHeard = (minute: number) => !minutes.includes(minute) && heard.has(minute);
-        const again = restampedRow(row, identity, shift, nowMs, { isHeard, unheard: heard.unheard });
+        const again = restampedRow(row, identity, shift, nowMs);
         const thisMinute = Math.floor(nowMs / 60_000) * 60;
         const moved = again && coversOf(again);
         const next: SpoolState = {
@@ -362,12 +362,18 @@ export function createSpool(options: SpoolOptions): Spool {
           covered: coveredAfterMove(upTo(state.covered, thisMinute), coversOf(row) ?? [], moved ?? []),
           stamps: stampOne(state.stamps ?? [], position, { ...by, since: shift.since + shift.seconds }),
         };
-        commit(store, next, () => {
-          if (again) store.replaceUpload(again);
-          else store.deleteUpload(position);
-        });
-        heard.remove(minutes);
-        if (again) heard.add(minutesOf(again));
+        commit(store, next, () => putInPlace(store, position, again));
+        return true;
+      });
+    },
+
+    settle(upload) {
+      return withStore((store) => {
+        const row = rowOf(store, upload);
+        const isPart = (state.parts ?? []).includes(upload.position);
+        const settled = row && settledRow(row, { delivered: state.delivered!, isPart });
+        if (!settled) return false;
+        commit(store, state, () => putInPlace(store, upload.position, settled.row));
         return true;
       });
     },
@@ -377,8 +383,6 @@ export function createSpool(options: SpoolOptions): Spool {
       if (!rightClocks) return;
       withStore((store) => commit(store, { ...state, rightClocks }, () => {}));
     },
-    isHeard: (minute) => heard.has(minute),
-    unheard: (range) => heard.unheard(range),
     lastStampedBy: () => state.lastStampedBy ?? null,
     lastCommit: () => state.lastCommit ?? null,
     isCovered: (minute) => hasMinute(state.covered, minute),

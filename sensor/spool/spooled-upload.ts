@@ -2,7 +2,6 @@
 
 import type { TelemetryGap, TelemetryMinute, TelemetryUpload } from '#contracts/sensor-api/telemetry.ts';
 import type { ClockStamp } from '#sensor/host-time/index.ts';
-import type { MinuteRange } from './minute-ranges.ts';
 import type { StampedBy } from './stamp-runs.ts';
 
 /** An upload on disk that no receipt has been stored for. Its identity never changes, whatever file it lies in. */
@@ -90,12 +89,14 @@ export interface Spool {
    * have stored. False: its times stay as they are. An upload in which nothing is left is deleted.
    */
   restamp(upload: PendingUpload, clock: ClockStamp, nowMs: number): boolean;
+  /**
+   * Says of the first upload in the queue what it has in common with those that were delivered: a minute that they tell of
+   * too is named, and a silence is told only of what they did not hear. To be called before it is sent; its times are
+   * final by then. True: it was changed, so it is to be read again. An upload in which nothing is left is deleted.
+   */
+  settle(upload: PendingUpload): boolean;
   /** Keeps how a right clock stands to this boot's uptime, for uploads that another boot will find. */
   noteRightClock(right: ClockStamp): void;
-  /** True when something was collected in this minute, by whatever clock, and not refused. */
-  isHeard(minute: number): boolean;
-  /** The parts of a range of which nothing was collected. */
-  unheard(range: MinuteRange): MinuteRange[];
   /** The clock of the latest commit; null where it was not told. */
   lastStampedBy(): CommittedBy | null;
   /** The name of the latest commit that has one. */

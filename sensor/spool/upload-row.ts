@@ -9,8 +9,10 @@ import {
   gapsMax,
   type TelemetryGap,
   type TelemetryMinute,
+  type TelemetryUpload,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type OtherMinutes, type Shift, shiftUpload } from './restamp.ts';
+import { type Shift, shiftUpload } from './restamp.ts';
+import { type Before, settleGaps } from './settle.ts';
 import { digestMatches, digestOf } from './spool-state.ts';
 import type { UploadExtras } from './spooled-upload.ts';
 import type { UploadRow } from './store.ts';
@@ -109,18 +111,28 @@ export function restampedRow(
   identity: UploadIdentity,
   shift: Shift,
   nowMs: number,
-  others: OtherMinutes,
 ): UploadRow | null {
   const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
-  const {
-    minutes,
-    gaps,
-    sensorVersion,
-    spoolId: _,
-    sequence: __,
-    ...extras
-  } = shiftUpload(decoded, shift, nowMs, others);
+  return rowUnlessEmpty(identity, shiftUpload(decoded, shift, nowMs));
+}
+
+/** The upload as it is to be sent, with `row: null` where nothing is left of it; null: as it is. */
+export function settledRow(row: UploadRow, before: Before): { row: UploadRow | null } | null {
+  const minutes = minutesOf(row);
+  const gaps = (coversOf(row) ?? []).filter((gap) => row.kind === 'gaps' || gap.reason !== 'refused');
+  if (!settleGaps(minutes, gaps, before)) return null;
+  const decoded = decodeUpload(decompressUpload(row.payload, 'zstd'));
+  const settled = settleGaps(minutes, decoded.gaps, before) ?? decoded.gaps;
+  return { row: rowUnlessEmpty(row, { ...decoded, gaps: settled }) };
+}
+
+function rowUnlessEmpty(
+  { position, spoolId, sequence, madeAtMs }: UploadIdentity,
+  upload: TelemetryUpload,
+): UploadRow | null {
+  const { minutes, gaps, sensorVersion, spoolId: _, sequence: __, ...extras } = upload;
   const isEmpty = minutes.length === 0 && gaps.length === 0 && !extras.probes?.length;
+  const identity = { position, spoolId, sequence, madeAtMs };
   return isEmpty ? null : uploadRow(identity, minutes, gaps, sensorVersion, extras);
 }
 

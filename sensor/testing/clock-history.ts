@@ -7,24 +7,14 @@
 import { rmSync } from 'node:fs';
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
-
 import type { TelemetryGap, TelemetryMinute } from '#contracts/sensor-api/telemetry.ts';
 import { createMinuteCollector, type MinuteCollector } from '#sensor/collection/minute-collector.ts';
-import { createHostTime, createMonitorTime, type HostTime, offsetOf } from '#sensor/host-time/index.ts';
+import { createHostTime, createMonitorTime, type HostTime } from '#sensor/host-time/index.ts';
 import { createSpool, type Spool } from '#sensor/spool/index.ts';
 import { createUplink, type Uplink } from '#sensor/uplink/index.ts';
+import { captureNames, createModelCapture, type ModelCapture } from './clock-capture.ts';
 import { createClockMonitor } from './clock-monitor.ts';
-
-/** What a faulty sensor would do. */
-export const clockPlants = [
-  'covers_the_future',
-  'drops_stepped_minutes',
-  'doubles_on_a_step_back',
-  'never_stamps_again',
-  'throws_away_what_is_ahead',
-  'sends_moved_ones_twice',
-] as const;
-export type ClockPlant = (typeof clockPlants)[number];
+import { type ClockPlant, plantIn } from './clock-plants.ts';
 
 export interface Frame {
   id: number;
@@ -52,6 +42,8 @@ export interface Life {
   gaps: { gap: TelemetryGap; storedAtMs: number }[];
   /** True times of everything that happened to the clock or to the sensor. */
   events: number[];
+  /** True times in which nothing listened, between two looks at a right clock. */
+  silences: { fromMs: number; toMs: number }[];
   /** Uploads that were sent without an answer, or may have been: their times stay as they are when they can be true. */
   uncertain: Set<string>;
   /** Boots in which the monitor told the time. */
@@ -62,8 +54,6 @@ export interface Life {
 }
 
 const startMs = 1_764_000_000_000;
-const names = ['eth0', 'br0'] as const;
-const roles = { eth0: 'uplink', br0: 'bridge' } as const;
 const pollEveryMs = 10_000;
 /** The uplink sends what a clock stamped that stays behind for so long. */
 const behindPatienceMs = 3_600_000;
@@ -89,6 +79,7 @@ export async function playLife(
     stored: [],
     gaps: [],
     events: [],
+    silences: [],
     uncertain: new Set(),
     contacts: new Set(),
     lastBootId: '',
@@ -100,7 +91,7 @@ export async function playLife(
     random,
     life,
     lostShare,
-    throwsAway: plant === 'throws_away_what_is_ahead',
+    plant,
   });
   const upMs = () => clock.monotonicMs() + sleptMs - bootedAtMs;
   let host: HostTime = createHostTime(clock, upMs, 'boot 1');
@@ -130,14 +121,14 @@ export async function playLife(
       time: { host, monitor: time, ask: async () => monitor.tell(host, time) },
     });
     const collector = createMinuteCollector({
-      captures: names,
+      captures: captureNames,
       spool: plantIn(spool, plant),
       reporter: silentReporter,
       bootId: host.bootId,
       onCommitted: () => uplink.wake(),
     });
     collector.start(host.read());
-    const captures = names.map((name) => createModelCapture(name, host, collector, clock.monotonicMs));
+    const captures = captureNames.map((name) => createModelCapture(name, host, collector, clock.monotonicMs));
     await uplink.start();
     sensor = { spool, uplink, collector, captures };
   }
@@ -199,11 +190,15 @@ export async function playLife(
     poll();
     await turns();
   }
-  async function restart(isKilled: boolean, isReboot: boolean): Promise<void> {
+  const anyDownMs = () => Math.floor(1000 + random() ** 3 * 600_000);
+  async function restart(isKilled: boolean, isReboot: boolean, downMs = anyDownMs): Promise<void> {
     life.events.push(trueMs());
+    // Of a sensor that died before its first commit nobody knows that it ever ran.
+    const isKnown = sensor!.spool.lastCommit() !== null || !isKilled;
+    const stopped = { fromMs: trueMs(), isRight: isKnown && aheadMs === 0 };
     const stoppedIn = Math.floor(clock.nowMs() / 60_000);
     await stop(isKilled);
-    await clock.advance(Math.floor(1000 + random() ** 3 * 600_000));
+    await clock.advance(downMs());
     if (isReboot) {
       boots += 1;
       bootedAtMs = clock.monotonicMs() + sleptMs - 5000;
@@ -212,6 +207,7 @@ export async function playLife(
     host = createHostTime(clock, upMs, `boot ${boots}`);
     const startsIn = Math.floor(clock.nowMs() / 60_000);
     startedInMinute = !isKilled && startsIn === stoppedIn ? startsIn : -1;
+    if (stopped.isRight && aheadMs === 0) life.silences.push({ fromMs: stopped.fromMs, toMs: trueMs() });
     await start();
     await afterwards();
   }
@@ -233,6 +229,29 @@ export async function playLife(
     await afterwards();
   }
 
+  /**
+   * The clock is minutes off, which the monitor takes as it is: ahead while the sensor is down, so that its silence is told
+   * by minutes that are heard once the clock is set; or set back afterwards, into the time of a silence that was told.
+   */
+  async function beDownMinutesOff(): Promise<void> {
+    const offMs = Math.floor(180_000 + random() * 115_000);
+    const isAhead = random() < 0.5;
+    setClock(-aheadMs);
+    await afterwards();
+    monitor.isAway = false;
+    await pass(70_000);
+    if (isAhead) {
+      setClock(offMs);
+      await afterwards();
+      await pass(70_000 + random() * 60_000);
+    }
+    await restart(random() < 0.5, false, () => Math.floor(200_000 + random() * 300_000));
+    await pass(40_000);
+    setClock(isAhead ? -aheadMs : -offMs);
+    await afterwards();
+    await pass(120_000);
+  }
+
   await start();
   life.events.push(trueMs());
   await pass(30_000 + random() * 120_000);
@@ -240,6 +259,7 @@ export async function playLife(
   for (let i = 0; i < events; i += 1) {
     const kind = random();
     if (kind < 0.04) await loseReceipt();
+    else if (kind < 0.1) await beDownMinutesOff();
     else if (kind < 0.55) {
       // Half of the time back to the right time, as people do who see a mistake.
       setClock(aheadMs !== 0 && random() < 0.5 ? -aheadMs : randomStep(random));
@@ -247,6 +267,7 @@ export async function playLife(
     } else if (kind < 0.7) {
       const ms = Math.floor(10_000 + random() ** 2 * 7_200_000);
       life.events.push(trueMs());
+      if (aheadMs === 0) life.silences.push({ fromMs: trueMs(), toMs: trueMs() + ms });
       sleptMs += ms;
       clock.stepWall(ms);
       await afterwards();
@@ -282,123 +303,4 @@ interface Sensor {
   uplink: Uplink;
   collector: MinuteCollector;
   captures: ModelCapture[];
-}
-
-interface ModelCapture {
-  name: (typeof names)[number];
-  hear(id: number): void;
-  poll(): void;
-  close(reason: 'sensor_down' | 'clock_step'): void;
-}
-
-/** What a capture's thread does, with frames that are only numbers. */
-function createModelCapture(
-  name: (typeof names)[number],
-  host: HostTime,
-  collector: MinuteCollector,
-  monotonicMs: () => number,
-): ModelCapture {
-  let minute = 0;
-  let sinceMs = 0;
-  let offsetMs = 0;
-  let heard: number[] = [];
-  let reason: 'clock_step' | null = null;
-  const listen = () => {
-    const now = host.read();
-    sinceMs = now.wallMs;
-    minute = Math.floor(sinceMs / 60_000) * 60;
-    offsetMs = now.wallMs - monotonicMs();
-    collector.listening(name, sinceMs, offsetOf(now));
-  };
-  function report(untilMs: number, lastReason: 'sensor_down' | 'clock_step' | null): void {
-    const why = reason ?? lastReason;
-    const observedMs = Math.round(Math.min(60_000, Math.max(0, untilMs - Math.max(minute * 1000, sinceMs))));
-    const packets = heard.length;
-    const nothing = { nonIpPackets: 0, parserDropped: 0, kernelDropped: 0, detailTruncated: 0 };
-    collector.report(
-      {
-        ...{ minute, capture: name, role: roles[name], usage: [] },
-        observedMs: why ? Math.min(observedMs, 59_999) : observedMs,
-        totals: { packets, ipPackets: packets, ipBytes: packets, ...nothing },
-        hosts: heard.map((id) => ({
-          address: `10.${id >> 16}.${(id >> 8) & 255}.${id & 255}`,
-          ...{ isLocal: true, rxBytes: 1, txBytes: 0, packets: 1, deviceKey: '' },
-        })),
-      },
-      why,
-    );
-    heard = [];
-    reason = null;
-  }
-  function look(): void {
-    const { wallMs } = host.read();
-    const stepMs = wallMs - monotonicMs() - offsetMs;
-    if (Math.abs(stepMs) >= 1500) {
-      turnTo(wallMs - stepMs);
-      report(wallMs - stepMs, 'clock_step');
-      listen();
-      reason = 'clock_step';
-      return;
-    }
-    turnTo(wallMs);
-  }
-  function turnTo(wallMs: number): void {
-    while (wallMs >= (minute + 60) * 1000) {
-      report((minute + 60) * 1000, null);
-      minute += 60;
-    }
-  }
-  listen();
-  return {
-    name,
-    poll: look,
-    hear(id) {
-      look();
-      heard.push(id);
-    },
-    close(why) {
-      look();
-      report(host.read().wallMs, why);
-    },
-  };
-}
-
-function plantIn(spool: Spool, plant: ClockPlant | null): Spool {
-  switch (plant) {
-    case 'covers_the_future':
-      return {
-        ...spool,
-        append(minutes, gaps, extras) {
-          const last = spool.lastStampedBy();
-          const since = extras?.stampedBy?.since ?? 0;
-          const isJump = last !== null && minutes.length > 0 && since > last.throughMinute + 60;
-          const jumped = { fromMinute: (last?.throughMinute ?? 0) + 60, toMinute: since - 60, capture: '' };
-          spool.append(minutes, isJump ? [...gaps, { ...jumped, reason: 'clock_step' }] : gaps, extras);
-        },
-      };
-    case 'drops_stepped_minutes':
-      return {
-        ...spool,
-        append: (minutes, gaps, extras) =>
-          spool.append(
-            minutes.filter((one) => !spool.isCovered(one.minute)),
-            gaps,
-            extras,
-          ),
-      };
-    case 'doubles_on_a_step_back':
-      return { ...spool, isHeard: () => false };
-    case 'never_stamps_again':
-      return { ...spool, restamp: () => false };
-    case 'sends_moved_ones_twice':
-      return {
-        ...spool,
-        oldest() {
-          const upload = spool.oldest();
-          return upload && { ...upload, mayBeSent: false };
-        },
-      };
-    default:
-      return spool;
-  }
 }

@@ -1,9 +1,12 @@
 /** A monitor for one life: it refuses what can't be, stores each upload once, and sometimes its answer is lost. */
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
+import { type HeardMinute, wholeMinutes, withoutHeard } from '#contracts/sensor-api/silences.ts';
 import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import type { HostTime, MonitorTime } from '#sensor/host-time/index.ts';
 import type { MonitorAnswer, MonitorClient } from '#sensor/monitor-client/index.ts';
+import { captureNames } from './clock-capture.ts';
 import type { Life } from './clock-history.ts';
+import type { ClockPlant } from './clock-plants.ts';
 
 export interface ClockMonitor {
   isAway: boolean;
@@ -19,7 +22,7 @@ export function createClockMonitor(deps: {
   random: () => number;
   life: Life;
   lostShare: number;
-  throwsAway: boolean;
+  plant: ClockPlant | null;
 }): ClockMonitor {
   const { trueMs, random, life } = deps;
   const known = new Set<string>();
@@ -37,15 +40,30 @@ export function createClockMonitor(deps: {
     const minutes = upload.minutes.map((one) => one.minute);
     const spoken = [...minutes, ...upload.gaps.map((gap) => gap.toMinute)];
     if (spoken.some((minute) => minute * 1000 > trueMs() + 300_000))
-      return deps.throwsAway
+      return deps.plant === 'throws_away_what_is_ahead'
         ? refused(422, 'telemetry_refused', 'no')
         : refused(503, 'clock_ahead', 'set the clock');
     if (minutes.some((minute) => minute * 1000 < trueMs() - 90 * 86_400_000))
       return refused(422, 'telemetry_refused', retentionRefusalMessage);
     known.add(key);
+    takeBackSilences(wholeMinutes(upload));
     life.stored.push(...upload.minutes.map((minute) => ({ minute, upload: key, storedAtMs: trueMs() })));
     life.gaps.push(...upload.gaps.map((gap) => ({ gap, storedAtMs: trueMs() })));
     return receipt('accepted');
+  }
+
+  /** As the monitor does: a minute that was heard whole, and only once, was not silent. */
+  function takeBackSilences(whole: readonly HeardMinute[]): void {
+    const heard = whole.filter(
+      (one) =>
+        !life.stored.some(({ minute }) => minute.capture === one.capture && minute.minute === one.minute),
+    );
+    if (deps.plant === 'believes_a_silence_for_ever') return;
+    life.gaps = life.gaps.flatMap(({ gap, storedAtMs }) => {
+      const left = withoutHeard(gap, heard, captureNames);
+      if (deps.plant === 'takes_back_whole_silences' && left[0] !== gap) return [];
+      return left.map((part) => ({ gap: part, storedAtMs }));
+    });
   }
 
   const tell = (host: HostTime, time: MonitorTime) => {

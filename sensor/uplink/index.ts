@@ -162,6 +162,7 @@ export function createUplink(options: UplinkOptions): Uplink {
     const check = await times?.check(upload, isUncertain);
     if (check === 'again') return;
     if (check === 'hold') return pause(heldWaitMs, false);
+    if (spool.settle(upload)) return;
     const signal = inFlight.signal;
     isSending = true;
     const deps = { client, encoding, timeoutMs: answerTimeoutMs, signal };

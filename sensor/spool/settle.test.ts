@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createTestClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { decodeUpload, decompressUpload, type TelemetryGap } from '#contracts/sensor-api/telemetry-codec.ts';
+import { firstMinute, sampleMinute, temporaryFolder } from '#sensor/testing/sample-minutes.ts';
+import { createSpool, type Spool } from './index.ts';
+
+const at = (index: number) => firstMinute + index * 60;
+const nowMs = at(60) * 1000;
+const stamp = (aheadSeconds: number) => ({ bootId: 'boot', offsetMs: aheadSeconds * 1000, since: at(0) });
+const silence = (from: number, to: number): TelemetryGap => ({
+  ...{ fromMinute: at(from), toMinute: at(to), capture: '', reason: 'sensor_down' },
+});
+
+function openSpool(directory: string): Spool {
+  const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '0.1.0', reporter: silentReporter };
+  const spool = createSpool({ ...options, clock: createTestClock(nowMs) });
+  spool.open();
+  return spool;
+}
+
+let commits = 0;
+function commit(spool: Spool, minutes: number[], gaps: TelemetryGap[] = [], aheadSeconds = 0): void {
+  commits += 1;
+  const name = { commit: `${commits}`, stampedBy: stamp(aheadSeconds) };
+  spool.append(
+    minutes.map((index) => sampleMinute(at(index), 1)),
+    gaps,
+    name,
+  );
+}
+
+/** Settles and delivers everything, and shows what was delivered. */
+function deliver(spool: Spool): string[] {
+  const shown: string[] = [];
+  for (let upload = spool.oldest(); upload; upload = spool.oldest()) {
+    if (spool.settle(upload)) continue;
+    const { minutes, gaps } = decodeUpload(decompressUpload(upload.body, 'zstd'));
+    const index = (minute: number) => (minute - firstMinute) / 60;
+    const told = gaps.map(
+      (gap) => `${index(gap.fromMinute)}-${index(gap.toMinute)} ${gap.capture || 'all'} ${gap.reason}`,
+    );
+    shown.push([...minutes.map((one) => index(one.minute)), ...told].join(', '));
+    spool.acknowledge(upload, 'accepted');
+  }
+  return shown;
+}
+
+test('NET-2.4.2: a minute that was delivered before is named when it is told of again, and once', (t) => {
+  const spool = openSpool(temporaryFolder(t));
+  t.after(() => spool.close());
+  for (const minutes of [[1], [2], [1], [1], [3]]) commit(spool, minutes);
+  assert.deepEqual(deliver(spool), ['1', '2', '1, 1-1 all clock_step', '1, 1-1 all clock_step', '3']);
+});
+
+test('a minute that a wrong clock stamped and that is moved before it is sent is not in the way of the right one', (t) => {
+  const spool = openSpool(temporaryFolder(t));
+  t.after(() => spool.close());
+  commit(spool, [12], [], 600);
+  commit(spool, [10], [silence(11, 13)]);
+  commit(spool, [], [silence(11, 13)]);
+  commit(spool, [12]);
+  assert.equal(spool.restamp(spool.oldest()!, stamp(0), nowMs), true);
+  assert.deepEqual(deliver(spool), ['2', '10, 11-13 all sensor_down', '11-13 all sensor_down', '12']);
+});
+
+test('a silence names no minute that was delivered, and one that is all of such minutes is not sent', (t) => {
+  const spool = openSpool(temporaryFolder(t));
+  t.after(() => spool.close());
+  for (const minutes of [[2], [3], [5]]) commit(spool, minutes);
+  const ofOne: TelemetryGap = { ...silence(3, 3), capture: 'br0' };
+  commit(spool, [], [silence(1, 6), ofOne, { ...silence(5, 5), reason: 'refused' }]);
+  commit(spool, [], [silence(2, 3)]);
+  commit(spool, [7]);
+  assert.deepEqual(deliver(spool), [
+    '2',
+    '3',
+    '5',
+    '1-1 all sensor_down, 4-4 all sensor_down, 6-6 all sensor_down, 3-3 br0 sensor_down, 5-5 all refused',
+    '7',
+  ]);
+});
+
+test('what was settled is settled after a death too, under the number that it was sent by', (t) => {
+  const directory = temporaryFolder(t);
+  const spool = openSpool(directory);
+  for (const minutes of [[1], [1]]) commit(spool, minutes);
+  spool.acknowledge(spool.oldest()!, 'accepted');
+  const { sequence } = spool.oldest()!;
+  assert.equal(spool.settle(spool.oldest()!), true);
+  const sent = spool.oldest()!;
+  assert.equal(sent.sequence, sequence);
+  spool.close();
+  const again = openSpool(directory);
+  t.after(() => again.close());
+  assert.equal(again.settle(again.oldest()!), false);
+  assert.deepEqual(again.oldest()!.body, sent.body);
+});
+
+test('a minute that is too large for one upload is no minute told of twice, but where it was told of before', (t) => {
+  const spool = openSpool(temporaryFolder(t));
+  t.after(() => spool.close());
+  const large = (index: number) =>
+    Array.from({ length: 65 }, (_, i) => ({ ...sampleMinute(at(index), 1), capture: `eth${i}` }));
+  for (const [i, minutes] of [large(1), large(1), [sampleMinute(at(1), 1)], large(2)].entries())
+    spool.append(minutes, [], { commit: `large ${i}`, stampedBy: stamp(0) });
+  const gaps = deliver(spool).map((upload) =>
+    upload.split(', ').filter((part) => part.includes('clock_step')),
+  );
+  assert.deepEqual(gaps, [[], [], ['1-1 all clock_step'], [], ['1-1 all clock_step'], [], []]);
+});

@@ -1,0 +1,85 @@
+/** A capture of the lives that `clock-history.ts` plays: it follows the clock as a capture's thread does, and writes down every frame. */
+import type { MinuteCollector } from '#sensor/collection/minute-collector.ts';
+import { type HostTime, offsetOf } from '#sensor/host-time/index.ts';
+
+export const captureNames = ['eth0', 'br0'] as const;
+const roles = { eth0: 'uplink', br0: 'bridge' } as const;
+
+export interface ModelCapture {
+  name: (typeof captureNames)[number];
+  hear(id: number): void;
+  poll(): void;
+  close(reason: 'sensor_down' | 'clock_step'): void;
+}
+
+/** What a capture's thread does, with frames that are only numbers. */
+export function createModelCapture(
+  name: (typeof captureNames)[number],
+  host: HostTime,
+  collector: MinuteCollector,
+  monotonicMs: () => number,
+): ModelCapture {
+  let minute = 0;
+  let sinceMs = 0;
+  let offsetMs = 0;
+  let heard: number[] = [];
+  let reason: 'clock_step' | null = null;
+  const listen = () => {
+    const now = host.read();
+    sinceMs = now.wallMs;
+    minute = Math.floor(sinceMs / 60_000) * 60;
+    offsetMs = now.wallMs - monotonicMs();
+    collector.listening(name, sinceMs, offsetOf(now));
+  };
+  function report(untilMs: number, lastReason: 'sensor_down' | 'clock_step' | null): void {
+    const why = reason ?? lastReason;
+    const observedMs = Math.round(Math.min(60_000, Math.max(0, untilMs - Math.max(minute * 1000, sinceMs))));
+    const packets = heard.length;
+    const nothing = { nonIpPackets: 0, parserDropped: 0, kernelDropped: 0, detailTruncated: 0 };
+    collector.report(
+      {
+        ...{ minute, capture: name, role: roles[name], usage: [] },
+        observedMs: why ? Math.min(observedMs, 59_999) : observedMs,
+        totals: { packets, ipPackets: packets, ipBytes: packets, ...nothing },
+        hosts: heard.map((id) => ({
+          address: `10.${id >> 16}.${(id >> 8) & 255}.${id & 255}`,
+          ...{ isLocal: true, rxBytes: 1, txBytes: 0, packets: 1, deviceKey: '' },
+        })),
+      },
+      why,
+    );
+    heard = [];
+    reason = null;
+  }
+  function look(): void {
+    const { wallMs } = host.read();
+    const stepMs = wallMs - monotonicMs() - offsetMs;
+    if (Math.abs(stepMs) >= 1500) {
+      turnTo(wallMs - stepMs);
+      report(wallMs - stepMs, 'clock_step');
+      listen();
+      reason = 'clock_step';
+      return;
+    }
+    turnTo(wallMs);
+  }
+  function turnTo(wallMs: number): void {
+    while (wallMs >= (minute + 60) * 1000) {
+      report((minute + 60) * 1000, null);
+      minute += 60;
+    }
+  }
+  listen();
+  return {
+    name,
+    poll: look,
+    hear(id) {
+      look();
+      heard.push(id);
+    },
+    close(why) {
+      look();
+      report(host.read().wallMs, why);
+    },
+  };
+}

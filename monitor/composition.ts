@@ -26,16 +26,16 @@ import {
   nameApplication,
 } from './applications/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
-import { type Connection, connectionSecrets, createConnection } from './connection/index.ts';
-import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
+import { createDelivery, type Delivery } from './feeds/index.ts';
 import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
+import { type Connection, connectionSecrets, createConnection } from './operations-client/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { checkAddresses } from './placements/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';

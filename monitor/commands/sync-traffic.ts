@@ -2,7 +2,7 @@
 import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
 import { composeMonitor } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import type { FeedState, TickResult } from '../delivery/index.ts';
+import type { FeedState, TickResult } from '../feeds/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
   const { database, secrets, delivery, reporter } = composeMonitor(readConfig(environment), {

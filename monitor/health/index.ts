@@ -5,7 +5,7 @@
  * in sentences what somebody should look at; what is normal is not in it.
  */
 import { describeError } from '#common/errors/index.ts';
-import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Delivery } from '#monitor/feeds/index.ts';
 import type { Inbox, InboxState } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';

@@ -9,7 +9,12 @@ import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
-import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
+import {
+  allowsFeed,
+  type Connection,
+  OperationsError,
+  safeFaultText,
+} from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';

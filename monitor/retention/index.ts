@@ -7,7 +7,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Delivery } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';

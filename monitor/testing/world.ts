@@ -4,13 +4,16 @@
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createApplications, nameApplication } from '#monitor/applications/index.ts';
-import { connectionSecrets, createConnection } from '#monitor/connection/index.ts';
-import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
-import { createDelivery, type DeliveryDeps } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
+import { createDelivery, type DeliveryDeps } from '#monitor/feeds/index.ts';
 import { createInventory } from '#monitor/inventory/index.ts';
+import { connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
+import {
+  type OperationsStub,
+  startOperationsStub,
+} from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTraffic } from '#monitor/traffic/index.ts';

@@ -1,6 +1,6 @@
 /** Allocations that do not receive every minute, on the page `/operations`. */
 import type { FastifyRequest } from 'fastify';
-import type { HeldBack } from '#monitor/delivery/index.ts';
+import type { HeldBack } from '#monitor/feeds/index.ts';
 import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
 

@@ -2,9 +2,13 @@
 
 import type { FastifyRequest } from 'fastify';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
-import { type ConnectionView, feedCapabilities, type NoticeSecretStatus } from '#monitor/connection/index.ts';
-import type { FeedState } from '#monitor/delivery/index.ts';
+import type { FeedState } from '#monitor/feeds/index.ts';
 import type { ClusterCount, ImportState } from '#monitor/inventory/index.ts';
+import {
+  type ConnectionView,
+  feedCapabilities,
+  type NoticeSecretStatus,
+} from '#monitor/operations-client/index.ts';
 import type { ClusterMapping, Site } from '#monitor/sites/index.ts';
 import {
   actionButton,

@@ -1,9 +1,9 @@
 /** `/operations`: the connection to operations, its clusters, its feeds, and the secret of destroy notices. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type ConnectionView, OperationsError } from '#monitor/connection/index.ts';
-import type { FeedState } from '#monitor/delivery/index.ts';
+import type { FeedState } from '#monitor/feeds/index.ts';
 import type { ImportState } from '#monitor/inventory/index.ts';
+import { type ConnectionView, OperationsError } from '#monitor/operations-client/index.ts';
 import { requireOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {

@@ -15,14 +15,15 @@ import {
   type OpenConnection,
   OperationsError,
   safeFaultText,
-} from '#monitor/connection/index.ts';
+} from '#monitor/operations-client/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { fetchTargets } from './fetch-targets.ts';
-import { completeUntil } from './plan-visit.ts';
-import { readAhead } from './read-ahead.ts';
+import { completeUntil } from './minutes/plan-visit.ts';
+import { readAhead } from './minutes/read-ahead.ts';
+import { cursorOf, rangesOf, type VisitContext, visitAllocation } from './minutes/visit-allocation.ts';
 import {
   countTargets,
   dropTarget,
@@ -36,7 +37,6 @@ import {
   writeFeedRun,
   writeOutcomes,
 } from './store.ts';
-import { cursorOf, rangesOf, type VisitContext, visitAllocation } from './visit-allocation.ts';
 
 export interface TickDeps {
   db: () => Queryable;

@@ -9,7 +9,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
-import type { Connection } from '#monitor/connection/index.ts';
+import type { Connection } from '#monitor/operations-client/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';

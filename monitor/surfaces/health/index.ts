@@ -10,7 +10,7 @@ import type { Health, Meters } from '#monitor/health/index.ts';
 import { readBearer } from '#service-kit/credentials/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 
-export interface OperationDeps {
+export interface HealthRouteDeps {
   health: Health;
   meters: Meters;
   database: { pool: { totalCount: number; idleCount: number; waitingCount: number } };
@@ -18,7 +18,7 @@ export interface OperationDeps {
   metricsToken: string | null;
 }
 
-export function registerOperation(app: App, deps: OperationDeps): void {
+export function registerHealth(app: App, deps: HealthRouteDeps): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {
     const { isReady, checks } = await deps.health.check();

@@ -1,6 +1,6 @@
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
-import { type OperationsClient, OperationsError } from '#monitor/connection/index.ts';
+import { type OperationsClient, OperationsError } from '#monitor/operations-client/index.ts';
 
 const pageSize = 1_000;
 const targetsMax = 500_000;

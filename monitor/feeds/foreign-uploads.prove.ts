@@ -13,8 +13,11 @@ import {
   type TelemetryMinute,
   type TelemetryUsageRow,
 } from '#contracts/sensor-api/telemetry-codec.ts';
-import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
 import { type Random, seededRandom } from '#monitor/facts/testing/random-uploads.ts';
+import {
+  type OperationsStub,
+  startOperationsStub,
+} from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';

@@ -1,5 +1,6 @@
 import type { ReceiptOutcome, TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import { type OperationsClient, OperationsError } from '#monitor/connection/index.ts';
+import { type OperationsClient, OperationsError } from '#monitor/operations-client/index.ts';
+import type { SetAside, StoredTarget } from '../store.ts';
 import { buildPoints } from './build-points.ts';
 import { dividePoints, setAsideOf } from './divide-points.ts';
 import {
@@ -12,7 +13,6 @@ import {
   type Visit,
 } from './plan-visit.ts';
 import type { ReadRange, VisitRange } from './read-ahead.ts';
-import type { SetAside, StoredTarget } from './store.ts';
 
 /** Where an allocation's minutes are read and sent. */
 export interface VisitContext {

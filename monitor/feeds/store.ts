@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import type { Cursor } from './plan-visit.ts';
+import type { Cursor } from './minutes/plan-visit.ts';
 
 /** A target of the last complete page-through, with its cursor where it was visited before. */
 export interface StoredTarget {

@@ -100,7 +100,8 @@ export class Listing {
     const { seed, file } = options;
     this.#firstNames = new Int32Array(options.flowsMax);
     this.flows = new RowStore(flowRowWords, flowBytesMax, file);
-    const table = { recordsMax: keysMax, seed, file };
+    // Each flow has two addresses.
+    const table = { recordsMax: keysMax, recordsMin: Math.min(keysMax, options.flowsMax * 2), seed, file };
     this.conversations = new SummingTable({ ...table, keyWords: 9, sumCount: 4 });
     this.hosts = new SummingTable({ ...table, keyWords: 5, sumCount: 3 });
     this.applications = new SummingTable({ ...table, keyWords: 7, sumCount: 3 });

@@ -73,8 +73,10 @@ export class RowTable {
   /** Adds the sums of a row like those here to the row of its key. */
   addRow({ words, sums, at }: RowStore): void {
     const row = this.locate(words, at + this.#keyAt, true);
-    if (row < 0) throw new RangeError(`a capture with more than ${this.#recordsMax} different keys in a part`);
-    for (let sum = 0; sum < this.#keyAt >> 1; sum += 1) this.sums[(row >> 1) + sum]! += sums[(at >> 1) + sum]!;
+    if (row < 0)
+      throw new RangeError(`a capture with more than ${this.#recordsMax} different keys in a part`);
+    for (let sum = 0; sum < this.#keyAt >> 1; sum += 1)
+      this.sums[(row >> 1) + sum]! += sums[(at >> 1) + sum]!;
   }
 
   /** Forgets every row. */

@@ -5,13 +5,20 @@ import { readConfig } from '#monitor/config.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
 import type { World } from '#monitor/testing/world.ts';
-import type { Delivery } from './index.ts';
-import { createFeedWorld, resetFeed, runTick, seriesOf, startOf, target } from './testing/feed-world.ts';
+import {
+  createFeedWorld,
+  type MinuteFeed,
+  resetFeed,
+  runTick,
+  seriesOf,
+  startOf,
+  target,
+} from './testing/feed-world.ts';
 
 let world: World;
 let sensor: number;
 /** The feed of the running test, where one is enough. */
-let lastFeed: Delivery;
+let lastFeed: MinuteFeed;
 before(async () => {
   ({ world, sensor } = await createFeedWorld());
 });
@@ -224,7 +231,7 @@ test('NET-4.3: an unmatched or conflicting receipt acknowledges nothing', async 
     assert.equal(counts[receipt], 1);
     assert.deepEqual(series(world.operations.posted.length - 1).map(startOf), [minutesAgo(90)]);
   }
-  assert.equal((await lastFeed.telemetryState())!.lastSuccessAtMs, null);
+  assert.equal((await lastFeed.state())!.lastSuccessAtMs, null);
   world.operations.receipt = () => 'unchanged';
   await tick();
   const { length } = world.operations.posted;
@@ -265,7 +272,7 @@ test('NET-2.9: a holder that slept past its lease moves no cursor, and its succe
       await world.database.pool.query("update leases set expires_at = svc_now() - interval '1 second'");
       await successor.runOnce();
       await world.database.pool.query(
-        "update delivery_cursors set delivered_until = '2000-01-01', swept_until = '2000-01-01'",
+        `update feed_cursors set position = '{"deliveredUntil": 946684800, "sweptUntil": 946684800}'`,
       );
       const id = world.operations.targets[0]!.id;
       response.writeHead(200).end(JSON.stringify({ receipts: [{ id, receipt: 'accepted' }] }));
@@ -274,7 +281,7 @@ test('NET-2.9: a holder that slept past its lease moves no cursor, and its succe
   };
   assert.equal(await sleeper.runOnce(), 'idle');
   const { rows } = await world.database.pool.query(
-    'select extract(year from delivered_until)::int as year from delivery_cursors',
+    "select extract(year from to_timestamp((position->>'deliveredUntil')::float8))::int as year from feed_cursors",
   );
   assert.equal(rows[0]!.year, 2000, 'the sleeper wrote nothing');
   await successor.loop.stop();
@@ -284,7 +291,7 @@ test('NET-2.9: the state keeps last run, last success, a fixed error text and co
   const feed = lastFeed;
   world.operations.targets = [target('203.0.113.23')];
   await tick(feed);
-  const empty = (await feed.telemetryState())!;
+  const empty = (await feed.state())!;
   assert.ok(empty.lastRunAtMs !== null);
   assert.equal(empty.lastSuccessAtMs, null, 'NET-4.10: nothing was delivered yet');
   assert.equal(empty.lastCounts.empty, 1);
@@ -292,19 +299,19 @@ test('NET-2.9: the state keeps last run, last success, a fixed error text and co
   const minute = minutesAgo(2);
   await addMinutes(world, sensor, [{ minute, address: '203.0.113.23', rxBytes: 6, packets: 1 }]);
   await tick(feed);
-  const success = (await feed.telemetryState())!;
+  const success = (await feed.state())!;
   assert.ok(success.lastSuccessAtMs !== null);
-  assert.equal(success.latestAcknowledgedMinute, minute);
+  assert.equal(success.latestAcknowledged, minute);
 
   world.operations.intercept = (_request, response) => {
     response.writeHead(500).end('<h1>a stack trace with a password</h1>');
     return true;
   };
   await tick(feed);
-  const failed = (await feed.telemetryState())!;
+  const failed = (await feed.state())!;
   assert.match(failed.lastError!, /^Operations reported an error of its own/);
   assert.equal(failed.lastSuccessAtMs, success.lastSuccessAtMs);
-  assert.equal(failed.latestAcknowledgedMinute, minute);
+  assert.equal(failed.latestAcknowledged, minute);
 });
 
 test('NET-5.1: without the permission nothing is sent and the error says what to edit; granted, the same token works', async () => {
@@ -341,8 +348,9 @@ test('NET-2.9: cursors that nothing visited for two days are forgotten', async (
 });
 
 test('NET-4.6: the traffic loop runs every 30 seconds, never more often than every 5, and 0 leaves it to a worker of its own', () => {
-  const setting = (value: string) => readConfig({ SVC_OPS_DDOS_SYNC_SECONDS: value }).trafficSyncSeconds;
-  assert.equal(readConfig({}).trafficSyncSeconds, 30);
+  const setting = (value: string) =>
+    readConfig({ SVC_OPS_DDOS_SYNC_SECONDS: value }).feeds.telemetry?.intervalSeconds;
+  assert.equal(readConfig({}).feeds.telemetry?.intervalSeconds, 30);
   assert.equal(setting('5'), 5);
   assert.throws(() => setting('4'), /SVC_OPS_DDOS_SYNC_SECONDS/);
   const loopsOf = (environment: NodeJS.ProcessEnv) =>

@@ -32,7 +32,8 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
   let underWay = 0;
   let mostUnderWay = 0;
   // Requests under way at the same time take their time together.
-  const post = async ({ targets }: TelemetryRequest) => {
+  const post = async (request: unknown) => {
+    const { targets } = request as TelemetryRequest;
     assert.equal(targets.length, 1, 'one request is one allocation');
     underWay += 1;
     ticks[ticks.length - 1]! += 1;
@@ -45,7 +46,7 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
   };
   const feed = world.createFeed({
     clock,
-    intervalSeconds,
+    cadences: { telemetry: { isOn: true, intervalSeconds } },
     sites: {
       listClusters: () => {
         ticks.push(0);
@@ -66,7 +67,11 @@ test('NET-4.3: ticks of 50 follow one another while allocations are due, one req
       open: async () => {
         const open = await world.connection.open();
         return (
-          open && { ...open, checkedAtMs: clock.nowMs(), client: { ...open.client, postTelemetry: post } }
+          open && {
+            ...open,
+            checkedAtMs: clock.nowMs(),
+            client: { ...open.client, deliver: (_contract: unknown, request: unknown) => post(request) },
+          }
         );
       },
     },
@@ -104,7 +109,7 @@ test('NET-4.3: what a tick asks of the database does not grow with its allocatio
     }));
     world.operations.targets = targets;
     world.operations.posted.length = 0;
-    await world.database.pool.query('truncate allocation_targets, delivery_cursors, leases');
+    await world.database.pool.query('truncate allocation_targets, feed_cursors, leases');
     const before = statements();
     const result = await world.createFeed().runOnce();
     assert.ok(typeof result !== 'string' && result.error === null);

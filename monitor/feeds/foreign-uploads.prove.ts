@@ -22,7 +22,7 @@ import { systemActor } from '#monitor/operators/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { captureMinute, host, usageRow } from '#monitor/testing/index.ts';
 import { type MonitorServer, startMonitorServer } from '#monitor/testing/server.ts';
-import { createDelivery } from './index.ts';
+import { createFeeds, minutes } from './index.ts';
 
 export const name = 'foreign-uploads';
 
@@ -169,14 +169,16 @@ async function createScene(server: MonitorServer, operations: OperationsStub, pl
         ...{ id: vmId, billing_account_id: vmId, virtual_machine_id: vmId, cluster_id: 7 },
         ...{ address, assigned_at: assignedAt },
       }));
-      await database.pool.query('truncate delivery_cursors, allocation_targets, feed_states, leases');
+      await database.pool.query('truncate feed_cursors, allocation_targets, feed_states, leases');
       const { connection, sites, traffic, applications } = monitor;
       // A new one lists the allocations again, which one that goes on does every 30 s.
-      const delivery = createDelivery({
+      const feeds = createFeeds({
+        feeds: [minutes],
+        cadences: { [minutes.name]: { isOn: true, intervalSeconds: 5 } },
         ...{ db: () => database.db, connection, sites, traffic, applications, clock: systemClock },
-        ...{ reporter: silentReporter, intervalSeconds: 5, documentationIsGlobal: true },
+        ...{ reporter: silentReporter, documentationIsGlobal: true },
       });
-      await delivery.runOnce();
+      await feeds.find(minutes.name).runOnce();
       const faults: string[] = [];
       let points = 0;
       for (const { address, series } of operations.posted.flatMap((request) => request.targets)) {

@@ -26,7 +26,7 @@ beforeEach(async () => {
     },
   ];
   await world.database.pool.query(
-    'truncate delivery_cursors, allocation_targets, feed_states, leases, host_minutes, application_facts, capture_minutes, vm_placements, inventory_vms, inventory_interfaces',
+    'truncate feed_cursors, allocation_targets, feed_states, leases, host_minutes, application_facts, capture_minutes, vm_placements, inventory_vms, inventory_interfaces',
   );
 });
 
@@ -89,7 +89,7 @@ const listen = (node: string, ago: number) =>
 /** Bytes to the address by minutes ago, as operations got them. */
 async function delivered(): Promise<Record<number, number>> {
   world.operations.posted.length = 0;
-  await world.database.pool.query('truncate delivery_cursors, allocation_targets, feed_states, leases');
+  await world.database.pool.query('truncate feed_cursors, allocation_targets, feed_states, leases');
   await world.createFeed().runOnce();
   const series = world.operations.posted.flatMap((request) => request.targets.flatMap((one) => one.series));
   return Object.fromEntries(

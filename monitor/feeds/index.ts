@@ -1,12 +1,12 @@
 /**
- * Feeds to operations, each a leased loop with durable cursors. Here: the traffic of exact addresses by minute.
+ * Feeds to operations: each a leased loop with durable cursors over items, declared in a folder of its own.
  *
- * Delivery is at least once and its effects happen once: operations answers `unchanged` to what it has. Only complete
- * minutes are sent, gaps are not sent at all, and what comes late is sent by the sweep that goes over the last 24 hours
- * again and again. Nothing that operations answers to a failed request is kept.
+ * Delivery is at least once and its effects happen once: operations answers `unchanged` to what it has. An item that fails
+ * costs its own turn; two transport failures in a row end a run. Nothing that operations answers to a failed request is
+ * kept. What a feed declares is in `feed.ts`; docs/adding-a-feed.md shows how to add one.
  */
-
 import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Applications } from '#monitor/applications/index.ts';
 import type { Connection } from '#monitor/operations-client/index.ts';
@@ -14,20 +14,36 @@ import type { Sites } from '#monitor/sites/index.ts';
 import type { Traffic } from '#monitor/traffic/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
-import { feedName, runPasses, runTick, type TickMemory, type TickResult } from './run-tick.ts';
+import { createAllocations } from './allocations/index.ts';
+import type { Cadence, Cadences } from './cadence.ts';
+import type { Feed, FeedSources } from './feed.ts';
+import { type RunDeps, runPasses, runTick, type TickResult, type Turn } from './run-feed.ts';
 import * as store from './store.ts';
 
-export type { TickResult } from './run-tick.ts';
+export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
+export type { Feed, FeedItem, Parcel, Round, Visit } from './feed.ts';
+export { installedFeeds } from './installed.ts';
+export { minutes } from './minutes/index.ts';
+export type { TickResult } from './run-feed.ts';
 export type { FeedState, HeldBack } from './store.ts';
 
-export interface Delivery {
-  /** The loop `sync_ops_ddos`. */
+/** A feed and its loop. */
+export interface RunningFeed {
+  readonly feed: Feed;
+  readonly cadence: Cadence;
   readonly loop: LeasedLoop;
-  /** One tick of at most 50 allocations now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
+  /** One tick now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
   runOnce(): Promise<TickResult | 'held' | 'idle'>;
-  /** The minute feed's state; null before its first run. */
-  telemetryState(): Promise<store.FeedState | null>;
-  /** Allocations that do not receive everything, for people. */
+  /** Null before the feed's first run. */
+  state(): Promise<store.FeedState | null>;
+}
+
+export interface Feeds {
+  /** In the order of pages. */
+  readonly all: readonly RunningFeed[];
+  /** Throws for a feed that is not declared. */
+  find(name: string): RunningFeed;
+  /** Items that do not get through, of all feeds, for people. */
   listHeldBack(): Promise<store.HeldBack[]>;
   /**
    * Exact addresses of live allocations in the clusters of a site, as the last page-through listed them; with a sensor
@@ -38,7 +54,10 @@ export interface Delivery {
   forgetCursors(cutoffMs: number): Promise<number>;
 }
 
-export interface DeliveryDeps {
+export interface FeedsDeps {
+  /** What is declared; `installedFeeds` outside of tests. */
+  feeds: readonly Feed[];
+  cadences: Cadences;
   db: () => Queryable;
   /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
   reader?: () => Queryable;
@@ -48,40 +67,64 @@ export interface DeliveryDeps {
   applications: Pick<Applications, 'readAddressesApplications'>;
   clock: Clock;
   reporter: Reporter;
-  intervalSeconds: number;
   /** Documentation ranges count as globally routable: lab and demo worlds alone. */
   documentationIsGlobal: boolean;
 }
 
-/** Allocations that a page shows. */
+/** Items that a page shows. */
 const heldBackShown = 20;
 
 /** Longer than one request may take, so that a slow one does not cost the lease. */
 const leaseSeconds = 30;
 
-export function createDelivery(deps: DeliveryDeps): Delivery {
-  const memory: TickMemory = { targetsFetchedAtMs: null };
+export function createFeeds(deps: FeedsDeps): Feeds {
+  const reader = deps.reader ?? deps.db;
+  const allocations = createAllocations({ ...deps, reader });
+  const all = deps.feeds.map((feed) => createFeed(deps, { ...deps, allocations }, feed));
+  const heldOutcomes = deps.feeds.map(({ name, items, outcomes }) => ({
+    feed: name,
+    isOfAllocations: items === 'allocations',
+    outcomes: Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back'),
+  }));
+  return {
+    all,
+    find(name) {
+      const found = all.find(({ feed }) => feed.name === name);
+      if (!found) throw new CodedError('feeds.unknown', `There is no feed "${name}".`);
+      return found;
+    },
+    listHeldBack: () => store.listHeldBack(reader(), heldOutcomes, heldBackShown),
+    listAddresses: (siteId, sensorId = null) => allocations.listAddresses(siteId, sensorId),
+    forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
+  };
+}
+
+function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningFeed {
+  const { db, clock, reporter } = deps;
+  const cadence = deps.cadences[feed.name];
+  if (!cadence)
+    throw new CodedError('feeds.unknown', `The settings of the feed "${feed.name}" were not read.`);
+  const { intervalSeconds } = cadence;
+  const runDeps: RunDeps = { ...deps, feed, work: feed.create(sources), intervalSeconds };
   let lastResult: TickResult | null = null;
   let lastError: string | null = null;
   let isOneTick = false;
   const loop = createLeasedLoop({
-    name: 'sync_ops_ddos',
-    intervalMs: deps.intervalSeconds * 1000,
-    ttlSeconds: leaseSeconds,
-    db: deps.db,
-    clock: deps.clock,
-    reporter: deps.reporter,
+    ...{ name: feed.loop, intervalMs: intervalSeconds * 1000, ttlSeconds: leaseSeconds, db, clock, reporter },
     async run(lease, renew, signal) {
-      if (isOneTick) lastResult = await runTick(deps, memory, lease, renew, signal);
-      else lastResult = await runPasses(deps, memory, lease, renew, signal);
+      const turn: Turn = { lease, renew, signal };
+      lastResult = await (isOneTick ? runTick(runDeps, turn) : runPasses(runDeps, turn));
       const error = lastResult?.error ?? null;
       // The same fault every few seconds is one fact.
-      if (error !== null && error !== lastError) deps.reporter.warn('minutes not delivered', { error });
-      if (error === null && lastError !== null) deps.reporter.info('minutes are delivered again');
+      if (error !== null && error !== lastError)
+        reporter.warn('feed not delivered', { feed: feed.name, error });
+      if (error === null && lastError !== null) reporter.info('feed is delivered again', { feed: feed.name });
       lastError = error;
     },
   });
   return {
+    feed,
+    cadence,
     loop,
     async runOnce() {
       lastResult = null;
@@ -91,17 +134,6 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
       });
       return isMine ? (lastResult ?? 'idle') : 'held';
     },
-    listHeldBack: () => store.listHeldBack((deps.reader ?? deps.db)(), heldBackShown),
-    telemetryState: () => store.readFeedState(deps.db(), feedName),
-    async listAddresses(siteId, sensorId = null) {
-      const mappings = await deps.sites.listClusters();
-      const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
-      return store.listAddresses(
-        (deps.reader ?? deps.db)(),
-        clusters.map((mapping) => mapping.clusterId),
-        sensorId,
-      );
-    },
-    forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
+    state: () => store.readFeedState(db(), feed.name),
   };
 }

@@ -2,13 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { addMinutes, minutesAgo } from '#monitor/testing/facts.ts';
 import type { World } from '#monitor/testing/world.ts';
-import type { Delivery } from './index.ts';
-import { createFeedWorld, resetFeed, runTick, seriesOf, startOf, target } from './testing/feed-world.ts';
+import {
+  createFeedWorld,
+  type MinuteFeed,
+  resetFeed,
+  runTick,
+  seriesOf,
+  startOf,
+  target,
+} from './testing/feed-world.ts';
 
 let world: World;
 let sensor: number;
 /** The feed of the running test, where one is enough. */
-let lastFeed: Delivery;
+let lastFeed: MinuteFeed;
 before(async () => {
   ({ world, sensor } = await createFeedWorld());
 });
@@ -33,12 +40,12 @@ test('NET-4.3: a minute that no link carries is set aside, and the newest minute
   assert.equal(error, null);
   assert.deepEqual(series().map(startOf), [good]);
   assert.deepEqual([counts.accepted, counts.set_aside], [1, 1]);
-  const state = (await lastFeed.telemetryState())!;
+  const state = (await lastFeed.state())!;
   assert.ok(state.lastSuccessAtMs !== null);
-  assert.equal(state.latestAcknowledgedMinute, good);
+  assert.equal(state.latestAcknowledged, good);
   const [held] = await lastFeed.listHeldBack();
   assert.deepEqual(
-    [held?.address, held?.outcome, held?.setAside, held?.newestSetAside, held?.reason],
+    [held?.item, held?.outcome, held?.setAside, held?.newestSetAside, held?.reason],
     [address, 'accepted', 1, absurd, 'rate_implausible'],
   );
 });
@@ -70,7 +77,7 @@ test('NET-4.3: minutes that an older receiver names in a 422 are left out of the
   const later = await tick();
   assert.equal(later.counts.accepted, 1);
   assert.deepEqual(series().map(startOf), [second!.minute, third!.minute]);
-  assert.equal((await lastFeed.telemetryState())!.latestAcknowledgedMinute, third!.minute);
+  assert.equal((await lastFeed.state())!.latestAcknowledged, third!.minute);
   // It changes, so it is another point, and is tried again.
   world.operations.intercept = () => false;
   await addMinutes(world, sensor, [{ minute: refused!.minute, address, rxBytes: 1, packets: 1 }]);
@@ -118,10 +125,10 @@ test('NET-4.10: one allocation that is always refused does not keep the feed fro
   const { counts, error } = await tick();
   assert.deepEqual([counts.failed, counts.accepted], [1, 1]);
   assert.match(error!, /refused the request/);
-  assert.ok((await lastFeed.telemetryState())!.lastSuccessAtMs !== null);
+  assert.ok((await lastFeed.state())!.lastSuccessAtMs !== null);
   const held = await lastFeed.listHeldBack();
   assert.deepEqual(
-    held.map((row) => [row.address, row.outcome]),
+    held.map((row) => [row.item, row.outcome]),
     [[addresses[0]!, 'refused']],
   );
 });

@@ -9,15 +9,8 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CodedError } from '#common/errors/index.ts';
 import { isPrivateTransport } from '#common/transport/index.ts';
-import {
-  Discovery,
-  InventoryPage,
-  type ProjectPermission,
-  projectPermissions,
-  TargetsPage,
-  TelemetryReceipts,
-  type TelemetryRequest,
-} from '#contracts/admin-api/schemas.ts';
+import type { FeedContract } from '#contracts/admin-api/contract.ts';
+import { Discovery, InventoryPage, projectPermissions, TargetsPage } from '#contracts/admin-api/schemas.ts';
 import { parseStrictJson } from '#service-kit/http/index.ts';
 
 export interface OperationsClient {
@@ -27,8 +20,8 @@ export interface OperationsClient {
   listVms(afterId: number | null, limit: number): Promise<InventoryPage>;
   /** A page of allocation targets; it may be empty while the cursor still moves (NET-2.3). */
   listTargets(afterId: number | null, limit: number): Promise<TargetsPage>;
-  /** Sends minutes; the receipts answer the targets in the order sent. */
-  postTelemetry(request: TelemetryRequest): Promise<TelemetryReceipts>;
+  /** Posts a feed's request; the answer fits the contract's schema. */
+  deliver(contract: FeedContract, request: unknown): Promise<unknown>;
 }
 
 export interface OperationsClientOptions {
@@ -74,19 +67,19 @@ const sentences: Record<OperationsFault, string> = {
 export class OperationsError extends CodedError {
   readonly fault: OperationsFault;
   /** The permission that operations missed, where it named one that we know. */
-  readonly permission: ProjectPermission | null;
-  /** Where in the first target's series the points lie that a refusal named. */
-  readonly refusedPoints: readonly number[];
+  readonly permission: string | null;
+  /** Paths of the fields that a refusal named, such as `targets.0.series.3.pps`; its other words are not kept. */
+  readonly refusedFields: readonly string[];
 
   constructor(
     fault: OperationsFault,
-    permission: ProjectPermission | null = null,
-    refusedPoints: readonly number[] = [],
+    permission: string | null = null,
+    refusedFields: readonly string[] = [],
   ) {
     super(`operations.${fault}`, sentences[fault]);
     this.fault = fault;
     this.permission = permission;
-    this.refusedPoints = refusedPoints;
+    this.refusedFields = refusedFields;
   }
 }
 
@@ -114,8 +107,16 @@ const answers = {
   discovery: Compile(Discovery),
   vms: Compile(InventoryPage),
   targets: Compile(TargetsPage),
-  receipts: Compile(TelemetryReceipts),
 };
+
+/** Checks of feeds' answers, made at their first use. */
+const answersOfFeeds = new WeakMap<FeedContract, Check<unknown>>();
+
+function answerOf(contract: FeedContract): Check<unknown> {
+  const check = answersOfFeeds.get(contract) ?? Compile(contract.answer);
+  answersOfFeeds.set(contract, check);
+  return check;
+}
 
 interface Check<T> {
   Check(value: unknown): value is T;
@@ -124,23 +125,27 @@ interface Check<T> {
 export function createOperationsClient(options: OperationsClientOptions): OperationsClient {
   const timeoutMs = options.timeoutMs ?? 10_000;
 
-  async function call<T>(path: string, check: Check<T>, body?: object): Promise<T> {
+  async function call<T>(
+    path: string,
+    check: Check<T>,
+    sent?: { body: unknown; permission: string },
+  ): Promise<T> {
     if (!options.allowsInsecureHttp && !isPrivateTransport(options.baseUrl))
       throw new OperationsError('insecure');
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, text } = await exchange(`${options.baseUrl}/api/admin/v1${path}`, {
-      method: body ? 'POST' : 'GET',
+      method: sent ? 'POST' : 'GET',
       headers: {
         authorization: `Bearer ${options.token}`,
         accept: 'application/json',
-        ...(body ? { 'content-type': 'application/json' } : {}),
+        ...(sent ? { 'content-type': 'application/json' } : {}),
       },
-      ...(body ? { body: JSON.stringify(body) } : {}),
+      ...(sent ? { body: JSON.stringify(sent.body) } : {}),
       // A redirect could carry the token to another host.
       redirect: 'manual',
       signal,
     });
-    if (status !== 200) throw faultOf(status, text);
+    if (status !== 200) throw faultOf(status, text, sent?.permission);
     const answer = parseJson(text);
     if (!check.Check(answer)) throw new OperationsError('malformed');
     return answer;
@@ -152,7 +157,8 @@ export function createOperationsClient(options: OperationsClientOptions): Operat
     discover: () => call('/discovery/', answers.discovery),
     listVms: (afterId, limit) => call(`/inventory/vms/${page(afterId, limit)}`, answers.vms),
     listTargets: (afterId, limit) => call(`/protect/targets/${page(afterId, limit)}`, answers.targets),
-    postTelemetry: (request) => call('/protect/telemetry/', answers.receipts, request),
+    deliver: (contract, request) =>
+      call(contract.path, answerOf(contract), { body: request, permission: contract.permission }),
   };
 }
 
@@ -186,34 +192,33 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function faultOf(status: number, text: string): OperationsError {
+function faultOf(status: number, text: string, permission?: string): OperationsError {
   if (status < 300) return new OperationsError('malformed');
   if (status < 400) return new OperationsError('redirected');
   if (status === 401) return new OperationsError('unauthorized');
-  if (status === 403) return new OperationsError('permission_missing', namedPermission(text));
+  if (status === 403) return new OperationsError('permission_missing', namedPermission(text, permission));
   if (status >= 400 && status < 500 && status !== 408 && status !== 429)
-    return new OperationsError('refused', null, namedPoints(text));
+    return new OperationsError('refused', null, namedFields(text));
   return new OperationsError('failed');
 }
 
-/** Of what a refusal says only which points it means; its words are not kept. */
-function namedPoints(text: string): number[] {
+/** Fields that one refusal may name; a request has fewer. */
+const refusedFieldsMax = 5_000;
+
+/** Of what a refusal says only which fields it means, and those by their shape; its words are not kept. */
+function namedFields(text: string): string[] {
   const body = tryParse(text);
   if (!RefusedFields.Check(body)) return [];
-  const points = new Set<number>();
-  for (const { path } of body.error.fields) {
-    const match = /^targets\.0\.series\.(\d{1,2})(?:\.|$)/.exec(path);
-    if (match) points.add(Number(match[1]));
-  }
-  return [...points];
+  const paths = body.error.fields.slice(0, refusedFieldsMax).map(({ path }) => path);
+  return [...new Set(paths)].filter((path) => /^[a-z_]{1,40}(\.(\d{1,5}|[a-z_]{1,40})){0,8}$/.test(path));
 }
 
-/** The permission's name is taken over only when it is one of the contract's. */
-function namedPermission(text: string): ProjectPermission | null {
+/** The permission's name is taken over only when it is one that we know. */
+function namedPermission(text: string, ofCall?: string): string | null {
   const body = tryParse(text);
   if (!MissingPermission.Check(body)) return null;
   const { permission } = body.error.details;
-  return permission in projectPermissions ? (permission as ProjectPermission) : null;
+  return permission === ofCall || projectPermissions.includes(permission) ? permission : null;
 }
 
 function parseJson(text: string): unknown {

@@ -44,28 +44,3 @@ export function parseToken(text: string): string {
 function invalid(message: string): CodedError {
   return new CodedError('connection.invalid', message);
 }
-
-/** Feeds and the capability that discovery must advertise for each, in version 1 (NET-9.1). */
-export const feedCapabilities = {
-  inventory: { flag: 'vm_inventory', version: 'vm_inventory_version', permission: 'vm_inventory_read' },
-  telemetry: {
-    flag: 'protect_telemetry_ingest',
-    version: 'protect_telemetry_contract_version',
-    permission: 'protect_telemetry_ingest',
-  },
-} as const;
-export type Feed = keyof typeof feedCapabilities;
-
-/** True when the capabilities allow the feed in the version that we speak. */
-export function allowsFeed(capabilities: Readonly<Record<string, true | number>>, feed: Feed): boolean {
-  const { flag, version } = feedCapabilities[feed];
-  return capabilities[flag] === true && capabilities[version] === 1;
-}
-
-/** True when application rows may carry transport and port (NET-2.4.0). */
-export function allowsApplicationIdentity(capabilities: Readonly<Record<string, true | number>>): boolean {
-  return (
-    capabilities.protect_application_identity === true &&
-    capabilities.protect_application_identity_version === 1
-  );
-}

@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
+import type { Capabilities } from '#contracts/admin-api/contract.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { recorded } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
@@ -17,15 +18,14 @@ import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput
 import { type ConnectionValues, openConnection, writeConnection, writeNoticeSecret } from './save-secrets.ts';
 import * as store from './store.ts';
 
-export { concernsEveryCall, type OperationsClient, OperationsError, safeFaultText } from './client.ts';
 export {
-  allowsApplicationIdentity,
-  allowsFeed,
-  type ConnectionView,
-  type Feed,
-  feedCapabilities,
-  type SaveConnectionInput,
-} from './connection.ts';
+  concernsEveryCall,
+  type OperationsClient,
+  OperationsError,
+  type OperationsFault,
+  safeFaultText,
+} from './client.ts';
+export type { ConnectionView, SaveConnectionInput } from './connection.ts';
 export type { NoticeSecretStatus } from './store.ts';
 
 /** Where the connection keeps sealed secrets. */
@@ -35,7 +35,7 @@ export const connectionSecrets = [store.connectionToken, store.noticeSecret] as 
 export interface OpenConnection {
   client: OperationsClient;
   isSyncAutomatic: boolean;
-  capabilities: Readonly<Record<string, true | number>>;
+  capabilities: Capabilities;
   /** When discovery last succeeded or failed, null for never. */
   checkedAtMs: number | null;
 }

@@ -1,10 +1,10 @@
 import { CodedError } from '#common/errors/index.ts';
-import { type ProjectPermission, projectPermissions } from '#contracts/admin-api/schemas.ts';
+import { projectPermissions } from '#contracts/admin-api/schemas.ts';
 
 export interface AdminProject {
   id: number;
   name: string;
-  permissions: ProjectPermission[];
+  permissions: string[];
   /** null: every cluster. */
   clusterIds: number[] | null;
   createdAt: Date;
@@ -21,9 +21,9 @@ export interface AdminToken {
 }
 
 /** The permissions of a list, each once, in the contract's order; throws `admin_projects.invalid` for an unknown one. */
-export function parsePermissions(names: readonly string[]): ProjectPermission[] {
-  const known = Object.keys(projectPermissions) as ProjectPermission[];
-  const unknown = names.find((name) => !known.includes(name as ProjectPermission));
+export function parsePermissions(names: readonly string[]): string[] {
+  const known = projectPermissions;
+  const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw invalid(`There is no permission "${unknown}". There are: ${known.join(', ')}.`);
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { findImplausible } from '#contracts/admin-api/plausible.ts';
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
-import type { SetAside } from '../store.ts';
+import type { SetAside } from '../feed.ts';
 
 /** The points of a visit that are sent, and those that are not. */
 export interface DividedPoints {
@@ -14,7 +14,7 @@ export interface DividedPoints {
  * allocation from being delivered.
  */
 export function dividePoints(points: readonly TelemetryPoint[], known: readonly SetAside[]): DividedPoints {
-  const refused = new Map(known.map((one) => [one.minute, one]));
+  const refused = new Map(known.map((one) => [one.part, one]));
   const divided: DividedPoints = { sent: [], setAside: [] };
   for (const point of points) {
     const implausible = findImplausible(point);
@@ -28,7 +28,7 @@ export function dividePoints(points: readonly TelemetryPoint[], known: readonly 
 
 /** A point as one that is not sent again as it is. */
 export function setAsideOf(point: TelemetryPoint, reason: string): SetAside {
-  return { minute: minuteOf(point), reason, fingerprint: fingerprintOf(point) };
+  return { part: minuteOf(point), reason, fingerprint: fingerprintOf(point) };
 }
 
 function minuteOf(point: TelemetryPoint): number {

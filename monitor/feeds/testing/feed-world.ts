@@ -2,7 +2,10 @@
 import type { TelemetryPoint } from '#contracts/admin-api/schemas.ts';
 import { addSensor, minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, type World } from '#monitor/testing/world.ts';
-import type { Delivery, TickResult } from '../index.ts';
+import type { Feeds, RunningFeed, TickResult } from '../index.ts';
+
+/** The minute feed, and what all feeds share. */
+export type MinuteFeed = Feeds & RunningFeed;
 
 export async function createFeedWorld(): Promise<{ world: World; sensor: number }> {
   const world = await createWorld();
@@ -10,13 +13,13 @@ export async function createFeedWorld(): Promise<{ world: World; sensor: number 
 }
 
 /** Forgets targets, cursors and facts, has operations accept everything, and makes a feed. */
-export async function resetFeed(world: World): Promise<Delivery> {
+export async function resetFeed(world: World): Promise<MinuteFeed> {
   world.operations.posted.length = 0;
   world.operations.targets = [];
   world.operations.receipt = () => 'accepted';
   world.operations.intercept = () => false;
   await world.database.pool.query(
-    'truncate delivery_cursors, delivery_set_aside, allocation_targets, feed_states, leases',
+    'truncate feed_cursors, feed_set_aside, allocation_targets, feed_states, leases',
   );
   await world.database.pool.query('truncate host_minutes, application_facts, capture_minutes');
   return world.createFeed();
@@ -37,7 +40,7 @@ export function target(address: string, fields: { clusterId?: number; assignedAt
   };
 }
 
-export async function runTick(feed: Delivery): Promise<TickResult> {
+export async function runTick(feed: Pick<RunningFeed, 'runOnce'>): Promise<TickResult> {
   const result = await feed.runOnce();
   if (typeof result === 'string') throw new Error(`no tick: ${result}`);
   return result;

@@ -1,5 +1,5 @@
 import { isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
-import { TargetsPage } from '#contracts/admin-api/schemas.ts';
+import { TargetsPage, targetPermissions } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -23,13 +23,7 @@ export function registerTargets(app: App, deps: TargetsDeps): void {
     '/protect/targets/',
     { schema: { querystring: PageQuery, response: { 200: TargetsPage } } },
     async (request) => {
-      const project = requireProject(
-        request,
-        'protect_telemetry_ingest',
-        'protect_live_ingest',
-        'protect_port_scan_ingest',
-        'protect_vulnerability_ingest',
-      );
+      const project = requireProject(request, ...targetPermissions);
       const { afterId, limit } = readPageQuery(request.query);
       const page = await deps.addresses.listActiveAllocations({ afterId, limit, ...clusterScope(project) });
       const live = await deps.servers.listLiveIds(page.allocations.map((each) => each.serverId));

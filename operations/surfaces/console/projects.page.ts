@@ -1,4 +1,3 @@
-import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/catalog/index.ts';
 import {
@@ -19,7 +18,7 @@ import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
 /** What each permission allows, in an operator's words; the ones whose endpoints are there. */
-export const permissionHints: Partial<Record<ProjectPermission, string>> = {
+export const permissionHints: Readonly<Record<string, string>> = {
   vm_inventory_read: 'Read servers, their cards and addresses.',
   protect_telemetry_ingest: 'Read allocation targets and deliver minute telemetry.',
 };

@@ -1,19 +1,19 @@
 import { canonicalAddress, isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import type { AllocationTarget } from '#contracts/admin-api/schemas.ts';
-import { type OperationsClient, OperationsError } from '#monitor/operations-client/index.ts';
+import { OperationsError } from '#monitor/operations-client/index.ts';
+import type { Round } from '../feed.ts';
 
 const pageSize = 1_000;
 const targetsMax = 500_000;
 
 /**
- * Pages through all allocation targets; null when the lease was lost meanwhile. A page may be empty while its cursor
- * still moves (NET-2.3). Only globally routable unicast is marked as supported.
+ * Pages through all allocation targets, renewing the lease between pages. A page may be empty while its cursor still
+ * moves (NET-2.3). Only globally routable unicast is marked as supported.
  */
 export async function fetchTargets(
-  client: Pick<OperationsClient, 'listTargets'>,
-  renew: () => Promise<boolean>,
+  { client, renew }: Pick<Round, 'client' | 'renew'>,
   documentationIsGlobal: boolean,
-): Promise<(AllocationTarget & { is_supported: boolean })[] | null> {
+): Promise<(AllocationTarget & { is_supported: boolean })[]> {
   const found = new Map<number, AllocationTarget & { is_supported: boolean }>();
   let afterId: number | null = null;
   for (;;) {
@@ -29,7 +29,7 @@ export async function fetchTargets(
     // A cursor that stands still would never end.
     if (page.next_after_id <= (afterId ?? 0) || found.size > targetsMax)
       throw new OperationsError('malformed');
-    if (!(await renew())) return null;
+    await renew();
     afterId = page.next_after_id;
   }
 }

@@ -1,5 +1,4 @@
 import { CodedError } from '#common/errors/index.ts';
-import { projectPermissions } from '#contracts/admin-api/schemas.ts';
 
 export interface AdminProject {
   id: number;
@@ -20,9 +19,8 @@ export interface AdminToken {
   isActive: boolean;
 }
 
-/** The permissions of a list, each once, in the contract's order; throws `admin_projects.invalid` for an unknown one. */
-export function parsePermissions(names: readonly string[]): string[] {
-  const known = projectPermissions;
+/** The permissions of a list, each once, in the order of the known ones; throws `admin_projects.invalid` for another one. */
+export function parsePermissions(names: readonly string[], known: readonly string[]): string[] {
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw invalid(`There is no permission "${unknown}". There are: ${known.join(', ')}.`);

@@ -21,7 +21,7 @@ import { type RunDeps, runPasses, runTick, type TickResult, type Turn } from './
 import * as store from './store.ts';
 
 export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
-export type { Feed, FeedItem, Parcel, Round, Visit } from './feed.ts';
+export { defineFeed, type Feed, type FeedItem } from './feed.ts';
 export { installedFeeds } from './installed.ts';
 export { minutes } from './minutes/index.ts';
 export type { TickResult } from './run-feed.ts';
@@ -84,7 +84,8 @@ export function createFeeds(deps: FeedsDeps): Feeds {
   const heldOutcomes = deps.feeds.map(({ name, items, outcomes }) => ({
     feed: name,
     isOfAllocations: items === 'allocations',
-    outcomes: Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back'),
+    // A refused request is noted as that for each of its items, whatever the feed declares.
+    outcomes: ['refused', ...Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back')],
   }));
   return {
     all,

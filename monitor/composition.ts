@@ -26,16 +26,16 @@ import {
   nameApplication,
 } from './applications/index.ts';
 import { type MonitorConfig, secretsKeyPrefix } from './config.ts';
-import { type Connection, connectionSecrets, createConnection } from './connection/index.ts';
-import { createDelivery, type Delivery } from './delivery/index.ts';
 import { createDevices, type Devices } from './devices/index.ts';
 import { createEvents, type Events } from './events/index.ts';
 import { createFactStore, createRollUpLoop, type FactStore } from './facts/index.ts';
+import { createFeeds, type Feed, type Feeds, installedFeeds } from './feeds/index.ts';
 import { createHealth, createMeters, type Health, type Meters } from './health/index.ts';
 import { createInbox, type Inbox, type InboxDeps } from './inbox/index.ts';
 import { createIntake, type Intake } from './intake/index.ts';
 import { createInventory, type Inventory } from './inventory/index.ts';
 import { createLive, createPostgresStore, createRedisStore, type Live } from './live/index.ts';
+import { type Connection, connectionSecrets, createConnection } from './operations-client/index.ts';
 import { createOperators, type Operators } from './operators/index.ts';
 import { checkAddresses } from './placements/index.ts';
 import { createProbes, type Probes } from './probes/index.ts';
@@ -74,7 +74,7 @@ export interface Monitor {
   devices: Devices;
   vendors: Vendors;
   inventory: Inventory;
-  delivery: Delivery;
+  feeds: Feeds;
   search: Search;
   retention: Retention;
   health: Health;
@@ -92,6 +92,8 @@ export interface CompositionOptions {
   keyWrapper?: KeyWrapper;
   /** Another place for log lines than standard error. */
   reporter?: Reporter;
+  /** Other feeds than the installed ones; `readConfig` has to know them too. */
+  feeds?: readonly Feed[];
   /** Times of the inbox's workers, shorter where tests wait for them. */
   inbox?: Pick<InboxDeps, 'leaseSeconds' | 'retrySeconds'>;
 }
@@ -170,21 +172,22 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
     intervalSeconds: config.inventorySyncSeconds,
   });
-  const delivery = createDelivery({
+  const feeds = createFeeds({
     ...base,
+    feeds: options.feeds ?? installedFeeds,
+    cadences: config.feeds,
     reader,
     connection,
     sites,
     traffic,
     applications,
-    intervalSeconds: config.trafficSyncSeconds,
     documentationIsGlobal: config.allowDocumentationAddresses,
   });
   const probes = createProbes({ db, reader });
   const sensors = createSensors({
     db,
     reader,
-    protectedTargets: (siteId, sensorId) => delivery.listAddresses(siteId, sensorId),
+    protectedTargets: (siteId, sensorId) => feeds.listAddresses(siteId, sensorId),
     plannedProbes: (siteId) => probes.listPlanned(siteId),
     onPlaced: (trx, changed) => facts.rejudge(trx, changed),
     credentialDays: config.sensorCredentialDays,
@@ -218,11 +221,11 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     noteSetAside: (sensorId, rows) => setAsides.noteLive(sensorId, rows),
     checkAddresses: (spoken) => checkAddresses(db(), spoken),
   });
-  const retention = createRetention({ ...base, delivery, inbox, live });
+  const retention = createRetention({ ...base, feeds, inbox, live });
   const health = createHealth({
     reader,
     inbox,
-    delivery,
+    feeds,
     inventory,
     retention,
     sensors,
@@ -250,7 +253,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
   if (config.hasRanking) loops.push(createRankingLoop({ ...base, facts }));
   loops.push(createNamesLoop({ ...base, facts }));
   if (config.hasInventorySync) loops.push(inventory.loop);
-  if (config.hasTrafficSync) loops.push(delivery.loop);
+  loops.push(...feeds.all.filter(({ cadence }) => cadence.isOn).map(({ loop }) => loop));
   if (config.hasAlerts) loops.push(...alerts.parts);
   if (config.hasMaintenance) loops.push(retention.loop);
   return {
@@ -278,7 +281,7 @@ export function composeMonitor(config: MonitorConfig, options: CompositionOption
     devices,
     vendors,
     inventory,
-    delivery,
+    feeds,
     search: createSearch({ db, sites }),
     retention,
     health,

@@ -14,6 +14,7 @@ import {
   textSetting,
 } from '#common/config/index.ts';
 import { allowInsecureHttpSetting } from '#common/transport/index.ts';
+import { cadencesOf, type Feed, installedFeeds, settingsOfFeeds } from './feeds/index.ts';
 
 /** The live store's URL; its password is in no message. */
 function redisUrlSetting(name: string, sentence: string): Setting<string | null> {
@@ -77,17 +78,6 @@ export const monitorSettings = {
     'SVC_MONITOR_INBOX_WORKER',
     true,
     'Whether serve also turns uploads into facts; 0 leaves that to "./svc monitor apply-uploads".',
-  ),
-  hasTrafficSync: booleanSetting(
-    'SVC_OPS_DDOS_SYNC',
-    true,
-    'Whether serve also delivers minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
-  ),
-  trafficSyncSeconds: integerSetting(
-    'SVC_OPS_DDOS_SYNC_SECONDS',
-    30,
-    { min: 5, max: 3600, unit: 's' },
-    'Pause between two deliveries to operations.',
   ),
   hasInventorySync: booleanSetting(
     'SVC_OPS_INVENTORY_SYNC',
@@ -223,9 +213,20 @@ export const monitorSettings = {
 
 export type MonitorConfig = ReturnType<typeof readConfig>;
 
-/** Reads and checks the settings; `programDir` is the monitor's own folder in the data directory. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
-  const values = readSettings(monitorSettings, environment);
+/**
+ * Reads and checks the settings, those of the feeds too; `programDir` is the monitor's own folder in the data directory.
+ */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  feeds: readonly Feed[] = installedFeeds,
+) {
+  const ofFeeds = settingsOfFeeds(feeds);
+  const values = readSettings({ ...monitorSettings, ...(ofFeeds as object) }, environment);
   const dataDirectory = resolve(values.dataDirectory);
-  return { ...values, dataDirectory, programDir: join(dataDirectory, 'monitor') };
+  return {
+    ...values,
+    dataDirectory,
+    programDir: join(dataDirectory, 'monitor'),
+    feeds: cadencesOf(feeds, values as Readonly<Record<string, unknown>>),
+  };
 }

@@ -6,8 +6,8 @@ import { registerAssets, registerGallery } from '#service-kit/pages/index.ts';
 import type { Monitor } from './composition.ts';
 import type { MonitorConfig } from './config.ts';
 import { monitorErrorPage, registerConsole } from './surfaces/console/index.ts';
+import { registerHealth } from './surfaces/health/index.ts';
 import { registerNotices } from './surfaces/notices/index.ts';
-import { registerOperation } from './surfaces/operation/index.ts';
 import { registerSensorApi } from './surfaces/sensor-api/index.ts';
 
 export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Promise<HttpServer> {
@@ -20,7 +20,7 @@ export function createMonitorServer(config: MonitorConfig, monitor: Monitor): Pr
     reporter: monitor.reporter,
     errorPage: monitorErrorPage,
     async routes(app) {
-      registerOperation(app, { ...monitor, metricsToken: config.metricsToken });
+      registerHealth(app, { ...monitor, metricsToken: config.metricsToken });
       await registerSensorApi(app, monitor);
       await registerNotices(app, { ...monitor, clock: systemClock });
       registerAssets(app);

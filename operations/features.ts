@@ -11,6 +11,7 @@ import { type Bandwidth, type BandwidthDeps, createBandwidth } from '#operations
 import { type Billing, createBilling } from '#operations/billing/index.ts';
 import { type Catalog, createCatalog } from '#operations/catalog/index.ts';
 import { type Clusters, createClusters } from '#operations/clusters/index.ts';
+import { type FeedReceiver, listPermissions } from '#operations/feeds/index.ts';
 import { createFirewalls, type Firewalls, type FirewallsDeps } from '#operations/firewall/index.ts';
 import { createHypervisors, type Hypervisors } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
@@ -34,6 +35,7 @@ import { createSecondFactors, factorSecrets, type SecondFactors } from '#service
 import { createKeyWrapper, createSecrets, type Secrets } from '#service-kit/secrets/index.ts';
 import { createBreachedPasswords, createSessions, type Sessions } from '#service-kit/sessions/index.ts';
 import { type OperationsSettings, secretsKeyPrefix } from './config.ts';
+import { createReceivers } from './receivers.ts';
 
 export interface Features {
   database: Database;
@@ -56,6 +58,8 @@ export interface Features {
   orders: Orders;
   payments: Payments;
   protectTraffic: ProtectTraffic;
+  /** Of the feeds that monitors deliver. */
+  receivers: readonly FeedReceiver[];
   servers: Servers;
   webhooks: Webhooks;
   /** Of people in portal and console. */
@@ -186,6 +190,12 @@ export async function createFeatures(
     reporter,
     wake: () => wake(),
   };
+  const protectTraffic = createProtectTraffic({
+    db,
+    addresses,
+    isDocumentationGlobal: settings.allowDocumentationAddresses,
+  });
+  const receivers = createReceivers({ protectTraffic });
   return {
     database,
     accounts: createAccounts({
@@ -198,7 +208,11 @@ export async function createFeatures(
     secrets,
     factors: createSecondFactors({ db, clock, secrets, issuer: 'svc' }),
     addresses,
-    adminProjects: createAdminProjects({ db, authFailuresMax: settings.adminAuthFailuresMax }),
+    adminProjects: createAdminProjects({
+      db,
+      permissions: listPermissions(receivers),
+      authFailuresMax: settings.adminAuthFailuresMax,
+    }),
     auditTrail: createAuditTrail({ db }),
     apiKeys: createApiKeys({ db, pool, reporter }),
     billing: createBilling({ db, pool, gateway: payments.gatewayName }),
@@ -217,11 +231,8 @@ export async function createFeatures(
     orders,
     payments,
     paymentsDeps,
-    protectTraffic: createProtectTraffic({
-      db,
-      addresses,
-      isDocumentationGlobal: settings.allowDocumentationAddresses,
-    }),
+    protectTraffic,
+    receivers,
     bandwidth: createBandwidth(bandwidthDepsOf(settings, db)),
     firewalls: createFirewalls(firewallsDeps),
     firewallsDeps,

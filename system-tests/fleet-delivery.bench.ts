@@ -272,7 +272,7 @@ async function untilVisited(pool: pg.Pool, since: Date): Promise<number> {
   for (;;) {
     const { rows } = await pool.query<{ visited: number; seconds: number }>(
       `select count(*) filter (where last_visit_at > $1)::int as visited,
-        extract(epoch from max(last_visit_at) - $1)::float8 as seconds from delivery_cursors`,
+        extract(epoch from max(last_visit_at) - $1)::float8 as seconds from feed_cursors`,
       [since],
     );
     if (rows[0]!.visited >= allocations) return rows[0]!.seconds;

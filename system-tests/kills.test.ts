@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { describeError } from '#common/errors/index.ts';
 import { proveKills } from './testing/kill-proof.ts';
 import { needsRoot } from './testing/needs-root.ts';
 
@@ -8,7 +9,8 @@ test('killed programs neither lose, nor double, nor invent a byte of any minute'
   const lines: string[] = [];
   const result = await proveKills({ n: 6, seed, report: (line) => lines.push(line) }).catch(
     (error: unknown) => {
-      throw new Error(lines.join('\n'), { cause: error });
+      const why = `seed ${seed}: ${describeError(error)}`;
+      throw new Error([why, ...lines, why].join('\n'), { cause: error });
     },
   );
   t.diagnostic(`seed ${seed}: ${result.equal} minutes equal, ${result.gaps} named as gaps`);

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listIdentities } from '#monitor/delivery/build-points.ts';
+import { listIdentities } from '#monitor/feeds/minutes/build-points.ts';
 import { createMonitorWorld, createSpool, testMinute } from '#monitor/testing/index.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
 import { createCapture } from '#sensor/capture/index.ts';

@@ -9,7 +9,7 @@
  * pass there unbroken; then each mutation is put in alone. A mutation that no test of its rule notices has survived, and
  * the exit code is 1.
  */
-import { spawnSync } from 'node:child_process';
+import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -53,6 +53,14 @@ function copyTree(files: readonly string[]): string {
 /** A test that waits for what the broken code never does has noticed it; an unbroken file takes a minute or two. */
 const testsEndWithinMs = 10 * 60_000;
 
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // None of it was left.
+  }
+}
+
 /** The titles of the tests that failed in the copy; null when all passed. */
 function runTests(copy: string, memoryDir: string, tests: readonly string[]): string[] | null {
   const result = spawnSync(
@@ -68,8 +76,11 @@ function runTests(copy: string, memoryDir: string, tests: readonly string[]): st
       },
       maxBuffer: 64 * 2 ** 20,
       timeout: testsEndWithinMs,
-    },
+      // A group of its own, so that what waits without end can be ended with everything that it started.
+      detached: true,
+    } as SpawnSyncOptionsWithStringEncoding & { detached: boolean },
   );
+  if (result.signal) endGroup(result.pid);
   if (result.status === 0) return null;
   if (result.signal) return ['a test waits without end'];
   const failed = [...result.stdout.matchAll(/^FAIL {2}.*\n {6}(.*)$/gm)].map((match) => match[1]!);

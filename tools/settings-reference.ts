@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { Setting } from '#common/config/index.ts';
 import { labSettings } from '#lab/config.ts';
 import { monitorSettings } from '#monitor/config.ts';
+import { installedFeeds, settingsOfFeeds } from '#monitor/feeds/index.ts';
 import { operationsSettings } from '#operations/config.ts';
 import { sensorSettings } from '#sensor/config.ts';
 
@@ -15,7 +16,7 @@ const file = fileURLToPath(new URL('../docs/settings.md', import.meta.url));
 
 const programs: [string, Record<string, Setting<unknown>>][] = [
   ['operations', operationsSettings],
-  ['monitor', monitorSettings],
+  ['monitor', { ...monitorSettings, ...settingsOfFeeds(installedFeeds) }],
   ['sensor', sensorSettings],
   ['lab', labSettings],
 ];

@@ -6,6 +6,7 @@
  * `details`, 413 and 422 for bounds. Unknown fields are refused on requests.
  */
 import { type Static, type TSchema, Type } from 'typebox';
+import type { AdminContract, FeedContract } from './contract.ts';
 
 const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Id = Type.Integer({ minimum: 1 });
@@ -143,21 +144,38 @@ export const TelemetryReceipts = Type.Object({
 });
 export type TelemetryReceipts = Static<typeof TelemetryReceipts>;
 
-/** Permission of an admin project → what discovery then advertises. */
-export const projectPermissions = {
-  vm_inventory_read: { vm_inventory: true, vm_inventory_version: 1 },
-  ddos_incident_ingest: { ddos_incident_ingest: true, ddos_incident_contract_version: 1 },
-  protect_telemetry_ingest: {
-    protect_telemetry_ingest: true,
-    protect_telemetry_contract_version: 1,
-    protect_application_identity: true,
-    protect_application_identity_version: 1,
-  },
-  protect_live_ingest: { protect_live_ingest: true, protect_live_contract_version: 1 },
-  protect_vulnerability_ingest: {
-    protect_vulnerability_ingest: true,
-    protect_vulnerability_contract_version: 1,
-  },
-  protect_port_scan_ingest: { protect_port_scan_ingest: true, protect_port_scan_ingest_version: 1 },
-} as const;
-export type ProjectPermission = keyof typeof projectPermissions;
+/** Reading the inventory of servers. */
+export const inventoryContract = {
+  permission: 'vm_inventory_read',
+  required: { vm_inventory: true, vm_inventory_version: 1 },
+} as const satisfies AdminContract;
+
+/** The minute feed (NET-2.4). */
+export const minutesContract = {
+  permission: 'protect_telemetry_ingest',
+  required: { protect_telemetry_ingest: true, protect_telemetry_contract_version: 1 },
+  optional: { protect_application_identity: true, protect_application_identity_version: 1 },
+  path: '/protect/telemetry/',
+  request: TelemetryRequest,
+  answer: TelemetryReceipts,
+  // 50 targets of 60 minutes with 20 applications each, written out with generous names, are about 11 MB.
+  bodyBytesMax: 16 * 1024 * 1024,
+} as const satisfies FeedContract;
+
+/** Permissions of admin projects that the specification names, in the order in which they are kept and shown. */
+export const projectPermissions: readonly string[] = [
+  'vm_inventory_read',
+  'ddos_incident_ingest',
+  'protect_telemetry_ingest',
+  'protect_live_ingest',
+  'protect_vulnerability_ingest',
+  'protect_port_scan_ingest',
+];
+
+/** Each of these permissions lets a project read the allocation targets; a refusal names the first. */
+export const targetPermissions = [
+  'protect_telemetry_ingest',
+  'protect_live_ingest',
+  'protect_port_scan_ingest',
+  'protect_vulnerability_ingest',
+] as const;

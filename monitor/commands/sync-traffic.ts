@@ -2,22 +2,21 @@
 import { runUntilSignal, startParts } from '#common/lifecycle/index.ts';
 import { composeMonitor } from '../composition.ts';
 import { readConfig } from '../config.ts';
-import type { FeedState, TickResult } from '../delivery/index.ts';
+import { type FeedState, minutes, type TickResult } from '../feeds/index.ts';
 
 export async function syncTraffic(environment: NodeJS.ProcessEnv, isLoop: boolean): Promise<number> {
-  const { database, secrets, delivery, reporter } = composeMonitor(readConfig(environment), {
+  const { database, secrets, feeds, reporter } = composeMonitor(readConfig(environment), {
     mayJoin: true,
   });
-  if (isLoop)
-    return runUntilSignal([database, secrets.part, delivery.loop], reporter, () => reporter.info('ready'));
+  const { loop, runOnce, state } = feeds.find(minutes.name);
+  if (isLoop) return runUntilSignal([database, secrets.part, loop], reporter, () => reporter.info('ready'));
   const stop = await startParts([database, secrets.part], reporter);
   try {
-    const result = await delivery.runOnce();
-    const state = await delivery.telemetryState();
-    process.stdout.write(`${describeTick(result)}\n${describeState(state)}\n`);
+    const result = await runOnce();
+    process.stdout.write(`${describeTick(result)}\n${describeState(await state())}\n`);
     return typeof result !== 'string' && result.error !== null ? 1 : 0;
   } finally {
-    await delivery.loop.stop();
+    await loop.stop();
     await stop();
   }
 }
@@ -43,7 +42,7 @@ export function describeTick(result: TickResult | 'held' | 'idle'): string {
 export function describeState(state: FeedState | null): string {
   if (!state) return 'This feed has never run.';
   const time = (ms: number | null) => (ms === null ? 'never' : formatTime(ms));
-  const minute = state.latestAcknowledgedMinute;
+  const minute = state.latestAcknowledged;
   return [
     `Last run      ${time(state.lastRunAtMs)}`,
     `Last receipt  ${time(state.lastReceiptAtMs)}`,

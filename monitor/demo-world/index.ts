@@ -9,7 +9,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Part } from '#common/lifecycle/index.ts';
 import type { MonitorConfig } from '../config.ts';
-import type { Connection } from '../connection/index.ts';
+import type { Connection } from '../operations-client/index.ts';
 import { type Operators, systemActor } from '../operators/index.ts';
 import type { Probes } from '../probes/index.ts';
 import type { Sensors } from '../sensors/index.ts';

@@ -5,7 +5,7 @@
  * in sentences what somebody should look at; what is normal is not in it.
  */
 import { describeError } from '#common/errors/index.ts';
-import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Inbox, InboxState } from '#monitor/inbox/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
 import type { Live } from '#monitor/live/index.ts';
@@ -17,15 +17,17 @@ import { findProblems } from './problems.ts';
 
 export { createMeters, type Meters } from './meters.ts';
 
-/** A feed's record (NET-2.9). */
+/** The record of an import or a feed (NET-2.9). */
 export interface FeedRecord {
-  feed: 'inventory' | 'telemetry';
+  feed: string;
+  /** On pages and in problems. */
+  title: string;
   lastRunAtMs: number | null;
   lastSuccessAtMs: number | null;
   /** A fixed, safe description. */
   lastError: string | null;
   lastCounts: Readonly<Record<string, number>>;
-  /** Of `telemetry`: start of the newest minute that operations acknowledged, seconds since 1970. */
+  /** Start of the newest observation that operations acknowledged, seconds since 1970. */
   newestMinute: number | null;
 }
 
@@ -47,7 +49,7 @@ export interface Readiness {
 export interface HealthDeps {
   reader: () => Queryable;
   inbox: Pick<Inbox, 'state'>;
-  delivery: Pick<Delivery, 'telemetryState'>;
+  feeds: Pick<Feeds, 'all'>;
   inventory: Pick<Inventory, 'state'>;
   retention: Pick<Retention, 'state'>;
   sensors: Pick<Sensors, 'listLags'>;
@@ -70,25 +72,18 @@ export const backlogSeconds = 60;
 export function createHealth(deps: HealthDeps): Health {
   return {
     async read() {
-      const [inbox, leases, inventory, telemetry, maintenance, sensors, liveProblem] = await Promise.all([
+      const [inbox, leases, inventory, delivered, maintenance, sensors, liveProblem] = await Promise.all([
         deps.inbox.state(),
         listLeases(deps.reader()),
         deps.inventory.state(),
-        deps.delivery.telemetryState(),
+        readFeeds(deps.feeds),
         deps.retention.state(),
         deps.sensors.listLags(sensorsMax),
         deps.live.findProblem(),
       ]);
       const feeds: FeedRecord[] = [
-        { feed: 'inventory', ...inventory, newestMinute: null },
-        {
-          feed: 'telemetry',
-          lastRunAtMs: telemetry?.lastRunAtMs ?? null,
-          lastSuccessAtMs: telemetry?.lastSuccessAtMs ?? null,
-          lastError: telemetry?.lastError ?? null,
-          lastCounts: telemetry?.lastCounts ?? {},
-          newestMinute: telemetry?.latestAcknowledgedMinute ?? null,
-        },
+        { feed: 'inventory', title: 'Inventory', ...inventory, newestMinute: null },
+        ...delivered,
       ];
       const report = { asOfMs: Date.now(), inbox, leases, feeds, maintenance, sensors };
       return { ...report, problems: [...findProblems(report), ...(liveProblem ? [liveProblem] : [])] };
@@ -113,4 +108,21 @@ export function createHealth(deps: HealthDeps): Health {
       return { isReady: checks.database === 'ok' && checks.migrations === 'ok', checks };
     },
   };
+}
+
+function readFeeds({ all }: Pick<Feeds, 'all'>): Promise<FeedRecord[]> {
+  return Promise.all(
+    all.map(async ({ feed, state }) => {
+      const held = await state();
+      return {
+        feed: feed.name,
+        title: feed.title,
+        lastRunAtMs: held?.lastRunAtMs ?? null,
+        lastSuccessAtMs: held?.lastSuccessAtMs ?? null,
+        lastError: held?.lastError ?? null,
+        lastCounts: held?.lastCounts ?? {},
+        newestMinute: held?.latestAcknowledged ?? null,
+      };
+    }),
+  );
 }

@@ -7,7 +7,6 @@ const oldestSecondsMax = minute;
 const maintenanceMsMax = 2 * 3_600_000;
 /** A sensor sends every minute; a few may be on their way. */
 export const silentSecondsMax = 3 * minute;
-const feedNames = { inventory: 'Inventory', telemetry: 'Minute traffic' } as const;
 
 /** What somebody should look at, one sentence each. */
 export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
@@ -21,8 +20,7 @@ export function findProblems(report: Omit<HealthReport, 'problems'>): string[] {
   if (inbox.failing > 0) problems.push(`Failed and tried again: ${uploads(inbox.failing)}.`);
   if (inbox.rejectedLastHour > 0)
     problems.push(`Given up in the last hour: ${uploads(inbox.rejectedLastHour)}; the events say why.`);
-  for (const { feed, lastError } of feeds)
-    if (lastError !== null) problems.push(`${feedNames[feed]}: ${lastError}`);
+  for (const { title, lastError } of feeds) if (lastError !== null) problems.push(`${title}: ${lastError}`);
   if (maintenance.lastError !== null) problems.push(`Retention failed: ${maintenance.lastError}`);
   else if (maintenance.lastSuccessAtMs !== null && asOfMs - maintenance.lastSuccessAtMs > maintenanceMsMax)
     problems.push('Retention has not run for more than two hours.');

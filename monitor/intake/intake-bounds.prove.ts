@@ -1,37 +1,35 @@
 /**
- * Proof of the intake's bounds: hostile uploads of every kind, in both compressions and on both wires, from many sensors at
- * once, and an honest sensor beside them.
+ * Proof of the intake's bounds: hostile uploads of every kind, in both compressions and on both wires, each different,
+ * sent over HTTP by eight sensors at once, and an honest sensor beside them.
  *
  * No slice may do more than its rows and bytes, no upload that is taken may be over 64 MiB, every hostile one is refused by
- * name, and the honest sensor's upload of the same moment is read as it was sent.
+ * name and leaves nothing behind, and the honest sensor's upload of the same moment is read as it was sent and stored.
  */
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { createTestClock } from '#common/clock/index.ts';
 import {
   decodedBytesMax,
-  decodeMessage,
-  runInSlices,
   type SliceWork,
   sliceBytesMax,
   sliceRowsMax,
 } from '#contracts/sensor-api/decode-slices.ts';
-import { createSetAside } from '#contracts/sensor-api/set-aside.ts';
-import { uploadBounds } from '#contracts/sensor-api/telemetry-bounds.ts';
-import {
-  compressUpload,
-  decompressUpload,
-  encodeUpload,
-  type TelemetryUpload,
-} from '#contracts/sensor-api/telemetry-codec.ts';
-import type { MessageBounds } from '#contracts/sensor-api/wire-bounds.ts';
+import { compressUpload, encodeUpload, type TelemetryUpload } from '#contracts/sensor-api/telemetry-codec.ts';
 import { captureMinute, createSpool, host, usageRow } from '#monitor/testing/index.ts';
 import { createIntake, type Intake } from './index.ts';
 import { type HostileUpload, makeHostileUpload, type Random } from './testing/hostile-uploads.ts';
+import { type IntakeServer, startIntakeServer } from './testing/intake-server.ts';
+import { type Plant, plantFault, plants } from './testing/planted-intake.ts';
 
 export const name = 'intake-bounds';
+export const plantedFaults = plants;
 
 const sensorsAtOnce = 8;
-const honestSensor = 1000;
+/** So much time passes for the intake between two rounds that it puts no sensor off. */
+const roundMs = 3_000;
+/** Of a planted run, which ends with what it finds. */
+const plantedUploads = 400;
+const refusals: ReadonlySet<string> = new Set(['400 telemetry_malformed', '413 telemetry_too_large']);
 
 export interface BoundsOptions {
   /** Hostile uploads. */
@@ -40,20 +38,17 @@ export interface BoundsOptions {
   report(line: string): void;
 }
 
-type Plant = 'unsliced' | 'uncounted' | 'taken_whole' | 'one_lost' | null;
-
 export async function prove(options: BoundsOptions) {
-  const { offences, slices, most } = await sendHostile(options, null);
+  const { offences, slices, most, honest } = await sendHostile(options, null);
   for (const offence of offences.slice(0, 20)) options.report(offence);
   let caught = 0;
-  const plants = ['unsliced', 'uncounted', 'taken_whole', 'one_lost'] as const;
   for (const plant of plants) {
-    const planted = await sendHostile({ ...options, n: 400, report: () => {} }, plant);
+    const planted = await sendHostile({ ...options, n: plantedUploads, report: () => {} }, plant);
     options.report(`planted ${plant}: ${planted.offences[0] ?? 'NOT NOTICED'}`);
     if (planted.offences.length > 0) caught += 1;
   }
   return {
-    claim: `hostile uploads: all refused, ${slices} slices of at most ${most.rows} rows and ${most.bytes} bytes, the honest sensor beside them is read`,
+    claim: `different hostile uploads over HTTP: all refused by name, ${slices} slices of at most ${most.rows} rows and ${most.bytes} bytes; ${honest} uploads of the honest sensor beside them are read and stored`,
     tried: options.n,
     failures: offences.length,
     plantedBugsCaught: `${caught} of ${plants.length}`,
@@ -64,26 +59,56 @@ interface Outcome {
   offences: string[];
   slices: number;
   most: SliceWork;
+  /** Uploads of the honest sensor. */
+  honest: number;
 }
 
-async function sendHostile({ n, seed, report }: BoundsOptions, plant: Plant): Promise<Outcome> {
+/** One run: its server, and what it has found. */
+interface Run extends Outcome {
+  server: IntakeServer;
+  /** What the intake made of each upload of the honest sensor, by sequence. */
+  read: Map<number, TelemetryUpload>;
+}
+
+async function sendHostile({ n, seed, report }: BoundsOptions, plant: Plant | null): Promise<Outcome> {
   const random = seededRandom(seed);
-  const outcome: Outcome = { offences: [], slices: 0, most: { rows: 0, bytes: 0 } };
+  const outcome: Outcome = { offences: [], slices: 0, most: { rows: 0, bytes: 0 }, honest: 0 };
+  const read: Run['read'] = new Map();
+  const clock = createTestClock(0);
+  let honestId = -1;
   const onSlice = (work: SliceWork) => noteSlice(outcome, work);
-  const intake = plantedIntake(createIntake({ clock: createTestClock(0), onSlice }), onSlice, plant);
+  const isHonest = (sensorId: number) => sensorId === honestId;
+  const real = createIntake({ clock, onSlice });
+  const intake = watchTaken(plantFault(real, { plant, onSlice, isHonest }), (sensorId, taken) => {
+    if (isHonest(sensorId)) read.set(taken.upload.sequence, taken.upload);
+    else if (taken.decodedBytes > decodedBytesMax)
+      outcome.offences.push(`an upload of ${taken.decodedBytes} bytes decoded was taken`);
+  });
+  await using server = await startIntakeServer(intake);
+  const run: Run = Object.assign(outcome, { server, read });
+  const hosts = await Promise.all(
+    Array.from({ length: sensorsAtOnce + 1 }, (_, i) => server.enrol(`host-${i}`)),
+  );
+  const [honestHost, ...hostileHosts] = hosts;
+  honestId = honestHost!.id;
   const spool = createSpool();
-  for (let i = 0; i < n; i += sensorsAtOnce) {
-    const hostile = Array.from({ length: Math.min(sensorsAtOnce, n - i) }, () =>
-      makeHostileUpload(random, plant ? 10 : 500),
-    );
-    const honest = honestUpload(spool, random);
-    const sent = plant === 'one_lost' && i === 0 ? { ...honest, minutes: honest.minutes.slice(1) } : honest;
+  const digests: Buffer[] = [];
+  const different = createDifferent(random, plant ? 10 : 100);
+  for (let i = 0; i < n && (plant === null || run.offences.length === 0); i += sensorsAtOnce) {
+    const hostile = Array.from({ length: Math.min(sensorsAtOnce, n - i) }, different);
+    const meant = honestUpload(spool, random);
+    const isCut = plant === 'one_lost' && i === 0;
+    const bytes = encodeUpload(isCut ? { ...meant, minutes: meant.minutes.slice(1) } : meant);
+    digests.push(createHash('sha256').update(bytes).digest());
     await Promise.all([
-      ...hostile.map((upload, sensorId) => expectRefusal(intake, sensorId, upload, outcome)),
-      expectRead(intake, sent, honest, outcome),
+      ...hostile.map((upload, k) => expectRefusal(run, hostileHosts[k]!.credential, upload)),
+      expectRead(run, honestHost!.credential, bytes, meant),
     ]);
-    if ((i / sensorsAtOnce) % 500 === 499) report(`${i + sensorsAtOnce} uploads, ${outcome.slices} slices`);
+    await clock.advance(roundMs);
+    if ((i / sensorsAtOnce) % 250 === 249)
+      report(`${i + sensorsAtOnce} uploads, ${run.slices} slices, ${run.offences.length} offences`);
   }
+  await expectStored(run, honestId, digests);
   return outcome;
 }
 
@@ -94,39 +119,84 @@ function noteSlice(outcome: Outcome, { rows, bytes }: SliceWork): void {
     outcome.offences.push(`a slice of ${rows} rows and ${bytes} bytes`);
 }
 
-async function expectRefusal(
+/** The intake, with a look at each upload that it takes. */
+function watchTaken(
   intake: Intake,
-  sensorId: number,
-  { kind, wire, body, encoding }: HostileUpload,
-  { offences }: Outcome,
-): Promise<void> {
-  try {
-    if (wire === 'live') await intake.readLive(sensorId, body, encoding);
-    else {
-      const { decodedBytes } = await intake.readUpload(sensorId, body, encoding);
-      if (decodedBytes > decodedBytesMax) offences.push(`${kind}: taken with ${decodedBytes} bytes decoded`);
+  onTaken: (sensorId: number, taken: Awaited<ReturnType<Intake['readUpload']>>) => void,
+): Intake {
+  return {
+    ...intake,
+    async readUpload(sensorId, body, encoding) {
+      const taken = await intake.readUpload(sensorId, body, encoding);
+      onTaken(sensorId, taken);
+      return taken;
+    },
+  };
+}
+
+/** Makes hostile uploads, none of them twice. */
+function createDifferent(random: Random, largeEvery: number): () => HostileUpload {
+  const known = new Set<string>();
+  return () => {
+    for (;;) {
+      const upload = makeHostileUpload(random, largeEvery);
+      const key = `${upload.wire} ${createHash('sha1').update(upload.body).digest('base64')}`;
+      if (known.has(key)) continue;
+      known.add(key);
+      return upload;
     }
-    offences.push(`${kind}: ${body.length} bytes of ${encoding} were taken`);
-  } catch (error) {
-    const { code } = error as { code?: string };
-    if (code !== 'telemetry.malformed' && code !== 'telemetry.too_large')
-      offences.push(`${kind}: ${String(error)}`);
-  }
+  };
+}
+
+async function expectRefusal(
+  { server, offences }: Run,
+  credential: string,
+  { kind, wire, body, encoding }: HostileUpload,
+): Promise<void> {
+  const { status, code } = await server.post(wire, credential, body, encoding);
+  if (!refusals.has(`${status} ${code}`))
+    offences.push(`${kind}: ${body.length} bytes of ${encoding} were answered with ${status} ${code ?? ''}`);
 }
 
 async function expectRead(
-  intake: Intake,
-  sent: TelemetryUpload,
+  run: Run,
+  credential: string,
+  bytes: Uint8Array,
   meant: TelemetryUpload,
-  { offences }: Outcome,
 ): Promise<void> {
-  try {
-    const { upload } = await intake.readUpload(honestSensor, compressUpload(encodeUpload(sent)), 'zstd');
-    if (!isDeepStrictEqual(upload, meant))
-      offences.push(`honest upload ${sent.sequence} is not what was sent`);
-  } catch (error) {
-    offences.push(`honest upload ${sent.sequence}: ${String(error)}`);
+  const { sequence } = meant;
+  const { status, code, receipt } = await run.server.post(
+    'telemetry',
+    credential,
+    compressUpload(bytes),
+    'zstd',
+  );
+  run.honest += 1;
+  if (receipt !== 'accepted')
+    run.offences.push(`honest upload ${sequence} was answered with ${status} ${code ?? receipt ?? ''}`);
+  if (!isDeepStrictEqual(run.read.get(sequence), meant))
+    run.offences.push(`honest upload ${sequence} is not what was sent`);
+  run.read.delete(sequence);
+}
+
+/** The inbox holds what the honest sensor sent, and nothing else. */
+async function expectStored(run: Run, honestId: number, digests: readonly Buffer[]): Promise<void> {
+  const rows = await run.server.world.rows<{ sensor_id: string; sequence: string; digest: Buffer }>(
+    'select sensor_id, sequence, digest from inbox_uploads order by sensor_id, sequence',
+  );
+  const foreign = rows.filter((row) => Number(row.sensor_id) !== honestId).length;
+  if (foreign > 0) run.offences.push(`${foreign} uploads of hostile sensors are stored`);
+  const stored = new Map(
+    rows
+      .filter((row) => Number(row.sensor_id) === honestId)
+      .map((row) => [Number(row.sequence), row.digest.toString('hex')]),
+  );
+  for (const [i, digest] of digests.entries()) {
+    if (stored.get(i + 1) !== digest.toString('hex'))
+      run.offences.push(`honest upload ${i + 1} is not stored as it was sent`);
   }
+  const windows = await run.server.world.rows('select 1 from live_windows limit 1');
+  if (windows.length > 0) run.offences.push('live windows of hostile sensors are stored');
 }
 
 /** A minute of a hypervisor with 20 addresses; one in a hundred is that of a busy one. */
@@ -138,62 +208,6 @@ function honestUpload(spool: ReturnType<typeof createSpool>, random: Random): Te
     captureMinute({ hosts, usage }),
     captureMinute({ capture: 'br0', role: 'bridge', hosts, usage }),
   ]);
-}
-
-/** An intake with a fault of which the judge must notice. */
-function plantedIntake(intake: Intake, onSlice: (work: SliceWork) => void, plant: Plant): Intake {
-  if (plant === null || plant === 'one_lost') return intake;
-  const bounds = plant === 'uncounted' ? withoutLimits() : uploadBounds;
-  return {
-    ...intake,
-    async readUpload(sensorId, body, encoding) {
-      // Planted: what is refused is taken.
-      if (plant === 'taken_whole') {
-        const digest = Buffer.alloc(32);
-        return intake.readUpload(sensorId, body, encoding).catch((error: unknown) => {
-          if (sensorId === honestSensor) throw error;
-          return {
-            upload: createSpool().upload([]),
-            setAside: createSetAside(),
-            digest,
-            decodedBytes: decodedBytesMax + 1,
-          };
-        });
-      }
-      const bytes = decompressUpload(body, encoding);
-      const whole = { rows: 0, bytes: 0 };
-      const add = (work: SliceWork) => {
-        whole.rows += work.rows;
-        whole.bytes += work.bytes;
-      };
-      const run = { pause: async () => {}, onSlice: plant === 'unsliced' ? add : onSlice };
-      try {
-        await runInSlices((slice) => decodeMessage(bounds as typeof uploadBounds, bytes, slice), run);
-      } finally {
-        if (plant === 'unsliced') onSlice(whole);
-      }
-      return intake.readUpload(sensorId, body, encoding).catch((error: unknown) => {
-        if (plant === 'unsliced' || sensorId === honestSensor) throw error;
-        // Planted: nothing was counted, so what could be decoded was taken.
-        return {
-          upload: createSpool().upload([]),
-          setAside: createSetAside(),
-          digest: Buffer.alloc(32),
-          decodedBytes: 0,
-        };
-      });
-    },
-  };
-}
-
-function withoutLimits(): MessageBounds {
-  const unbounded = (bounds: MessageBounds): MessageBounds => ({
-    ...bounds,
-    fields: bounds.fields.map(
-      (field) => field && { ...field, max: 2 ** 30, message: field.message && unbounded(field.message) },
-    ),
-  });
-  return unbounded(uploadBounds);
 }
 
 function seededRandom(seed: number): Random {

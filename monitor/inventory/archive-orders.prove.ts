@@ -118,7 +118,7 @@ function createScene(world: World, id: number, random: () => number, plant: Plan
       {
         discover: () => Promise.reject(new Error('not asked')),
         listTargets: () => Promise.reject(new Error('not asked')),
-        postTelemetry: () => Promise.reject(new Error('not asked')),
+        deliver: () => Promise.reject(new Error('not asked')),
         listVms: async () => {
           onAsked();
           return { vms: await listed, next_after_id: null, as_of: new Date().toISOString() };

@@ -1,6 +1,6 @@
 import type { InventoryVm } from '#contracts/admin-api/schemas.ts';
-import { type OpenConnection, OperationsError } from '#monitor/connection/index.ts';
 import type { Devices } from '#monitor/devices/index.ts';
+import { type OpenConnection, OperationsError } from '#monitor/operations-client/index.ts';
 import { applyListing, type ChangedAddress } from '#monitor/placements/index.ts';
 import type { Sites } from '#monitor/sites/index.ts';
 import { holdsTerm, type Lease } from '#service-kit/leases/index.ts';

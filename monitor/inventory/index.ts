@@ -8,8 +8,10 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
+import { isSpoken } from '#contracts/admin-api/contract.ts';
+import { inventoryContract } from '#contracts/admin-api/schemas.ts';
 import type { DestroyNotice, DestroyNoticeResult } from '#contracts/destroy-notice/index.ts';
-import { allowsFeed, type Connection, OperationsError, safeFaultText } from '#monitor/connection/index.ts';
+import { type Connection, OperationsError, safeFaultText } from '#monitor/operations-client/index.ts';
 import { type Actor, requireOperator } from '#monitor/operators/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
@@ -103,10 +105,10 @@ async function requireInventory(
   connection: Connection,
   capabilities: Readonly<Record<string, true | number>>,
 ): Promise<void> {
-  if (allowsFeed(capabilities, 'inventory')) return;
+  if (isSpoken(capabilities, inventoryContract)) return;
   await connection.check();
   const now = await connection.open();
-  if (!now || !allowsFeed(now.capabilities, 'inventory')) throw new OperationsError('permission_missing');
+  if (!now || !isSpoken(now.capabilities, inventoryContract)) throw new OperationsError('permission_missing');
 }
 
 function hasTeardown(counts: store.ImportCounts): boolean {

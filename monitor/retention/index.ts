@@ -7,7 +7,7 @@
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
 import type { Reporter } from '#common/reporter/index.ts';
-import type { Delivery } from '#monitor/delivery/index.ts';
+import type { Feeds } from '#monitor/feeds/index.ts';
 import type { Inbox } from '#monitor/inbox/index.ts';
 import type { Live } from '#monitor/live/index.ts';
 import { deleteExpiredEntries } from '#service-kit/audit/index.ts';
@@ -39,7 +39,7 @@ export interface Retention {
 
 export interface RetentionDeps {
   db: () => Queryable;
-  delivery: Pick<Delivery, 'forgetCursors'>;
+  feeds: Pick<Feeds, 'forgetCursors'>;
   inbox: Pick<Inbox, 'prune'>;
   live: Pick<Live, 'prune'>;
   clock: Clock;
@@ -105,7 +105,7 @@ export function createRetention(deps: RetentionDeps): Retention {
     }
     await fenced(async (trx) => count('audit_entries', await deleteExpiredEntries(trx, auditRowsMax)));
     const cutoffMs = (await readNowMs(deps.db())) - cursorsKeptMs;
-    count('delivery_cursors', await deps.delivery.forgetCursors(cutoffMs));
+    count('feed_cursors', await deps.feeds.forgetCursors(cutoffMs));
     count('inbox_uploads', await deps.inbox.prune());
     count('live_windows', await deps.live.prune());
     return true;

@@ -39,7 +39,7 @@ test('NET-8.R1: WAN probe and availability history and resolved alert episodes g
     values (${world.siteId}, 'sensor_silent', 'sensor:1', 'node-1', svc_now() - interval '1 year', '{}')`);
   const retention = createRetention({
     db,
-    delivery: { forgetCursors: async () => 0 },
+    feeds: { forgetCursors: async () => 0 },
     inbox: { prune: async () => 0 },
     live: { prune: async () => 0 },
     clock: systemClock,

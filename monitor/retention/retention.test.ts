@@ -18,7 +18,7 @@ after(() => world[Symbol.asyncDispose]());
 async function retain() {
   const retention = createRetention({
     db: () => world.database.db,
-    delivery: world.createFeed(),
+    feeds: world.createFeed(),
     inbox: { prune: async () => 0 },
     live: createLive({
       store: createPostgresStore(() => world.database.db, { historySeconds: 3600, historyMax: 100 }),
@@ -178,7 +178,7 @@ test('NET-8.R1, NET-8.R2, NET-8.R3: of every table of the retention table, what 
   client.release(true);
   const retention = createRetention({
     db: () => own.database.db,
-    delivery: own.createFeed(),
+    feeds: own.createFeed(),
     inbox: { prune: async () => 0 },
     live: createLive({
       store: createPostgresStore(() => own.database.db, { historySeconds: 3600, historyMax: 100 }),
@@ -211,7 +211,7 @@ test('NET-2.9: cursors that nothing visited are kept for two days', async () => 
   const cutoffs: number[] = [];
   const retention = createRetention({
     db: () => world.database.db,
-    delivery: {
+    feeds: {
       async forgetCursors(beforeMs) {
         cutoffs.push(beforeMs);
         return 0;
@@ -236,8 +236,8 @@ test('NET-2.9: cursors that nothing visited are kept for two days', async () => 
 /** Tables that grow with time and have a line elsewhere, or rows that somebody made and only somebody may remove. */
 const keptElsewhere: Readonly<Record<string, string>> = {
   inbox_uploads: 'the inbox prunes its tombstones after two days',
-  delivery_cursors: 'delivery forgets cursors that nothing visited for two days',
-  delivery_set_aside: 'delivery forgets them with its cursors',
+  feed_cursors: 'the feeds forget cursors that nothing visited for two days',
+  feed_set_aside: 'the feeds forget them with their cursors',
   live_windows: 'the live store bounds itself',
   audit_entries: 'the same loop, after a year; the database refuses earlier: service-kit/audit',
   jobs: 'the runner removes finished ones',

@@ -6,7 +6,7 @@ import { hasCode } from '#common/errors/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { composeMonitor } from '#monitor/composition.ts';
 import { readConfig } from '#monitor/config.ts';
-import { startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
+import { startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { testWrapper } from '#service-kit/secrets/testing/test-secrets.ts';
 import { createEarlierDatabase } from '#service-kit/testing/earlier-database.ts';

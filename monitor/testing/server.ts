@@ -35,15 +35,13 @@ export const testPassword = 'a password of sufficient length';
 /** `settings` are variables of the environment. */
 export async function startMonitorServer(
   settings: Readonly<Record<string, string>> = {},
-  options: Pick<CompositionOptions, 'reporter'> = {},
+  options: Pick<CompositionOptions, 'reporter' | 'feeds'> = {},
 ): Promise<MonitorServer> {
   const database = await createTestDatabase('monitor');
-  const config = readConfig({
-    SVC_MONITOR_PORT: '0',
-    SVC_LOG_LEVEL: 'error',
-    SVC_MAC_VENDOR_LOOKUP_URL: '',
-    ...settings,
-  });
+  const config = readConfig(
+    { SVC_MONITOR_PORT: '0', SVC_LOG_LEVEL: 'error', SVC_MAC_VENDOR_LOOKUP_URL: '', ...settings },
+    options.feeds,
+  );
   const part = { name: 'database', start: async () => {}, stop: async () => {} };
   const { db, pool, reader } = database;
   const monitor = composeMonitor(config, {

@@ -4,13 +4,16 @@
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createApplications, nameApplication } from '#monitor/applications/index.ts';
-import { connectionSecrets, createConnection } from '#monitor/connection/index.ts';
-import { type OperationsStub, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
-import { createDelivery, type DeliveryDeps } from '#monitor/delivery/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createEvents } from '#monitor/events/index.ts';
 import { createFactStore } from '#monitor/facts/index.ts';
+import { createFeeds, type FeedsDeps, installedFeeds, minutes } from '#monitor/feeds/index.ts';
 import { createInventory } from '#monitor/inventory/index.ts';
+import { connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
+import {
+  type OperationsStub,
+  startOperationsStub,
+} from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { createSites } from '#monitor/sites/index.ts';
 import { createTraffic } from '#monitor/traffic/index.ts';
@@ -37,9 +40,13 @@ export async function createWorld() {
   const devices = createDevices({ db, events, vendors });
   const onPlaced = facts.rejudge;
   const inventory = createInventory({ ...base, connection, devices, sites, onPlaced, intervalSeconds: 5 });
-  const feeds = { ...base, connection, sites, traffic, applications, intervalSeconds: 5 };
-  const createFeed = (change: Partial<DeliveryDeps> = {}) =>
-    createDelivery({ ...feeds, documentationIsGlobal: true, ...change });
+  const feedDeps = { ...base, connection, sites, traffic, applications, documentationIsGlobal: true };
+  const cadences = { [minutes.name]: { isOn: true, intervalSeconds: 5 } };
+  /** The minute feed. */
+  const createFeed = (change: Partial<FeedsDeps> = {}) => {
+    const feeds = createFeeds({ ...feedDeps, feeds: installedFeeds, cadences, ...change });
+    return { ...feeds, ...feeds.find(minutes.name) };
+  };
   const site = await sites.create(systemActor, 'Test site');
   await sites.mapCluster(systemActor, 7, site.id);
   await connection.save(systemActor, {

@@ -19,6 +19,8 @@ export type { TokenVerdict } from './verify-token.ts';
 
 export interface AdminProjectsDeps {
   db: () => Queryable;
+  /** What a project may be granted, in the order in which it is kept and shown. */
+  permissions: readonly string[];
   /** Failed authentications per source and five minutes before a 429; a valid token never meets it. */
   authFailuresMax?: number;
 }
@@ -57,7 +59,7 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
       requireOperator(actor);
       return named(() =>
         inTransaction(db(), async (trx) => {
-          const project = await store.insertProject(trx, parseProject(input));
+          const project = await store.insertProject(trx, parseProject(input, deps.permissions));
           const { name, permissions, clusterIds } = project;
           await record(trx, actor, {
             operation: 'project.create',
@@ -73,7 +75,7 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
       await named(() =>
         inTransaction(db(), async (trx) => {
           const before = await store.findProject(trx, projectId);
-          const after = parseProject(input);
+          const after = parseProject(input, deps.permissions);
           if (!before || !(await store.updateProject(trx, projectId, after)))
             throw invalid('There is no such project.');
           const { name, permissions, clusterIds } = before;
@@ -131,7 +133,10 @@ export function createAdminProjects(deps: AdminProjectsDeps): AdminProjects {
 
 const subjectOf = ({ id, name }: AdminProject) => ({ kind: 'project', id, name });
 
-function parseProject(input: ProjectInput): {
+function parseProject(
+  input: ProjectInput,
+  known: readonly string[],
+): {
   name: string;
   permissions: string[];
   clusterIds: number[] | null;
@@ -143,7 +148,7 @@ function parseProject(input: ProjectInput): {
   if (clusterIds?.some((id) => !Number.isSafeInteger(id) || id < 1)) {
     throw invalid('Clusters are given by their ids, which are whole numbers from 1.');
   }
-  return { name, permissions: parsePermissions(input.permissions), clusterIds };
+  return { name, permissions: parsePermissions(input.permissions, known), clusterIds };
 }
 
 async function named<T>(write: () => Promise<T>): Promise<T> {

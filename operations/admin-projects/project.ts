@@ -1,10 +1,9 @@
 import { CodedError } from '#common/errors/index.ts';
-import { type ProjectPermission, projectPermissions } from '#contracts/admin-api/schemas.ts';
 
 export interface AdminProject {
   id: number;
   name: string;
-  permissions: ProjectPermission[];
+  permissions: string[];
   /** null: every cluster. */
   clusterIds: number[] | null;
   createdAt: Date;
@@ -20,10 +19,9 @@ export interface AdminToken {
   isActive: boolean;
 }
 
-/** The permissions of a list, each once, in the contract's order; throws `admin_projects.invalid` for an unknown one. */
-export function parsePermissions(names: readonly string[]): ProjectPermission[] {
-  const known = Object.keys(projectPermissions) as ProjectPermission[];
-  const unknown = names.find((name) => !known.includes(name as ProjectPermission));
+/** The permissions of a list, each once, in the order of the known ones; throws `admin_projects.invalid` for another one. */
+export function parsePermissions(names: readonly string[], known: readonly string[]): string[] {
+  const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
     throw invalid(`There is no permission "${unknown}". There are: ${known.join(', ')}.`);
   }

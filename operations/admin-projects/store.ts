@@ -1,6 +1,5 @@
 /** Every statement on admin projects, their tokens, and failed authentications. */
 import { sql } from 'kysely';
-import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AdminProject, AdminToken } from './project.ts';
 
@@ -120,7 +119,6 @@ export async function addFailure(
 function toProject(row: AdminProject): AdminProject {
   return {
     ...row,
-    permissions: row.permissions as ProjectPermission[],
     clusterIds: row.clusterIds === null ? null : row.clusterIds.map(Number),
   };
 }

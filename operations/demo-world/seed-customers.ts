@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
+import { inventoryContract, minutesContract } from '#contracts/admin-api/schemas.ts';
 import { type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
 import { quantaPerUnit } from '#operations/billing/index.ts';
 import type { Features } from '../features.ts';
@@ -90,7 +90,7 @@ async function seedKey(
 /** The monitor's project, with the permissions of the feeds that it delivers and one valid token. */
 async function seedAdminToken({ adminProjects }: Features): Promise<string> {
   const name = 'Demo monitor';
-  const permissions: ProjectPermission[] = ['vm_inventory_read', 'protect_telemetry_ingest'];
+  const permissions = [inventoryContract.permission, minutesContract.permission];
   const known = (await adminProjects.list(systemActor)).find((project) => project.name === name);
   const project = known ?? (await adminProjects.create(systemActor, { name, permissions, clusterIds: null }));
   for (const token of await adminProjects.listTokens(systemActor, project.id))

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemActor } from '#operations/accounts/index.ts';
 import { createMetering } from '#operations/metering/index.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
 import { moveDatabaseClock } from '#service-kit/testing/index.ts';
@@ -67,4 +68,40 @@ test('metering: the days of a month add up to it, and so do its keys', async () 
     { count: 40, days: 40, keys: 40 },
     { count: 7, days: 7, keys: 7 },
   ]);
+});
+
+test('API-8.7: a closed month is shown with what was free in it, the open one with what is free today', async () => {
+  await using world = await createWorld({ includedPerMonth: 10 });
+  const customer = await world.createCustomer('Shown');
+  const tenantId = customer.tenant.id;
+  const keyId = (await world.createKey(customer)).split('_')[1]!;
+  const count = () =>
+    Promise.all(Array.from({ length: 36 }, () => world.metering.countRequest(tenantId, keyId)));
+  await count();
+  const { period } = (await world.metering.usageOf(systemActor, { tenantId, period: null }))!;
+  await moveDatabaseClock(world.database, '32 days');
+  await world.metering.closeMonths();
+  await count();
+  const later = createMetering({
+    db: () => world.database.db,
+    pool: () => world.database.pool,
+    reporter: world.serversDeps.reporter,
+    includedPerMonth: 30,
+    price: { unitRequests: 100_000, rateQuanta: 10_000 },
+  });
+  const shown = async (of: string | null) => {
+    const month = (await later.usageOf(systemActor, { tenantId, period: of }))!;
+    const fleet = (await later.fleetUsage(systemActor, month.period, 1))!;
+    const [account] = fleet.accounts;
+    assert.equal(account!.includedCount, month.includedCount);
+    return [
+      month.isOpen,
+      month.includedCount,
+      month.overageCount,
+      account!.overageCount,
+      fleet.overageQuanta,
+    ];
+  };
+  assert.deepEqual(await shown(period), [false, 10, 26, 26, 2]);
+  assert.deepEqual(await shown(null), [true, 30, 6, 6, 0]);
 });

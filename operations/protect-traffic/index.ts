@@ -8,6 +8,7 @@
  */
 import type { TelemetryReceipts, TelemetryRequest } from '#contracts/admin-api/schemas.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import { record } from '#service-kit/audit/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import {
@@ -20,12 +21,13 @@ import {
   type TrafficRange,
   type TrafficSubject,
 } from './read-traffic.ts';
-import { type ReceiveTelemetryDeps, receiveTelemetry, type SenderScope } from './receive-telemetry.ts';
+import { type ReceiveTelemetryDeps, receiveTelemetry } from './receive-telemetry.ts';
 import type { ConflictRow, SetAsideRow, Source, SourceRow } from './source-store.ts';
 import * as sources from './source-store.ts';
 import type { ApplicationRow, LatestRow, MinuteRow, StepRow } from './store.ts';
 
 export { createTrafficRetention } from './jobs.ts';
+export { createMinutesReceiver } from './minutes-receiver.ts';
 export type { Traffic, TrafficRange, TrafficSubject } from './read-traffic.ts';
 export { hasExactMinutes } from './read-traffic.ts';
 export type { ConflictRow, SetAsideRow, SourceRow } from './source-store.ts';
@@ -33,7 +35,7 @@ export type { ApplicationRow, LatestRow, MinuteRow, SeriesRow, StepRow } from '.
 
 export interface ProtectTraffic {
   /** Stores what belongs to a generation; throws `protect_traffic.invalid`. One receipt a target, in their order. */
-  receive(scope: SenderScope, request: TelemetryRequest): Promise<TelemetryReceipts>;
+  receive(scope: Sender, request: TelemetryRequest): Promise<TelemetryReceipts>;
   read(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<Traffic>;
   readSteps(actor: Actor, subject: TrafficSubject, range: TrafficRange): Promise<StepRow[]>;
   readApplications(actor: Actor, subject: TrafficSubject): Promise<ApplicationRow[]>;

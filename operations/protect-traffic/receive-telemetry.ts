@@ -16,6 +16,7 @@ import type {
   TelemetryTarget,
 } from '#contracts/admin-api/schemas.ts';
 import type { Addresses, Allocation } from '#operations/addresses/index.ts';
+import type { Sender } from '#operations/feeds/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { checkSeries } from './check-series.ts';
 import { liesInGeneration, type StoredMinute, toStoredMinute } from './minute.ts';
@@ -28,16 +29,9 @@ export interface ReceiveTelemetryDeps {
   isDocumentationGlobal: boolean;
 }
 
-/** Who sends, and what it may speak about. */
-export interface SenderScope {
-  projectId: number;
-  /** null: all clusters. */
-  clusterIds: readonly number[] | null;
-}
-
 export async function receiveTelemetry(
   deps: ReceiveTelemetryDeps,
-  scope: SenderScope,
+  scope: Sender,
   request: TelemetryRequest,
 ): Promise<TelemetryReceipts> {
   checkSeries(request, await store.readNowMs(deps.db()));

@@ -20,6 +20,7 @@ import {
   ensurePlan,
 } from '#operations/catalog/index.ts';
 import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { type FeedReceiver, listPermissions } from '#operations/feeds/index.ts';
 import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
 import { createIdempotency, type Idempotency } from '#operations/idempotency/index.ts';
@@ -28,6 +29,7 @@ import { createNetworks, networkJobs } from '#operations/networks/index.ts';
 import { createOrders } from '#operations/orders/index.ts';
 import { createPayments, createTestGateway, type PaymentGateway } from '#operations/payments/index.ts';
 import { createProtectTraffic } from '#operations/protect-traffic/index.ts';
+import { createReceivers } from '#operations/receivers.ts';
 import { createServers, observePower, serverJobs } from '#operations/servers/index.ts';
 import { registerAdminApi } from '#operations/surfaces/admin-api/index.ts';
 import { registerConsole } from '#operations/surfaces/console/index.ts';
@@ -72,6 +74,8 @@ export interface WorldOptions {
   /** A mail server; mails are caught in a folder when absent, and nothing can send any when null. */
   smtpUrl?: string | null;
   requireSecondFactor?: boolean;
+  /** Receivers beside those of the product. */
+  receivers?: readonly FeedReceiver[];
   /** Budget of one customer key. */
   requestsPerMinute?: number;
 }
@@ -107,10 +111,15 @@ export async function createWorld(options: WorldOptions = {}) {
   const orders = createOrders({ db, payments, deploysPerHour: options.deploysPerHour ?? 1_000 });
   const billing = createBilling({ db, pool, gateway: payments.gatewayName });
   const apiKeys = secrets.watchKeys(createApiKeys({ db, pool, reporter }));
-  const adminProjects = secrets.watchTokens(
-    createAdminProjects({ db, authFailuresMax: options.authFailuresMax ?? 1_000 }),
-  );
   const protectTraffic = createProtectTraffic({ db, addresses, isDocumentationGlobal });
+  const receivers = [...createReceivers({ protectTraffic }), ...(options.receivers ?? [])];
+  const adminProjects = secrets.watchTokens(
+    createAdminProjects({
+      db,
+      permissions: listPermissions(receivers),
+      authFailuresMax: options.authFailuresMax ?? 1_000,
+    }),
+  );
   const simulated = createSimulatedDriver({ db, clock: systemClock, preparedGuests: [], stepMs: 0 });
   const hypervisor = options.hypervisor?.(simulated) ?? simulated;
   const hypervisors = singleDriver(hypervisor);
@@ -193,6 +202,7 @@ export async function createWorld(options: WorldOptions = {}) {
     clusters,
     servers,
     protectTraffic,
+    receivers,
     sessions,
     webhooks: createWebhooks({ db, secrets: sealing, rules: { allowPrivate: true } }),
     clock,

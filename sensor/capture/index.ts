@@ -103,6 +103,7 @@ export function createCapture(options: CaptureOptions): Capture {
 }
 
 export { isSupportedLinkType } from './decode-link.ts';
+export { isPlainByte, type RawAnswer } from './listed-answer.ts';
 export {
   ApplicationRow,
   type ApplicationRows,

@@ -6,19 +6,11 @@
  * many. Of single packets that nothing answered and nothing names a part is listed, or a flood would be the result;
  * `cut` says how much was left out.
  */
-import { formatWords } from './address-words.ts';
-import {
-  dnsAddresses,
-  dnsAddressTtls,
-  dnsChain,
-  dnsMessage,
-  dnsNameLengths,
-  dnsNames,
-} from './dns-message.ts';
 import { evidenceOf, Field, Flag, flowWords } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
 import { protocolLabel } from './ledger.ts';
-import { FlowRow, flowRowWords, type ListedAnswer } from './listed-rows.ts';
+import { answerAtHand, type RawAnswer } from './listed-answer.ts';
+import { FlowRow, flowRowWords } from './listed-rows.ts';
 import type { NameTable } from './name-table.ts';
 import type { Packet } from './packet.ts';
 import { type PageFile, RowStore } from './row-store.ts';
@@ -67,7 +59,7 @@ export interface ListingOptions {
   flowsMax: number;
   /** Takes what memory should not hold; null keeps everything in memory. */
   file: PageFile | null;
-  onAnswer(make: () => ListedAnswer): void;
+  onAnswer(answer: RawAnswer): void;
   /** False for what no application is to be made of; everything is unless given. */
   countsUsage?: ((words: Int32Array, base: number, client: number, name: number) => boolean) | undefined;
 }
@@ -100,7 +92,8 @@ export class Listing {
     const { seed, file } = options;
     this.#firstNames = new Int32Array(options.flowsMax);
     this.flows = new RowStore(flowRowWords, flowBytesMax, file);
-    const table = { recordsMax: keysMax, seed, file };
+    // Each flow has two addresses.
+    const table = { recordsMax: keysMax, recordsMin: Math.min(keysMax, options.flowsMax * 2), seed, file };
     this.conversations = new SummingTable({ ...table, keyWords: 9, sumCount: 4 });
     this.hosts = new SummingTable({ ...table, keyWords: 5, sumCount: 3 });
     this.applications = new SummingTable({ ...table, keyWords: 7, sumCount: 3 });
@@ -184,7 +177,8 @@ export class Listing {
 
   /** Hands over the answer in `dnsMessage`, which `packet`'s source sent. */
   addAnswer(packet: Packet, querySeen: boolean): void {
-    this.#options.onAnswer(() => makeAnswer(packet, querySeen));
+    answerAtHand.take(packet, querySeen);
+    this.#options.onAnswer(answerAtHand);
   }
 
   #takeBooked(base: number): BookedCounters {
@@ -339,46 +333,9 @@ export class Listing {
   }
 }
 
-/** The answer in `dnsMessage`, as it stands there. */
-function makeAnswer(p: Packet, querySeen: boolean): ListedAnswer {
-  const chain: string[] = [];
-  for (let i = 0; i < dnsMessage.chainLength; i += 1) chain.push(dnsName(dnsChain[i]!));
-  const addresses = [];
-  for (let i = 0; i < dnsMessage.addressCount; i += 1) {
-    const at = i * 5;
-    const address = formatWords(
-      dnsAddresses[at]!,
-      dnsAddresses[at + 1]!,
-      dnsAddresses[at + 2]!,
-      dnsAddresses[at + 3]!,
-      dnsAddresses[at + 4]!,
-    );
-    addresses.push({ address, ttl: dnsAddressTtls[i]! });
-  }
-  return {
-    client: { ip: formatWords(p.version, p.target0, p.target1, p.target2, p.target3), port: p.targetPort },
-    server: { ip: formatWords(p.version, p.source0, p.source1, p.source2, p.source3), port: p.sourcePort },
-    name: dnsName(0),
-    cnameChain: chain,
-    addresses,
-    querySeen,
-  };
-}
-
 /** Ids of names have 20 bits, evidence those above. */
 const evidenceShift = 20;
 const nameMask = (1 << evidenceShift) - 1;
-
-/** A name of the last DNS message; bytes that a terminal would act on are written as `\ddd`. */
-function dnsName(index: number): string {
-  let text = '';
-  for (let i = 0; i < dnsNameLengths[index]!; i += 1) {
-    const byte = dnsNames[index * 256 + i]!;
-    const isPlain = byte > 0x20 && byte < 0x7f;
-    text += isPlain ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, '0')}`;
-  }
-  return text;
-}
 
 /** The last words differ most often, so they are looked at first. */
 function isSameAddress(words: Int32Array, base: number): boolean {

@@ -8,7 +8,8 @@ import { Engine } from './engine.ts';
 import { Field } from './flow-record.ts';
 import type { CaptureOptions } from './index.ts';
 import { protocolLabel } from './ledger.ts';
-import { ApplicationRows, ConversationRows, FlowRows, HostRows, type ListedAnswer } from './listed-rows.ts';
+import type { RawAnswer } from './listed-answer.ts';
+import { ApplicationRows, ConversationRows, FlowRows, HostRows } from './listed-rows.ts';
 import { type CutCounts, Listing } from './listing.ts';
 import { NameTable } from './name-table.ts';
 import { randomKey } from './random-key.ts';
@@ -32,8 +33,8 @@ export interface ReadingOptions {
   local: CaptureOptions['local'];
   /** An upper bound of packets in the file: no more flows than that can occur. */
   packetsMax: number;
-  /** Hears of every DNS answer when it comes; `make` is for answers that are wanted, and valid during the call. */
-  onAnswer(make: () => ListedAnswer): void;
+  /** Takes every DNS answer when it comes; it is valid during the call. */
+  onAnswer(answer: RawAnswer): void;
   /** Takes rows that memory should not hold; null or none keeps everything in memory. */
   pageFile?: PageFile | null;
   /** False for what no application is to be made of. */

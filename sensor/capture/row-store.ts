@@ -30,6 +30,9 @@ export class RowStore {
 
   readonly #rowWords: number;
   readonly #rowsPerPage: number;
+  /** Rows of the page at hand, from the first one to the one behind the last. */
+  #from = 0;
+  #until = 0;
   readonly #residentMax: number;
   readonly #file: PageFile | null;
   readonly #resident: Page[] = [];
@@ -40,13 +43,21 @@ export class RowStore {
   #openRows = 0;
 
   /** `rowWords` is even, so that sums may lie at even words. Without a file everything stays in memory. */
-  constructor(rowWords: number, residentBytes: number, file: PageFile | null) {
+  constructor(rowWords: number, residentBytes: number, file: PageFile | null, rowsPerPage = 0) {
     this.#rowWords = rowWords;
-    this.#rowsPerPage = Math.floor(pageWords / rowWords);
+    this.#rowsPerPage = rowsPerPage || Math.floor(pageWords / rowWords);
     this.#residentMax = file === null ? Number.POSITIVE_INFINITY : Math.floor(residentBytes / pageBytes);
     this.#file = file;
     this.words = this.#open.words;
     this.sums = this.#open.sums;
+  }
+
+  /** Rows that lie in memory one after the other, where they are; there can be no more. */
+  static of(rowWords: number, { words, sums, count }: Page & { count: number }): RowStore {
+    const rows = new RowStore(rowWords, 0, null, Math.max(1, count));
+    rows.#open = { words, sums };
+    rows.#openRows = rows.count = count;
+    return rows;
   }
 
   /** Makes room for a row, with whatever stood there before; every word of it is for the caller to fill. */
@@ -54,24 +65,31 @@ export class RowStore {
     if (this.#openRows === this.#rowsPerPage) this.#closePage();
     this.words = this.#open.words;
     this.sums = this.#open.sums;
+    this.#until = 0;
     this.at = this.#openRows * this.#rowWords;
     this.#openRows += 1;
     this.count += 1;
   }
 
   seek(row: number): void {
+    if (row < this.#from || row >= this.#until) this.#turnTo(row);
+    this.at = (row - this.#from) * this.#rowWords;
+  }
+
+  #turnTo(row: number): void {
     const number = Math.floor(row / this.#rowsPerPage);
     const page = this.#page(number);
     this.words = page.words;
     this.sums = page.sums;
-    this.at = (row - number * this.#rowsPerPage) * this.#rowWords;
+    this.#from = number * this.#rowsPerPage;
+    this.#until = this.#from + this.#rowsPerPage;
   }
 
   #page(number: number): Page {
-    const resident = this.#resident[number];
-    if (resident) return resident;
-    const stored = this.#stored[number - this.#resident.length];
-    if (stored === undefined) return this.#open;
+    if (number < this.#resident.length) return this.#resident[number]!;
+    const later = number - this.#resident.length;
+    if (later >= this.#stored.length) return this.#open;
+    const stored = this.#stored[later]!;
     const slot = number % cachedPages;
     let cached = this.#cache[slot];
     if (cached?.number === number) return cached;

@@ -1,16 +1,43 @@
 /**
- * DNS answers as lines of JSON, in the order in which they came: in memory first, in the page file when they are many.
+ * DNS answers as JSON in the order in which they came, separated as in the document: in memory first, in the page file
+ * when they are many.
  */
-import { type ListedAnswer, type PageFile, pageBytes } from '#sensor/capture/index.ts';
+import {
+  isPlainByte,
+  type ListedAnswer,
+  type PageFile,
+  pageBytes,
+  type RawAnswer,
+} from '#sensor/capture/index.ts';
+import { JsonBytes, jsonText } from './json-bytes.ts';
 
 const residentPagesMax = 64;
+
+const text = {
+  separator: jsonText(',\n  '),
+  client: jsonText('{"client":{"ip":"'),
+  port: jsonText('","port":'),
+  server: jsonText('},"server":{"ip":"'),
+  name: jsonText('},"name":"'),
+  chain: jsonText('","cname_chain":['),
+  addresses: jsonText('],"addresses":['),
+  address: jsonText('{"address":"'),
+  ttl: jsonText('","ttl":'),
+  end: jsonText('],"query_seen":'),
+  comma: jsonText(','),
+  quote: jsonText('"'),
+  brace: jsonText('}'),
+};
+const quoteByte = 0x22;
+const backslash = 0x5c;
 
 export class AnswerLog {
   count = 0;
   readonly #file: PageFile;
-  readonly #resident: string[] = [];
+  readonly #resident: Uint8Array[] = [];
   readonly #stored: number[] = [];
-  #open: string[] = [];
+  readonly #json = new JsonBytes((bytes) => this.#take(bytes));
+  #open = new Uint8Array(0);
   #openLength = 0;
 
   readonly #keptMax: number;
@@ -21,48 +48,54 @@ export class AnswerLog {
     this.#keptMax = keptMax;
   }
 
-  /** Names and addresses are ASCII, so that a character is a byte. */
-  add(make: () => ListedAnswer): void {
+  add(answer: RawAnswer): void {
     this.count += 1;
     if (this.count > this.#keptMax) return;
-    const line = answerJson(make());
-    this.#open.push(line);
-    this.#openLength += line.length + 1;
-    if (this.#openLength >= pageBytes) this.#closePages();
+    if (this.count > 1) this.#json.put(text.separator);
+    writeAnswer(this.#json, answer);
   }
 
-  /** The lines in pieces of some thousand, each with its line feed. */
-  *pieces(): Generator<string> {
+  /** Everything that was written, in pieces that begin and end anywhere; each is valid until the next. */
+  *pieces(): Generator<Uint8Array> {
+    this.#json.flush();
     yield* this.#resident;
     const page = new Uint8Array(pageBytes);
     for (const number of this.#stored) {
       this.#file.read(number, page);
-      yield Buffer.from(page.buffer).toString('latin1');
+      yield page;
     }
-    yield this.#open.map((line) => `${line}\n`).join('');
+    yield this.#open.subarray(0, this.#openLength);
   }
 
   /** Every answer again. */
   *answers(): Generator<ListedAnswer> {
     let rest = '';
     for (const piece of this.pieces()) {
-      const lines = (rest + piece).split('\n');
+      const lines = (rest + Buffer.from(piece).toString('latin1')).split(',\n');
       rest = lines.pop()!;
       for (const line of lines) yield toAnswer(JSON.parse(line));
     }
+    if (rest !== '') yield toAnswer(JSON.parse(rest));
   }
 
-  #closePages(): void {
-    let text = this.#open.map((line) => `${line}\n`).join('');
-    while (text.length >= pageBytes) {
-      const page = text.slice(0, pageBytes);
-      if (this.#resident.length < residentPagesMax) this.#resident.push(page);
-      else this.#stored.push(this.#file.write(Buffer.from(page, 'latin1')));
-      text = text.slice(pageBytes);
+  #take(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#openLength === this.#open.length) this.#turnPage();
+      const part = bytes.subarray(at, at + this.#open.length - this.#openLength);
+      this.#open.set(part, this.#openLength);
+      this.#openLength += part.length;
+      at += part.length;
     }
-    // What is left ends with the line feed that joining adds again.
-    this.#open = text === '' ? [] : [text.slice(0, -1)];
-    this.#openLength = text.length;
+  }
+
+  #turnPage(): void {
+    if (this.#openLength > 0 && this.#resident.length >= residentPagesMax)
+      this.#stored.push(this.#file.write(this.#open));
+    else {
+      if (this.#openLength > 0) this.#resident.push(this.#open);
+      this.#open = new Uint8Array(pageBytes);
+    }
+    this.#openLength = 0;
   }
 }
 
@@ -71,18 +104,49 @@ interface AnswerJson extends Pick<ListedAnswer, 'client' | 'server' | 'name' | '
   query_seen: boolean;
 }
 
-function answerJson(answer: ListedAnswer): string {
-  const fields: AnswerJson = {
-    client: answer.client,
-    server: answer.server,
-    name: answer.name,
-    cname_chain: answer.cnameChain,
-    addresses: answer.addresses,
-    query_seen: answer.querySeen,
-  };
-  return JSON.stringify(fields);
-}
-
 function toAnswer({ client, server, name, addresses, ...rest }: AnswerJson): ListedAnswer {
   return { client, server, name, addresses, cnameChain: rest.cname_chain, querySeen: rest.query_seen };
+}
+
+function writeAnswer(json: JsonBytes, answer: RawAnswer): void {
+  const { version, ends, chainLength, addressCount, addresses, ttls } = answer;
+  json.put(text.client).address(version, ends, 0).put(text.port).number(answer.clientPort);
+  json.put(text.server).address(version, ends, 4).put(text.port).number(answer.serverPort);
+  json.put(text.name);
+  writeName(json, answer, 0);
+  json.put(text.chain);
+  for (let i = 0; i < chainLength; i += 1) {
+    if (i > 0) json.put(text.comma);
+    json.put(text.quote);
+    writeName(json, answer, i);
+    json.put(text.quote);
+  }
+  json.put(text.addresses);
+  for (let i = 0; i < addressCount; i += 1) {
+    if (i > 0) json.put(text.comma);
+    json.put(text.address).address(addresses[i * 5]!, addresses, i * 5 + 1);
+    json.put(text.ttl).number(ttls[i]!).put(text.brace);
+    json.endRow();
+  }
+  json
+    .put(text.end)
+    .ascii(answer.querySeen ? 'true' : 'false')
+    .put(text.brace);
+  json.endRow();
+}
+
+/** As JSON has the name's text: what is written as `\ddd` has its backslash escaped, as a quote is. */
+function writeName(json: JsonBytes, answer: RawAnswer, position: number): void {
+  const { names } = answer;
+  const from = answer.nameAt(position);
+  const until = from + answer.nameLength(position);
+  for (let i = from; i < until; i += 1) {
+    const byte = names[i]!;
+    if (!isPlainByte(byte)) json.ascii(`\\\\${String(byte).padStart(3, '0')}`);
+    else {
+      if (byte === quoteByte || byte === backslash) json.byte(backslash);
+      json.byte(byte);
+    }
+  }
+  json.endRow();
 }

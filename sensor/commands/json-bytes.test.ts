@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatAddress, parseAddress } from '#common/ip/index.ts';
-import { JsonBytes } from './json-bytes.ts';
+import { JsonBytes, jsonText } from './json-bytes.ts';
 
 function written(write: (json: JsonBytes) => void): string {
   let text = '';
@@ -41,4 +41,29 @@ test('whole numbers are written up to the largest safe one', () => {
       written((json) => json.number(value)),
       String(value),
     );
+});
+
+test('numbers of every length are written digit by digit', () => {
+  fc.assert(
+    fc.property(fc.nat(10), fc.nat(2 ** 31 - 1), (digits, value) => {
+      const short = value % 10 ** digits;
+      assert.equal(
+        written((json) => json.number(short)),
+        String(short),
+      );
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('constant text is whole at any length and at the end of a piece', () => {
+  const parts = Array.from({ length: 20 }, (_, length) => 'abcdefghijklmnopqrst'.slice(0, length));
+  const texts = parts.map((part) => jsonText(part));
+  const got = written((json) => {
+    for (let row = 0; row < 2000; row += 1) {
+      for (const text of texts) json.put(text);
+      json.number(row).endRow();
+    }
+  });
+  assert.equal(got, Array.from({ length: 2000 }, (_, row) => parts.join('') + row).join(''));
 });

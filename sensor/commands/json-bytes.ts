@@ -1,27 +1,66 @@
 /**
  * Text of JSON as bytes: numbers, addresses and ASCII, written one after the other without a string in between.
  *
- * A long reading has hundreds of thousands of rows; strings of them would cost more than finding them.
+ * A long reading has hundreds of thousands of rows; strings of them would cost more than finding them. Constant text is
+ * written eight bytes at a time, numbers two digits at a time. A write may reach beyond what it adds: the next one
+ * begins where the text ends.
  */
 
 /** Room that a row may need at most: two names of 253 characters and everything around them. */
 const rowBytesMax = 4096;
 const pieceBytes = 65_536;
 
-const digits = new Uint8Array([...'0123456789abcdef'].map((digit) => digit.charCodeAt(0)));
 const colon = 0x3a;
-const dot = 0x2e;
+const hexDigits = new Uint8Array([...'0123456789abcdef'].map((digit) => digit.charCodeAt(0)));
+/** Two bytes for each number below 100, and for each byte in hexadecimal. */
+const decimalPairs = Uint16Array.from({ length: 100 }, (_, value) => pairOf(String(value).padStart(2, '0')));
+const hexPairs = Uint16Array.from({ length: 256 }, (_, value) => pairOf(value.toString(16).padStart(2, '0')));
+/** Each byte in decimal with a dot behind it, and how long that is. */
+const dotted = Int32Array.from({ length: 256 }, (_, value) => {
+  const text = `${value}.`.padEnd(4);
+  return (pairOf(text.slice(0, 2)) << 16) | pairOf(text.slice(2));
+});
+const dottedLengths = Uint8Array.from({ length: 256 }, (_, value) => String(value).length + 1);
+/** For the groups of an address that are zero, a bit each: the longest run of two or more, its start and its length. */
+const zeroRuns = Uint8Array.from({ length: 256 }, (_, zeros) => longestRun(zeros));
+
+/** Constant ASCII text for `put`. */
+export interface JsonText {
+  readonly words: Float64Array;
+  readonly length: number;
+}
+
+/** Text that is written often, ready for `put`: ASCII that JSON does not escape. */
+export function jsonText(text: string): JsonText {
+  const bytes = new Uint8Array(Math.ceil(text.length / 8) * 8);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  const view = new DataView(bytes.buffer);
+  // Bytes of ASCII are never a double that is not a number, which might not be copied bit by bit.
+  const words = Float64Array.from({ length: bytes.length / 8 }, (_, word) => view.getFloat64(word * 8));
+  return { words, length: text.length };
+}
 
 export class JsonBytes {
-  readonly #bytes = Buffer.allocUnsafe(pieceBytes + rowBytesMax);
+  readonly #bytes = Buffer.allocUnsafeSlow(pieceBytes + rowBytesMax);
+  readonly #view = new DataView(this.#bytes.buffer);
   readonly #write: (bytes: Uint8Array) => void;
-  readonly #scratch = new Uint8Array(24);
-  readonly #groups = new Uint16Array(8);
   #at = 0;
 
   /** Hands pieces to `write`, which has to take them before it returns. */
   constructor(write: (bytes: Uint8Array) => void) {
     this.#write = write;
+  }
+
+  /** Constant text. */
+  put({ words, length }: JsonText): this {
+    const view = this.#view;
+    let at = this.#at;
+    this.#at = at + length;
+    for (let word = 0; word < words.length; word += 1) {
+      view.setFloat64(at, words[word]!);
+      at += 8;
+    }
+    return this;
   }
 
   /** Short ASCII text that JSON does not escape. */
@@ -36,6 +75,12 @@ export class JsonBytes {
     return this;
   }
 
+  /** One byte of ASCII. */
+  byte(byte: number): void {
+    this.#bytes[this.#at] = byte;
+    this.#at += 1;
+  }
+
   /** Text in quotes, or null. */
   quoted(text: string | null): this {
     return text === null ? this.ascii('null') : this.ascii('"').ascii(text).ascii('"');
@@ -45,55 +90,47 @@ export class JsonBytes {
   number(value: number): this {
     // Beyond 2^31 integer arithmetic on 32 bits ends; those are rare.
     if (value > 0x7fffffff) return this.ascii(String(value));
-    const scratch = this.#scratch;
     let rest = value | 0;
-    let from = scratch.length;
-    do {
-      const next = (rest / 10) | 0;
-      from -= 1;
-      scratch[from] = digits[rest - next * 10]!;
-      rest = next;
-    } while (rest > 0);
-    const bytes = this.#bytes;
-    let at = this.#at;
-    for (; from < scratch.length; from += 1) {
-      bytes[at] = scratch[from]!;
-      at += 1;
-    }
+    const start = this.#at;
+    let at = start + digitCount(rest);
     this.#at = at;
+    while (rest > 9) {
+      const next = (rest / 100) | 0;
+      at -= 2;
+      this.#view.setUint16(at, decimalPairs[rest - next * 100]!);
+      rest = next;
+    }
+    if (at > start) this.#bytes[start] = hexDigits[rest]!;
     return this;
   }
 
   /** An address in words, as RFC 5952 writes it. */
   address(version: number, words: Int32Array, at: number): this {
     if (version === 4) return this.#quad(words[at + 3]!);
-    if (words[at] === 0 && words[at + 1] === 0 && words[at + 2] === 0xffff)
-      return this.ascii('::ffff:').#quad(words[at + 3]!);
-    const groups = this.#groups;
-    for (let word = 0; word < 4; word += 1) {
-      groups[word * 2] = words[at + word]! >>> 16;
-      groups[word * 2 + 1] = words[at + word]! & 0xffff;
-    }
-    let bestStart = -1;
-    let bestLength = 1;
-    for (let start = 0; start < 8; start += 1) {
-      let length = 0;
-      while (start + length < 8 && groups[start + length] === 0) length += 1;
-      if (length > bestLength) {
-        bestStart = start;
-        bestLength = length;
-      }
-    }
+    const a = words[at]!;
+    const b = words[at + 1]!;
+    const c = words[at + 2]!;
+    const d = words[at + 3]!;
+    if (a === 0 && b === 0 && c === 0xffff) return this.ascii('::ffff:').#quad(d);
+    const run = zeroRuns[zeroGroups(a) | (zeroGroups(b) << 2) | (zeroGroups(c) << 4) | (zeroGroups(d) << 6)]!;
+    const start = run >> 4;
+    const end = start + (run & 15);
     for (let group = 0; group < 8; group += 1) {
-      if (group === bestStart) {
-        this.ascii('::');
-        group += bestLength - 1;
-        continue;
+      if (run !== 0 && group >= start && group < end) continue;
+      if (run !== 0 && group === end) {
+        // The first of the two colons stands behind the group before, if there is one.
+        if (start === 0) this.byte(colon);
+        this.byte(colon);
       }
-      const isBehindZeros = bestStart >= 0 && group === bestStart + bestLength;
-      if (group > 0 && !isBehindZeros) this.#bytes[this.#at++] = colon;
-      this.#hex(groups[group]!);
+      const word = words[at + (group >> 1)]!;
+      this.#hex((group & 1) === 0 ? word >>> 16 : word & 0xffff);
+      this.byte(colon);
     }
+    // The last colon goes, unless it is one of two at the end.
+    if (run !== 0 && end === 8) {
+      if (start === 0) this.byte(colon);
+      this.byte(colon);
+    } else this.#at -= 1;
     return this;
   }
 
@@ -104,8 +141,13 @@ export class JsonBytes {
 
   /** Text of any length and any characters. */
   text(text: string): void {
+    this.raw(Buffer.from(text));
+  }
+
+  /** Bytes that are JSON already, any number of them. */
+  raw(bytes: Uint8Array): void {
     this.flush();
-    this.#write(Buffer.from(text));
+    this.#write(bytes);
   }
 
   flush(): void {
@@ -114,17 +156,54 @@ export class JsonBytes {
   }
 
   #quad(word: number): this {
-    this.number(word >>> 24);
-    this.#bytes[this.#at++] = dot;
-    this.number((word >>> 16) & 255);
-    this.#bytes[this.#at++] = dot;
-    this.number((word >>> 8) & 255);
-    this.#bytes[this.#at++] = dot;
-    return this.number(word & 255);
+    const view = this.#view;
+    let at = this.#at;
+    for (let shift = 24; shift >= 0; shift -= 8) {
+      const byte = (word >>> shift) & 255;
+      view.setInt32(at, dotted[byte]!);
+      at += dottedLengths[byte]!;
+    }
+    this.#at = at - 1;
+    return this;
   }
 
   #hex(group: number): void {
-    let shift = group > 0xfff ? 12 : group > 0xff ? 8 : group > 0xf ? 4 : 0;
-    for (; shift >= 0; shift -= 4) this.#bytes[this.#at++] = digits[(group >>> shift) & 15]!;
+    if (group > 0xff) {
+      if (group > 0xfff) {
+        this.#view.setUint16(this.#at, hexPairs[group >> 8]!);
+        this.#at += 2;
+      } else this.byte(hexDigits[group >> 8]!);
+    } else if (group <= 0xf) {
+      this.byte(hexDigits[group]!);
+      return;
+    }
+    this.#view.setUint16(this.#at, hexPairs[group & 255]!);
+    this.#at += 2;
   }
+}
+
+function digitCount(value: number): number {
+  if (value < 10_000) return value < 100 ? (value < 10 ? 1 : 2) : value < 1000 ? 3 : 4;
+  if (value < 1_000_000) return value < 100_000 ? 5 : 6;
+  if (value < 100_000_000) return value < 10_000_000 ? 7 : 8;
+  return value < 1_000_000_000 ? 9 : 10;
+}
+
+/** Of the two groups in a word, a bit for each that is zero, the first one's lowest. */
+function zeroGroups(word: number): number {
+  return (word >>> 16 === 0 ? 1 : 0) | ((word & 0xffff) === 0 ? 2 : 0);
+}
+
+function longestRun(zeros: number): number {
+  let best = 0;
+  for (let start = 0; start < 8; start += 1) {
+    let length = 0;
+    while (start + length < 8 && (zeros & (1 << (start + length))) !== 0) length += 1;
+    if (length > 1 && length > (best & 15)) best = (start << 4) | length;
+  }
+  return best;
+}
+
+function pairOf(text: string): number {
+  return (text.charCodeAt(0) << 8) | text.charCodeAt(1);
 }

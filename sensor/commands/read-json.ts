@@ -13,11 +13,46 @@ import {
   type RawRow,
   type ReadingResult,
 } from '#sensor/capture/index.ts';
+import type { AnswerLog } from './answer-log.ts';
 import { formatInstant, formatMinute } from './instants.ts';
-import { JsonBytes } from './json-bytes.ts';
+import { JsonBytes, type JsonText, jsonText } from './json-bytes.ts';
 import type { Findings } from './read.ts';
 import type { TextOutput } from './text-output.ts';
 import { transportName } from './transport-names.ts';
+
+const text = {
+  a: jsonText('{"a":"'),
+  b: jsonText('","b":"'),
+  brace: jsonText('}'),
+  bytesAToB: jsonText(',"bytes_a_to_b":'),
+  bytesBToA: jsonText(',"bytes_b_to_a":'),
+  clientBytes: jsonText(',"client_bytes":'),
+  evidence: jsonText('","evidence":"'),
+  firstRow: jsonText('\n  '),
+  host: jsonText('},"host":"'),
+  inboundBytes: jsonText(',"inbound_bytes":'),
+  ip: jsonText('{"ip":"'),
+  name: jsonText('{"name":"'),
+  nameBehindHost: jsonText('","name":"'),
+  nextRow: jsonText(',\n  '),
+  noHost: jsonText('},"host":null,"name":"'),
+  noTunnel: jsonText('","tunnel":null,"client_packets":'),
+  null: jsonText('null'),
+  outboundBytes: jsonText(',"outbound_bytes":'),
+  packets: jsonText(',"packets":'),
+  packetsAToB: jsonText('","packets_a_to_b":'),
+  packetsBToA: jsonText(',"packets_b_to_a":'),
+  packetsBehindTunnel: jsonText('","client_packets":'),
+  port: jsonText('","port":'),
+  rxBytes: jsonText('","rx_bytes":'),
+  server: jsonText('},"server":{"ip":"'),
+  serverBytes: jsonText(',"server_bytes":'),
+  serverPackets: jsonText(',"server_packets":'),
+  serverPort: jsonText('","server_port":'),
+  transport: jsonText('","transport":"'),
+  tunnel: jsonText('","tunnel":"'),
+  txBytes: jsonText(',"tx_bytes":'),
+};
 
 /** The whole document. */
 export function writeJson(out: TextOutput, { facts, result, answers, selection, minutes }: Findings): void {
@@ -35,7 +70,7 @@ export function writeJson(out: TextOutput, { facts, result, answers, selection, 
   };
   json.text(`{\n"capture": ${JSON.stringify(capture)}`);
   writeRows(json, 'flows', selection.flows.count, flowWriter(json, selection.flows, result.flows));
-  writeAnswers(json, answers.pieces());
+  writeAnswers(json, answers);
   writeRows(json, 'hosts', selection.hosts.count, (row) => writeHost(json, selection.hosts.raw(row)));
   writeRows(json, 'conversations', selection.conversations.count, (row) =>
     writeConversation(json, selection.conversations.raw(row)),
@@ -58,102 +93,86 @@ export function writeJson(out: TextOutput, { facts, result, answers, selection, 
 function writeRows(json: JsonBytes, name: string, count: number, write: (row: number) => void): void {
   json.text(`,\n"${name}": [`);
   for (let row = 0; row < count; row += 1) {
-    json.ascii(row === 0 ? '\n  ' : ',\n  ');
+    json.put(row === 0 ? text.firstRow : text.nextRow);
     write(row);
     json.endRow();
   }
   json.ascii(count === 0 ? ']' : '\n]');
 }
 
-/** Lines that are JSON already; a piece may begin and end in the middle of one. */
-function writeAnswers(json: JsonBytes, pieces: Iterable<string>): void {
+/** Rows that are JSON already, with what separates them. */
+function writeAnswers(json: JsonBytes, answers: AnswerLog): void {
   json.text(',\n"dns": [');
-  let isFirst = true;
-  // The last line feed waits for a line behind it, which is separated by a comma.
-  let waits = false;
-  for (const piece of pieces) {
-    if (piece === '') continue;
-    const endsLine = piece.endsWith('\n');
-    const text = (endsLine ? piece.slice(0, -1) : piece).replaceAll('\n', ',\n  ');
-    json.text((isFirst ? '\n  ' : waits ? ',\n  ' : '') + text);
-    isFirst = false;
-    waits = endsLine;
-  }
-  json.ascii(isFirst ? ']' : '\n]');
+  if (answers.count > 0) json.ascii('\n  ');
+  for (const piece of answers.pieces()) if (piece.length > 0) json.raw(piece);
+  json.ascii(answers.count > 0 ? '\n]' : ']');
 }
 
 function flowWriter(json: JsonBytes, rows: ListedRows<unknown>, flows: ReadingResult['flows']) {
+  const starts = new TextCache((protocol) => `{"transport":"${transportName(protocol)}","client":{"ip":"`);
   return (row: number): void => {
     const { words, sums, at } = rows.raw(row);
     const meta = words[at + FlowRow.meta]!;
     const version = (meta >> 8) & 0xff;
     const hasPorts = flows.hasPorts(words, at);
     const ports = words[at + FlowRow.ports]!;
-    json
-      .ascii('{"transport":"')
-      .ascii(transportName(meta & 0xff))
-      .ascii('","client":{"ip":"');
-    json.address(version, words, at + FlowRow.client);
-    writePort(json.ascii('","port":'), hasPorts, ports >>> 16);
-    json.ascii('},"server":{"ip":"').address(version, words, at + FlowRow.server);
-    writePort(json.ascii('","port":'), hasPorts, ports & 0xffff);
-    json.ascii('},"host":').quoted(flows.host(words, at)).ascii(',"name":"');
+    json.put(starts.of(meta & 0xff)).address(version, words, at + FlowRow.client);
+    writePort(json.put(text.port), hasPorts, ports >>> 16);
+    json.put(text.server).address(version, words, at + FlowRow.server);
+    writePort(json.put(text.port), hasPorts, ports & 0xffff);
+    const host = flows.host(words, at);
+    if (host === null) json.put(text.noHost);
+    else json.put(text.host).ascii(host).put(text.nameBehindHost);
     const name = flows.name(words, at);
     if (name === null) json.address(version, words, at + FlowRow.server);
     else json.ascii(name);
-    json.ascii('","evidence":"').ascii(flows.evidence(words, at));
-    json.ascii('","tunnel":').quoted(flows.tunnel(words, at));
+    json.put(text.evidence).ascii(flows.evidence(words, at));
+    const tunnel = flows.tunnel(words, at);
+    if (tunnel === null) json.put(text.noTunnel);
+    else json.put(text.tunnel).ascii(tunnel).put(text.packetsBehindTunnel);
     const sum = (at + FlowRow.bytes) >> 1;
-    json.ascii(',"client_packets":').number(words[at + FlowRow.packets]!);
-    json.ascii(',"client_bytes":').number(sums[sum]!);
-    json.ascii(',"server_packets":').number(words[at + FlowRow.packets + 1]!);
     json
-      .ascii(',"server_bytes":')
+      .number(words[at + FlowRow.packets]!)
+      .put(text.clientBytes)
+      .number(sums[sum]!);
+    json.put(text.serverPackets).number(words[at + FlowRow.packets + 1]!);
+    json
+      .put(text.serverBytes)
       .number(sums[sum + 1]!)
-      .ascii('}');
+      .put(text.brace);
   };
 }
 
 function writePort(json: JsonBytes, hasPorts: boolean, port: number): void {
   if (hasPorts) json.number(port);
-  else json.ascii('null');
+  else json.put(text.null);
 }
 
 function writeHost(json: JsonBytes, { words, sums, at }: RawRow): void {
   const key = at + keyAt(3);
   const sum = at >> 1;
-  json.ascii('{"ip":"').address(words[key + 4]!, words, key);
+  json.put(text.ip).address(words[key + 4]!, words, key);
+  json.put(text.rxBytes).number(sums[sum]!);
+  json.put(text.txBytes).number(sums[sum + 1]!);
   json
-    .ascii('","rx_bytes":')
-    .number(sums[sum]!)
-    .ascii(',"tx_bytes":')
-    .number(sums[sum + 1]!);
-  json
-    .ascii(',"packets":')
+    .put(text.packets)
     .number(sums[sum + 2]!)
-    .ascii('}');
+    .put(text.brace);
 }
 
 function writeConversation(json: JsonBytes, { words, sums, at }: RawRow): void {
   const key = at + keyAt(4);
   const sum = at >> 1;
   const version = words[key + 8]!;
+  json.put(text.a).address(version, words, key);
+  json.put(text.b).address(version, words, key + 4);
+  json.put(text.packetsAToB).number(sums[sum]!);
+  json.put(text.bytesAToB).number(sums[sum + 1]!);
+  json.put(text.packetsBToA).number(sums[sum + 2]!);
   json
-    .ascii('{"a":"')
-    .address(version, words, key)
-    .ascii('","b":"')
-    .address(version, words, key + 4);
-  json
-    .ascii('","packets_a_to_b":')
-    .number(sums[sum]!)
-    .ascii(',"bytes_a_to_b":')
-    .number(sums[sum + 1]!);
-  json
-    .ascii(',"packets_b_to_a":')
-    .number(sums[sum + 2]!)
-    .ascii(',"bytes_b_to_a":')
-    .number(sums[sum + 3]!);
-  json.ascii('}');
+    .put(text.bytesBToA)
+    .number(sums[sum + 3]!)
+    .put(text.brace);
 }
 
 function writeApplication(json: JsonBytes, applications: ReadingResult['applications'], row: number): void {
@@ -162,15 +181,32 @@ function writeApplication(json: JsonBytes, applications: ReadingResult['applicat
   const port = words[at + ApplicationRow.serverPort]!;
   const sum = at >> 1;
   const name = applications.name(words, at);
-  json.ascii('{"name":"');
+  json.put(text.name);
   if (name === null) json.address(meta >> 8, words, at + ApplicationRow.address);
   else json.ascii(name);
-  json.ascii('","transport":"').ascii(transportName(meta & 0xff));
-  writePort(json.ascii('","server_port":'), port > 0, port);
+  json.put(text.transport).ascii(transportName(meta & 0xff));
+  writePort(json.put(text.serverPort), port > 0, port);
+  json.put(text.inboundBytes).number(sums[sum]!);
   json
-    .ascii(',"inbound_bytes":')
-    .number(sums[sum]!)
-    .ascii(',"outbound_bytes":')
+    .put(text.outboundBytes)
     .number(sums[sum + 1]!)
-    .ascii('}');
+    .put(text.brace);
+}
+
+/** Text of a protocol that is made once. */
+class TextCache {
+  readonly #make: (protocol: number) => string;
+  readonly #texts: (JsonText | null)[] = new Array(256).fill(null);
+
+  constructor(make: (protocol: number) => string) {
+    this.#make = make;
+  }
+
+  of(protocol: number): JsonText {
+    const known = this.#texts[protocol]!;
+    if (known !== null) return known;
+    const made = jsonText(this.#make(protocol));
+    this.#texts[protocol] = made;
+    return made;
+  }
 }

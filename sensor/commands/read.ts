@@ -64,8 +64,8 @@ export async function readFiles(
       minutes,
       pageFile: pages,
       onProgress: progress?.show,
-      onAnswer: (make) => {
-        if (!hasFilter || matchesAnswer(make(), query)) answers.add(make);
+      onAnswer: (answer) => {
+        if (!hasFilter || matchesAnswer(answer.make(), query)) answers.add(answer);
       },
       countsUsage: hasFilter ? (usage) => matchesUsage(usage, query) : undefined,
     });

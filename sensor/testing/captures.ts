@@ -75,7 +75,7 @@ export function readAll(frames: readonly Uint8Array[], linkType = 1): WholeReadi
     registrableDomain: testDomain,
     local: { prefixes: [], addresses: [] },
     packetsMax: Math.max(64, frames.length),
-    onAnswer: (make) => answers.push(make()),
+    onAnswer: (answer) => answers.push(answer.make()),
   });
   for (const [i, frame] of frames.entries()) {
     reading.observe(frame, 0, frame.length, frame.length, testMinute + i * 0.001, linkType);

@@ -81,7 +81,7 @@ export function readCapture(file: string): WholeReading {
   const answers: ListedAnswer[] = [];
   const { result } = readFrames([{ path, file: openCaptureFile(path) }], {
     local: { prefixes: [], addresses: [] },
-    onAnswer: (make) => answers.push(make()),
+    onAnswer: (answer) => answers.push(answer.make()),
   });
   return wholeReading(result, answers);
 }

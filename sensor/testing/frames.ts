@@ -12,11 +12,14 @@ export function join(...parts: (Uint8Array | readonly number[])[]): Uint8Array {
 
 /** The same for any number of parts. */
 export function joinAll(parts: readonly (Uint8Array | readonly number[])[]): Uint8Array {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  let length = 0;
+  for (const part of parts) length += part.length;
   const joined = new Uint8Array(length);
   let at = 0;
   for (const part of parts) {
-    joined.set(part, at);
+    // Most parts are a few bytes, for which a call of `set` costs more than the bytes.
+    if (part.length > 32) joined.set(part, at);
+    else for (let i = 0; i < part.length; i += 1) joined[at + i] = part[i]!;
     at += part.length;
   }
   return joined;
@@ -34,17 +37,21 @@ export function u32(value: number): number[] {
 
 /** Bytes of ASCII text. */
 export function ascii(text: string): Uint8Array {
-  return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
+
+const defaultSource = [0x02, 0, 0, 0, 0, 0x01];
 
 /** An Ethernet frame; `tags` are VLAN ids, outermost first. */
 export function ethernet(
   payload: Uint8Array,
   options: { source?: string; tags?: number[]; type?: number } = {},
 ): Uint8Array {
-  const source = (options.source ?? '02:00:00:00:00:01').split(':').map((part) => Number.parseInt(part, 16));
+  const source = options.source?.split(':').map((part) => Number.parseInt(part, 16)) ?? defaultSource;
   const type = options.type ?? (payload[0]! >> 4 === 6 ? 0x86dd : 0x0800);
-  const tags = (options.tags ?? []).flatMap((tag) => [0x81, 0x00, ...u16(tag)]);
+  const tags = options.tags?.flatMap((tag) => [0x81, 0x00, ...u16(tag)]) ?? [];
   return join([0x02, 0, 0, 0, 0, 0xfe], source, tags, u16(type), payload);
 }
 
@@ -58,10 +65,23 @@ export interface IpOptions {
   more?: boolean;
 }
 
+/** Traffic goes between few addresses, and reading one costs as much as the rest of its packet. */
+const addresses = new Map<string, Uint8Array>();
+const addressesMax = 10_000;
+
+function addressBytes(text: string): Uint8Array {
+  const known = addresses.get(text);
+  if (known) return known;
+  const bytes = parseAddress(text)!;
+  if (addresses.size >= addressesMax) addresses.clear();
+  addresses.set(text, bytes);
+  return bytes;
+}
+
 /** An IPv4 or IPv6 packet, after the addresses' family. */
 export function ip(payload: Uint8Array, options: IpOptions): Uint8Array {
-  const from = parseAddress(options.from)!;
-  const to = parseAddress(options.to)!;
+  const from = addressBytes(options.from);
+  const to = addressBytes(options.to);
   if (from.length === 16) {
     return join([0x60, 0, 0, 0], u16(payload.length), [options.protocol, 64], from, to, payload);
   }

@@ -41,6 +41,7 @@ interface Event {
 const pool = 600;
 const locals = 200;
 const askers = 80;
+const localTexts = Array.from({ length: 256 }, (_, i) => `192.0.2.${i}`);
 const resolvers = ['198.51.100.1', '198.51.100.2', '198.51.100.3', '203.0.113.53'];
 
 /** Plays the traffic: `take` gets every frame with its time in milliseconds after the start. */
@@ -71,9 +72,9 @@ function noteTruth(truth: PressureTruth, { frame, row, isTls }: Event): void {
   const bytes = (frame[16]! << 8) | frame[17]!;
   truth.packets += 1;
   truth.bytes += bytes;
-  for (const at of [26, 30]) {
+  for (let at = 26; at <= 30; at += 4) {
     if (frame[at] !== 192 || frame[at + 1] !== 0 || frame[at + 2] !== 2) continue;
-    const address = `192.0.2.${frame[at + 3]}`;
+    const address = localTexts[frame[at + 3]!]!;
     truth.local.set(address, (truth.local.get(address) ?? 0) + bytes);
   }
   if (row === null) return;

@@ -4,7 +4,15 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +21,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { TruthRow, WorldFacts } from '#lab/index.ts';
 import { socketFolder } from '#service-kit/postgres/cluster.ts';
+import { hasListened } from './sensor-deaths.ts';
 import { until } from './until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -114,7 +123,8 @@ export async function runDemo(options: DemoOptions = {}): Promise<RunningDemo> {
   }
   // The demo is ready for people before the sensor has opened its captures; tests count from the first packet.
   const sensorLog = join(dataDir, 'logs', 'sensor.log');
-  await until('the sensor listens', 60_000, () => readFileSync(sensorLog, 'utf8').includes('sensor runs'));
+  const listens = () => options.isSimulated === true || hasListened(readFileSync(sensorLog, 'utf8'));
+  await until('the sensor listens', 60_000, listens, () => hasEnded(child) && `the demo ended:\n${output()}`);
   const file = readJson<DemoFile>(join(dataDir, 'demo.json'));
   const world = options.isSimulated ? null : readJson<WorldFacts>(join(dataDir, 'lab', 'world.json'));
   return {
@@ -239,10 +249,13 @@ function readJson<T>(file: string): T {
   return JSON.parse(readFileSync(file, 'utf8')) as T;
 }
 
+/** A server that was killed leaves its file behind, and its number may be another process's by now. */
 function readPostmaster(dataDir: string, program: ProgramName): number | null {
   try {
-    const file = join(dataDir, program, 'postgres', 'data', 'postmaster.pid');
-    return Number(readFileSync(file, 'utf8').split('\n')[0]);
+    const folder = join(dataDir, program, 'postgres', 'data');
+    const pid = Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
+    const isIt = readFileSync(`/proc/${pid}/comm`, 'utf8') === 'postgres\n';
+    return isIt && readlinkSync(`/proc/${pid}/cwd`) === realpathSync(folder) ? pid : null;
   } catch {
     return null;
   }

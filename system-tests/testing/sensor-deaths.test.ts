@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { findDeafTimes } from './sensor-deaths.ts';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
+import { findDeafTimes, hasListened, killSensor, minutesOf } from './sensor-deaths.ts';
 
 const at = (time: string) => Date.parse(`2026-11-22T${time}Z`);
 const firstLife = [
@@ -9,7 +17,7 @@ const firstLife = [
   '23:58:01  info   sensor      sensor runs  monitor=http://127.0.0.1:1  captures=uplink:up0,bridge:br0',
   '',
 ].join('\n');
-const death = { fromMs: at('23:59:30.500'), logEnd: firstLife.length };
+const death = { fromMs: at('23:59:30.500'), logEnd: firstLife.length, isMinuteBeforeKept: true };
 
 test('a killed sensor is deaf until the last of its captures listens again, also over midnight', () => {
   const log = `${firstLife}23:59:50  info   sensor      capture listens  capture=br0
@@ -27,4 +35,53 @@ test('before all captures listen again the end is not known', () => {
     null,
   );
   assert.deepEqual(findDeafTimes(firstLife, []), []);
+});
+
+test('a sensor that died before its disk held the minute before has not seen that one either', () => {
+  const log = `${firstLife}23:59:31  info   sensor      capture listens  capture=br0
+23:59:31  info   sensor      capture listens  capture=up0
+`;
+  const minutes = (isMinuteBeforeKept: boolean) =>
+    [...minutesOf(findDeafTimes(log, [{ ...death, isMinuteBeforeKept }])!)].map((one) => one * 1000);
+  assert.deepEqual(minutes(true), [at('23:59:00')]);
+  assert.deepEqual(minutes(false), [at('23:58:00'), at('23:59:00')]);
+});
+
+test('a sensor listens when it runs and each of its captures does, in whatever order it says so', () => {
+  const [uplink, bridge, runs] = firstLife.split('\n');
+  assert.ok(hasListened(firstLife));
+  assert.ok(hasListened([bridge, runs, uplink].join('\n')));
+  assert.ok(!hasListened([bridge, runs].join('\n')));
+  assert.ok(!hasListened([bridge, uplink].join('\n')));
+});
+
+test('a sensor is killed with its log and its disk as it leaves them', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-sensor-deaths-'));
+  try {
+    const options = { directory, bytesMax: 16 * 1024 * 1024, sensorVersion: '' };
+    const spool = createSpool({ ...options, clock: systemClock, reporter: silentReporter });
+    const kill = async () => {
+      const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+      const exited = once(child, 'exit');
+      const readLog = () => firstLife;
+      const death = await killSensor({ pid: child.pid!, stateDirectory: directory, readLog });
+      assert.deepEqual(await exited, [null, 'SIGKILL']);
+      assert.equal(death!.logEnd, firstLife.length);
+      return death!.isMinuteBeforeKept;
+    };
+    spool.open();
+    assert.equal(await kill(), false);
+    const thisMinute = Math.floor(Date.now() / 60_000) * 60;
+    const gap = {
+      fromMinute: thisMinute - 300,
+      toMinute: thisMinute,
+      capture: '',
+      reason: 'sensor_down' as const,
+    };
+    spool.append([], [gap]);
+    assert.equal(await kill(), true);
+    spool.close();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 });

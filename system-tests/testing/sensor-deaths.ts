@@ -1,10 +1,21 @@
-/** When a killed sensor did not listen: from its death until its own log says that all its captures listen again. */
+/**
+ * Kills the sensor, and says which minutes it can not have seen whole: from its death until its own log says that all its
+ * captures listen again, and the minute before where its disk did not hold it yet.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '#common/clock/index.ts';
+import { silentReporter } from '#common/reporter/index.ts';
+import { createSpool } from '#sensor/spool/index.ts';
 
 export interface Death {
-  /** Wall time of the kill. */
+  /** Wall time before the kill. */
   fromMs: number;
-  /** How long the log was then. */
+  /** How long the log was when it died. */
   logEnd: number;
+  /** The spool held the minute before. A sensor collects a minute some seconds after its end. */
+  isMinuteBeforeKept: boolean;
 }
 
 export interface DeafTime {
@@ -12,28 +23,123 @@ export interface DeafTime {
   toMs: number;
 }
 
+const minuteMs = 60_000;
+const spoolBytesMax = 160 * 1024 * 1024;
+
+export interface SensorToKill {
+  pid: number;
+  /** Where its spool lies. */
+  stateDirectory: string;
+  readLog(): string;
+}
+
+/**
+ * Kills the sensor; null when it had died by itself.
+ *
+ * It is stopped first, and its log and its spool are looked at before it is killed: then they are those of this life,
+ * however long this process stands still meanwhile.
+ */
+export async function killSensor({ pid, stateDirectory, readLog }: SensorToKill): Promise<Death | null> {
+  const fromMs = Date.now();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    if (!(await isStopped(pid))) return null;
+    const minuteBefore = Math.floor(fromMs / minuteMs) * 60 - 60;
+    const isMinuteBeforeKept = isKept(stateDirectory, minuteBefore);
+    return { fromMs, logEnd: readLog().length, isMinuteBeforeKept };
+  } finally {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It had died.
+    }
+  }
+}
+
+/** Waits until the kernel has stopped the process; false when it is gone. */
+async function isStopped(pid: number): Promise<boolean> {
+  for (;;) {
+    const state = readState(pid);
+    if (state === 'T') return true;
+    if (state === null || state === 'Z' || state === 'X') return false;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+function readState(pid: number): string | null {
+  try {
+    return /\) (.) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))![1]!;
+  } catch {
+    return null;
+  }
+}
+
+/** True when the spool holds this minute, or a gap in its place. It is read in a copy, as the next life would read it. */
+function isKept(stateDirectory: string, minute: number): boolean {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-spool-copy-'));
+  try {
+    const filter = (path: string) => statSync(path).isDirectory() || statSync(path).isFile();
+    cpSync(stateDirectory, directory, { recursive: true, filter });
+    const spool = createSpool({
+      directory,
+      bytesMax: spoolBytesMax,
+      sensorVersion: '',
+      clock: systemClock,
+      reporter: silentReporter,
+    });
+    spool.open();
+    try {
+      return spool.isCovered(minute);
+    } finally {
+      spool.close();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
 /** Null while the sensor does not listen again after one of the deaths. `log` is the whole log, of all its lives. */
 export function findDeafTimes(log: string, deaths: readonly Death[]): DeafTime[] | null {
   const captures = findCaptures(log);
+  if (!captures) throw new Error(`the log of the sensor does not say which captures it runs:\n${log}`);
   const times: DeafTime[] = [];
-  for (const { fromMs, logEnd } of deaths) {
+  for (const { fromMs, logEnd, isMinuteBeforeKept } of deaths) {
     const lines = log.slice(logEnd).split('\n');
     const ends = captures.map((name) => {
-      const line = lines.find((one) => one.includes('capture listens') && one.endsWith(`capture=${name}`));
+      const line = lines.find((one) => isListening(one, name));
       return line ? momentAfter(fromMs, line.slice(0, 8)) : Number.POSITIVE_INFINITY;
     });
     const toMs = Math.max(...ends);
     if (!Number.isFinite(toMs)) return null;
-    times.push({ fromMs, toMs });
+    times.push({ fromMs: isMinuteBeforeKept ? fromMs : fromMs - minuteMs, toMs });
   }
   return times;
 }
 
-/** Names of the captures that the sensor said it runs. */
-function findCaptures(log: string): string[] {
+/** Minutes, in seconds, that have a part in one of these times. */
+export function minutesOf(times: readonly DeafTime[]): Set<number> {
+  const minutes = new Set<number>();
+  for (const { fromMs, toMs } of times) {
+    const first = Math.floor(fromMs / minuteMs) * 60;
+    for (let minute = first; minute * 1000 <= toMs; minute += 60) minutes.add(minute);
+  }
+  return minutes;
+}
+
+/** True when the sensor runs and each of its captures has listened. */
+export function hasListened(log: string): boolean {
+  const lines = log.split('\n');
+  return findCaptures(log)?.every((name) => lines.some((line) => isListening(line, name))) ?? false;
+}
+
+function isListening(line: string, capture: string): boolean {
+  return line.includes('capture listens') && line.endsWith(`capture=${capture}`);
+}
+
+/** Names of the captures that the sensor said it runs; null before it did. */
+function findCaptures(log: string): string[] | null {
   const [, list] = /sensor runs .*captures="?([^\s"]+)/.exec(log) ?? [];
-  if (!list) throw new Error(`the log of the sensor does not say which captures it runs:\n${log}`);
-  return list.split(',').map((entry) => entry.slice(entry.indexOf(':') + 1));
+  return list?.split(',').map((entry) => entry.slice(entry.indexOf(':') + 1)) ?? null;
 }
 
 /** The end of the first second after `fromMs` whose time of day, in UTC, is `clockText`. */

@@ -2,8 +2,8 @@
 import type { Mutation } from './mutation.ts';
 
 const device = 'monitor/devices/device.ts';
-const points = 'monitor/delivery/build-points.ts';
-const visits = 'monitor/delivery/plan-visit.ts';
+const points = 'monitor/feeds/minutes/build-points.ts';
+const visits = 'monitor/feeds/minutes/plan-visit.ts';
 const notice = 'contracts/destroy-notice/index.ts';
 const receiver = 'operations/protect-traffic/receive-telemetry.ts';
 

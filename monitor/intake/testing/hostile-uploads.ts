@@ -30,6 +30,17 @@ const number = (field: number, value: number): Bytes =>
   Uint8Array.from([...varint(field * 8), ...varint(value)]);
 const repeated = (part: Bytes, bytes: number): Bytes =>
   Buffer.alloc(Math.max(part.length, bytes - (bytes % part.length)), part);
+/** Messages in messages, of at least so many bytes. Written from the inside out, without a copy for each level. */
+const nested = (bytes: number): Bytes => {
+  const heads: number[][] = [];
+  let size = 0;
+  while (size < bytes) {
+    const head = [...varint(5 * 8 + 2), ...varint(size)];
+    heads.push(head);
+    size += head.length;
+  }
+  return Uint8Array.from(heads.reverse().flat());
+};
 const text = (field: number, value: string): Bytes => tagged(field, Buffer.from(value));
 
 const spool = '00000000-0000-4000-8000-000000000001';
@@ -113,8 +124,7 @@ const messages: Record<string, { wire: 'telemetry' | 'live'; make(bytes: number,
   'nested messages': {
     wire: 'telemetry',
     make: (bytes) => {
-      let inner: Bytes = new Uint8Array();
-      while (inner.length < Math.min(bytes, 20_000)) inner = tagged(5, inner);
+      const inner = nested(Math.min(bytes, 20_000));
       return repeated(inner, bytes);
     },
   },

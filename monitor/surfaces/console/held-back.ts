@@ -1,6 +1,6 @@
-/** Allocations that do not receive every minute, on the page `/operations`. */
+/** Items that feeds do not get through, on the page `/operations`. */
 import type { FastifyRequest } from 'fastify';
-import type { HeldBack } from '#monitor/delivery/index.ts';
+import type { Feed, HeldBack } from '#monitor/feeds/index.ts';
 import { age, type Content, code, formatCount, isoTime, moment } from '#service-kit/pages/index.ts';
 import { dataTable } from './data-table.ts';
 
@@ -8,7 +8,7 @@ const outcomes: Readonly<Record<string, string>> = {
   source_conflict:
     'Another source delivers this address. It moves here 15 minutes after that source stopped, or at once by Hand over on the project’s page in operations.',
   unmatched: 'Operations knows no such assignment. The targets are read again.',
-  refused: 'Operations refused the request. Minutes that it named are set aside, and the others are sent.',
+  refused: 'Operations refused the request. What it named is set aside, and the rest is sent.',
 };
 const reasons: Readonly<Record<string, string>> = {
   rate_implausible: 'a rate above 400 Gbit/s',
@@ -17,20 +17,32 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Nothing where all is delivered. */
-export function heldBackTable(request: FastifyRequest, rows: readonly HeldBack[], nowMs: number): Content {
+export function heldBackTable(
+  request: FastifyRequest,
+  rows: readonly HeldBack[],
+  feeds: readonly Feed[],
+  nowMs: number,
+): Content {
   if (rows.length === 0) return false;
+  const titles = new Map(feeds.map(({ name, title }) => [name, title]));
   return dataTable<HeldBack>(request, {
     id: 'held-back',
-    caption: 'Addresses that do not receive every minute',
+    caption: 'Not delivered in full',
     rows,
-    empty: { title: 'None', text: 'Every address receives its minutes.' },
+    empty: { title: 'None', text: 'Every feed gets through.' },
     columns: [
       {
-        key: 'address',
-        header: 'Address',
+        key: 'item',
+        header: 'Address or record',
         kind: 'code',
-        cell: (row) => code(row.address),
-        value: (row) => row.address,
+        cell: (row) => code(row.item),
+        value: (row) => row.item,
+      },
+      {
+        key: 'feed',
+        header: 'Feed',
+        cell: (row) => titles.get(row.feed) ?? row.feed,
+        value: (row) => row.feed,
       },
       {
         key: 'visit',
@@ -44,7 +56,7 @@ export function heldBackTable(request: FastifyRequest, rows: readonly HeldBack[]
         key: 'outcome',
         header: 'Outcome',
         kind: 'prose',
-        cell: (row) => outcomes[row.outcome] ?? 'Delivered, but for the minutes set aside.',
+        cell: (row) => outcomes[row.outcome] ?? 'Delivered, but for what is set aside.',
         value: (row) => row.outcome,
       },
       {

@@ -1,10 +1,11 @@
 /** The parts of the page `/operations`. */
 
 import type { FastifyRequest } from 'fastify';
+import { type AdminContract, isSpoken } from '#contracts/admin-api/contract.ts';
 import { noticePath } from '#contracts/destroy-notice/index.ts';
-import { type ConnectionView, feedCapabilities, type NoticeSecretStatus } from '#monitor/connection/index.ts';
-import type { FeedState } from '#monitor/delivery/index.ts';
+import type { Feed, FeedState } from '#monitor/feeds/index.ts';
 import type { ClusterCount, ImportState } from '#monitor/inventory/index.ts';
+import type { ConnectionView, NoticeSecretStatus } from '#monitor/operations-client/index.ts';
 import type { ClusterMapping, Site } from '#monitor/sites/index.ts';
 import {
   actionButton,
@@ -37,11 +38,12 @@ export interface TypedConnection {
   fault: string;
 }
 
-/** The connection as it is saved, and what may be done with it. */
+/** The connection as it is saved, and what may be done with it; `contracts` are those that it is used for. */
 export function connectionPanel(
   view: ConnectionView | null,
   viewer: Viewer,
   refused: TypedConnection | undefined,
+  contracts: readonly AdminContract[],
   nowMs: number,
 ): Content {
   const content = viewer.canChange && connectionForm(view, viewer, refused);
@@ -63,18 +65,18 @@ export function connectionPanel(
       drawer({ id: 'connection', open: 'Change connection', title: 'Change connection' }, content),
   ];
   return [
-    connectionFacts(view, nowMs),
+    connectionFacts(view, contracts, nowMs),
     viewer.canChange && html`<div class="actions">${actions}</div>`,
     // A fault has to be seen without opening anything.
     refused && content,
   ];
 }
 
-function connectionFacts(view: ConnectionView, nowMs: number): Content {
-  const granted = Object.values(feedCapabilities).map(({ flag, permission }) =>
-    view.capabilities[flag] === true
-      ? html`${badge('good', permission)} `
-      : html`${badge('warn', `${permission} missing`)} `,
+function connectionFacts(view: ConnectionView, contracts: readonly AdminContract[], nowMs: number): Content {
+  const granted = contracts.map((contract) =>
+    isSpoken(view.capabilities, contract)
+      ? html`${badge('good', contract.permission)} `
+      : html`${badge('warn', `${contract.permission} missing`)} `,
   );
   return definitionList([
     { term: 'Base URL', value: code(view.baseUrl) },
@@ -149,13 +151,18 @@ interface FeedLine {
   newestMs: number | null;
 }
 
+/** A feed and how it stands; null before its first run. */
+export interface ShownFeed {
+  feed: Feed;
+  state: FeedState | null;
+}
+
 export function feedTable(
   request: FastifyRequest,
   inventory: ImportState,
-  telemetry: FeedState | null,
+  feeds: readonly ShownFeed[],
   nowMs: number,
 ): Content {
-  const minute = telemetry?.latestAcknowledgedMinute ?? null;
   const rows: FeedLine[] = [
     {
       name: 'Inventory',
@@ -164,15 +171,18 @@ export function feedTable(
       newest: html`<span class="hint">–</span>`,
       newestMs: null,
     },
-    {
-      name: 'Minute traffic',
-      lastRunAtMs: telemetry?.lastRunAtMs ?? null,
-      lastSuccessAtMs: telemetry?.lastReceiptAtMs ?? null,
-      lastError: telemetry?.lastError ?? null,
-      counts: telemetry?.lastCounts ?? {},
-      newest: minute === null ? null : age((minute + 60) * 1000, nowMs),
-      newestMs: minute === null ? null : minute * 1000,
-    },
+    ...feeds.map(({ feed, state }): FeedLine => {
+      const newest = state?.latestAcknowledged ?? null;
+      return {
+        name: feed.title,
+        lastRunAtMs: state?.lastRunAtMs ?? null,
+        lastSuccessAtMs: state?.lastReceiptAtMs ?? null,
+        lastError: state?.lastError ?? null,
+        counts: state?.lastCounts ?? {},
+        newest: newest === null ? null : age((newest + feed.observation.seconds) * 1000, nowMs),
+        newestMs: newest === null ? null : newest * 1000,
+      };
+    }),
   ];
   return dataTable<FeedLine>(request, {
     id: 'feeds',
@@ -199,7 +209,7 @@ export function feedTable(
       },
       {
         key: 'minute',
-        header: 'Newest minute there',
+        header: 'Newest data there',
         kind: 'figure',
         cell: (row) => row.newest,
         field: 'newest_minute',

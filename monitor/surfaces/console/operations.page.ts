@@ -1,9 +1,9 @@
 /** `/operations`: the connection to operations, its clusters, its feeds, and the secret of destroy notices. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type ConnectionView, OperationsError } from '#monitor/connection/index.ts';
-import type { FeedState } from '#monitor/delivery/index.ts';
+import { inventoryContract } from '#contracts/admin-api/schemas.ts';
 import type { ImportState } from '#monitor/inventory/index.ts';
+import { type ConnectionView, OperationsError } from '#monitor/operations-client/index.ts';
 import { requireOperator } from '#monitor/operators/index.ts';
 import { type App, HttpError } from '#service-kit/http/index.ts';
 import {
@@ -26,6 +26,7 @@ import {
   connectionPanel,
   feedTable,
   noticePanel,
+  type ShownFeed,
   secretName,
   type TypedConnection,
 } from './operations-parts.ts';
@@ -162,20 +163,21 @@ async function showOperations(
 ): Promise<FastifyReply> {
   const nowMs = Date.now();
   const viewer = viewerOf(request);
-  const [view, inventory, telemetry, heldBack, notices, known, mappings, sites] = await Promise.all([
+  const [view, inventory, feeds, heldBack, notices, known, mappings, sites] = await Promise.all([
     deps.connection.view(),
     deps.inventory.state(),
-    deps.delivery.telemetryState(),
-    deps.delivery.listHeldBack(),
+    Promise.all(deps.feeds.all.map(async ({ feed, state }) => ({ feed, state: await state() }))),
+    deps.feeds.listHeldBack(),
     deps.connection.noticeStatus(),
     deps.inventory.listClusters(),
     deps.sites.listClusters(),
     deps.sites.list(),
   ]);
+  const contracts = [inventoryContract, ...feeds.map(({ feed }) => feed.contract)];
   const content = [
     pageHeader({
       title: 'Operations',
-      state: stateOf(view, inventory, telemetry, nowMs),
+      state: stateOf(view, inventory, feeds, nowMs),
     }),
     shown.fault && notice({ tone: 'bad', title: shown.fault }),
     view && (await inventoryNotice(deps, nowMs)),
@@ -185,14 +187,22 @@ async function showOperations(
         description:
           'The admin API of operations: inventory comes in, observed minutes go out, both with one token.',
       },
-      connectionPanel(view, viewer, shown.connection, nowMs),
+      connectionPanel(view, viewer, shown.connection, contracts, nowMs),
     ),
     section(
       {
         title: 'Feeds',
         description: 'A feed without data to deliver counts as run, not as delivered.',
       },
-      [feedTable(request, inventory, telemetry, nowMs), heldBackTable(request, heldBack, nowMs)],
+      [
+        feedTable(request, inventory, feeds, nowMs),
+        heldBackTable(
+          request,
+          heldBack,
+          feeds.map(({ feed }) => feed),
+          nowMs,
+        ),
+      ],
     ),
     section(
       {
@@ -233,17 +243,21 @@ async function showOperations(
 function stateOf(
   view: ConnectionView | null,
   inventory: ImportState,
-  telemetry: FeedState | null,
+  feeds: readonly ShownFeed[],
   nowMs: number,
 ): { tone: Tone; text: string } {
   if (!view) return { tone: 'neutral', text: 'Not connected yet.' };
   if (!view.isEnabled) return { tone: 'warn', text: 'Disabled: nothing is imported and nothing delivered.' };
-  const fault = view.checkError ?? inventory.lastError ?? telemetry?.lastError;
+  const faults = feeds.map(({ state }) => state?.lastError ?? null);
+  const fault = view.checkError ?? inventory.lastError ?? faults.find((text) => text !== null);
   if (fault) return { tone: 'bad', text: fault };
-  const minute = telemetry?.latestAcknowledgedMinute ?? null;
-  if (minute === null) return { tone: 'neutral', text: 'Connected. No minute has been delivered yet.' };
+  const [first] = feeds;
+  if (!first) return { tone: 'good', text: 'Connected.' };
+  const { noun, seconds } = first.feed.observation;
+  const newest = first.state?.latestAcknowledged ?? null;
+  if (newest === null) return { tone: 'neutral', text: `Connected. No ${noun} has been delivered yet.` };
   return {
     tone: 'good',
-    text: `Connected. The newest minute there ended ${formatAge((minute + 60) * 1000, nowMs)}.`,
+    text: `Connected. The newest ${noun} there ended ${formatAge((newest + seconds) * 1000, nowMs)}.`,
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
-import { startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
+import { startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { type MonitorServer, startMonitorServer, type Visitor } from '#monitor/testing/server.ts';
 
 const mac = '52:54:00:00:00:0a';

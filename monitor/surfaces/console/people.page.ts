@@ -173,7 +173,7 @@ async function showPeople(deps: ConsoleDeps, request: FastifyRequest, reply: Fas
       peopleTable(request, people, Date.now()),
     ),
   ];
-  content.push(processingSection(request, deps.processing));
+  content.push(processingSection(request, deps));
   const isRefused = shown.invite ?? shown.fault;
   return sendConsolePage(
     request,

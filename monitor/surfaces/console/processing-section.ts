@@ -1,5 +1,6 @@
 /** Where each setting is: those of telemetry processing in the environment, with what holds now, the others in the console. */
 import type { FastifyRequest } from 'fastify';
+import type { RunningFeed } from '#monitor/feeds/index.ts';
 import {
   type Content,
   code,
@@ -19,7 +20,10 @@ interface Setting {
   names: string[];
 }
 
-export function processingSection(request: FastifyRequest, processing: ConsoleDeps['processing']): Content {
+export function processingSection(
+  request: FastifyRequest,
+  { processing, feeds }: Pick<ConsoleDeps, 'processing' | 'feeds'>,
+): Content {
   return [
     section(
       {
@@ -31,7 +35,7 @@ export function processingSection(request: FastifyRequest, processing: ConsoleDe
         id: 'processing',
         caption: 'Telemetry processing',
         isStacked: true,
-        rows: settingsOf(processing),
+        rows: [...settingsOf(processing), ...feeds.all.map(settingOf)],
         columns: [
           { key: 'what', header: 'What', cell: (row) => row.what, value: (row) => row.what },
           { key: 'value', header: 'Now', cell: (row) => row.value, value: (row) => row.value },
@@ -63,8 +67,17 @@ export function processingSection(request: FastifyRequest, processing: ConsoleDe
   ];
 }
 
+const done = (isHere: boolean, how: string) => (isHere ? how : 'left to another process');
+
+function settingOf({ feed, cadence }: RunningFeed): Setting {
+  return {
+    what: `Feed to operations: ${feed.title}`,
+    value: done(cadence.isOn, `every ${formatCount(cadence.intervalSeconds)} s`),
+    names: [feed.cadence.isOn.name, feed.cadence.seconds.name],
+  };
+}
+
 function settingsOf(now: ConsoleDeps['processing']): Setting[] {
-  const done = (isHere: boolean, how: string) => (isHere ? how : 'left to another process');
   return [
     {
       what: 'Uploads are applied',
@@ -85,11 +98,6 @@ function settingsOf(now: ConsoleDeps['processing']): Setting[] {
       what: 'Live windows are kept',
       value: `for ${formatDuration(now.liveHistorySeconds)}, at most ${formatCount(now.liveHistoryMax)} of a site`,
       names: ['SVC_LIVE_HISTORY_SECONDS', 'SVC_LIVE_HISTORY_MAXLEN'],
-    },
-    {
-      what: 'Minutes go to operations',
-      value: done(now.hasTrafficSync, `every ${formatCount(now.trafficSyncSeconds)} s`),
-      names: ['SVC_OPS_DDOS_SYNC', 'SVC_OPS_DDOS_SYNC_SECONDS'],
     },
     {
       what: 'The inventory is imported',

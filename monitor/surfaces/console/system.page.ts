@@ -1,6 +1,7 @@
 /** `/system`: how the monitor itself is: what waits, who works, what the feeds and retention did, who is behind. */
 import type { FastifyRequest } from 'fastify';
-import type { FeedRecord, Health, HealthReport } from '#monitor/health/index.ts';
+import type { Feeds } from '#monitor/feeds/index.ts';
+import type { Health, HealthReport } from '#monitor/health/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import {
   age,
@@ -25,22 +26,21 @@ import { sendConsolePage } from './frame.ts';
 /** Sensors in the table, those furthest behind. */
 const sensorsShown = 20;
 const lateSeconds = 180;
-const feedNames: Readonly<Record<FeedRecord['feed'], string>> = {
-  inventory: 'Inventory import',
-  telemetry: 'Minute delivery',
-};
 /** What a loop does; one without words is shown by its name. */
-const loopWork: Readonly<Record<string, string>> = {
+const ownLoopWork: Readonly<Record<string, string>> = {
   alerts: 'judges alerts and tells channels',
   import_inventory: 'imports the inventory of operations',
   maintain_metrics: 'removes what has expired',
   note_application_names: 'makes names findable',
   rank_applications: 'ranks the applications of 24 hours',
   roll_up_hours: 'sums hours up',
-  sync_ops_ddos: 'delivers minutes to operations',
 };
 
-export function registerSystemPage(app: App, deps: { health: Health }): void {
+export function registerSystemPage(app: App, deps: { health: Health; feeds: Pick<Feeds, 'all'> }): void {
+  const loopWork = new Map([
+    ...Object.entries(ownLoopWork),
+    ...deps.feeds.all.map(({ feed }): [string, string] => [feed.loop, feed.purpose]),
+  ]);
   app.get('/system', async (request, reply) => {
     const report = await deps.health.read();
     const content = [
@@ -48,7 +48,7 @@ export function registerSystemPage(app: App, deps: { health: Health }): void {
       refreshing({ id: 'system', url: '/system', everySeconds: 15 }, [
         report.problems.map((problem) => notice({ tone: 'warn', title: problem })),
         figures(report),
-        workers(request, report),
+        workers(request, report, loopWork),
         feeds(request, report),
         retention(request, report),
         sensors(request, report),
@@ -111,7 +111,11 @@ function figures({ inbox, leases, sensors }: HealthReport): Content {
   );
 }
 
-function workers(request: FastifyRequest, { leases, asOfMs }: HealthReport): Content {
+function workers(
+  request: FastifyRequest,
+  { leases, asOfMs }: HealthReport,
+  loopWork: ReadonlyMap<string, string>,
+): Content {
   const table = dataTable(request, {
     id: 'loops',
     caption: 'Loops',
@@ -127,8 +131,8 @@ function workers(request: FastifyRequest, { leases, asOfMs }: HealthReport): Con
       {
         key: 'work',
         header: 'What it does',
-        cell: ({ name }) => loopWork[name] ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
-        value: ({ name }) => loopWork[name] ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+        cell: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
+        value: ({ name }) => loopWork.get(name) ?? (name.startsWith('inbox ') ? 'applies uploads' : ''),
       },
       {
         key: 'holder',
@@ -170,7 +174,7 @@ function feeds(request: FastifyRequest, report: HealthReport): Content {
     rows: report.feeds,
     rowTone: ({ lastError }) => (lastError === null ? undefined : 'warn'),
     columns: [
-      { key: 'feed', header: 'Feed', cell: ({ feed }) => feedNames[feed], value: ({ feed }) => feed },
+      { key: 'feed', header: 'Feed', cell: ({ title }) => title, value: ({ feed }) => feed },
       {
         key: 'run',
         header: 'Last run',

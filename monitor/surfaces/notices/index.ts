@@ -20,8 +20,8 @@ import {
   timestampHeader,
   verifyNotice,
 } from '#contracts/destroy-notice/index.ts';
-import type { Connection } from '#monitor/connection/index.ts';
 import type { Inventory } from '#monitor/inventory/index.ts';
+import type { Connection } from '#monitor/operations-client/index.ts';
 import { type App, HttpError, parseStrictJson } from '#service-kit/http/index.ts';
 import { readRawBody } from './read-raw-body.ts';
 import { createRefusalCounter } from './refusal-counter.ts';

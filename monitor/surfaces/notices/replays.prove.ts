@@ -8,9 +8,9 @@
 import { createTestClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { type DestroyNoticeResult, noticePath, signNotice } from '#contracts/destroy-notice/index.ts';
-import { type Connection, connectionSecrets, createConnection } from '#monitor/connection/index.ts';
 import { createDevices } from '#monitor/devices/index.ts';
 import { createInventory, type Inventory } from '#monitor/inventory/index.ts';
+import { type Connection, connectionSecrets, createConnection } from '#monitor/operations-client/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { minutesAgo } from '#monitor/testing/facts.ts';
 import { createWorld, fingerprintTables, type World } from '#monitor/testing/world.ts';

@@ -3,7 +3,7 @@
  * left in the audit trail. Routes that leave none are named with the reason.
  */
 import { Secret, TOTP } from 'otpauth';
-import { allCapabilities, startOperationsStub } from '#monitor/connection/testing/operations-stub.ts';
+import { allCapabilities, startOperationsStub } from '#monitor/operations-client/testing/operations-stub.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import { startMonitorServer, testPassword } from '#monitor/testing/server.ts';
 

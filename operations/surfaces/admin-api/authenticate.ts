@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import { hasAuthorization, readBearer } from '#service-kit/credentials/index.ts';
 import { HttpError } from '#service-kit/http/index.ts';
@@ -42,7 +41,7 @@ export function authenticateProject(adminProjects: AdminProjects) {
 /** The request's project; throws a 403 that names the first permission when it has none of them. */
 export function requireProject(
   request: FastifyRequest,
-  ...oneOf: readonly [ProjectPermission, ...ProjectPermission[]]
+  ...oneOf: readonly [string, ...string[]]
 ): AdminProject {
   const project = request.adminProject!;
   if (oneOf.some((permission) => project.permissions.includes(permission))) return project;

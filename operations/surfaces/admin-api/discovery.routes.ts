@@ -1,17 +1,11 @@
-import { Discovery, type ProjectPermission, projectPermissions } from '#contracts/admin-api/schemas.ts';
+import { Discovery } from '#contracts/admin-api/schemas.ts';
+import { capabilitiesOf, type FeedReceiver } from '#operations/feeds/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 
-/** Contracts that this server speaks: a permission whose endpoint is not there is not advertised. */
-const spoken: readonly ProjectPermission[] = ['vm_inventory_read', 'protect_telemetry_ingest'];
-
 /** `GET /discovery/`: what this project may do, and in which version of each contract (NET-4.l). */
-export function registerDiscovery(app: App): void {
+export function registerDiscovery(app: App, deps: { receivers: readonly FeedReceiver[] }): void {
   app.get('/discovery/', { schema: { response: { 200: Discovery } } }, async (request) => {
-    const project = request.adminProject!;
-    const allowed = spoken.filter((permission) => project.permissions.includes(permission));
-    return {
-      project: { id: project.id, name: project.name },
-      capabilities: Object.assign({}, ...allowed.map((permission) => projectPermissions[permission])),
-    };
+    const { id, name, permissions } = request.adminProject!;
+    return { project: { id, name }, capabilities: { ...capabilitiesOf(deps.receivers, permissions) } };
   });
 }

@@ -8,20 +8,21 @@
 
 import type { Addresses } from '#operations/addresses/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
-import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
+import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { authenticateProject } from './authenticate.ts';
 import { registerDiscovery } from './discovery.routes.ts';
 import { registerInventory } from './inventory.routes.ts';
+import { registerReceivers } from './receivers.routes.ts';
 import { registerTargets } from './targets.routes.ts';
-import { registerTelemetry } from './telemetry.routes.ts';
 
 export interface AdminApiDeps {
   adminProjects: AdminProjects;
   addresses: Addresses;
   servers: Servers;
-  protectTraffic: ProtectTraffic;
+  /** Of the feeds that are delivered. */
+  receivers: readonly FeedReceiver[];
   /** Documentation ranges count as globally routable (lab and demo worlds only). */
   isDocumentationGlobal: boolean;
 }
@@ -40,10 +41,10 @@ export async function registerAdminApi(app: App, deps: AdminApiDeps): Promise<vo
     async (scope) => {
       const routes = scope as unknown as App;
       routes.addHook('onRequest', authenticateProject(deps.adminProjects));
-      registerDiscovery(routes);
+      registerDiscovery(routes, deps);
       registerInventory(routes, deps);
       registerTargets(routes, deps);
-      registerTelemetry(routes, deps);
+      registerReceivers(routes, deps);
     },
     { prefix: '/api/admin/v1' },
   );

@@ -1,6 +1,7 @@
 import { isGlobalUnicast, parseAddress } from '#common/ip/index.ts';
 import { TargetsPage } from '#contracts/admin-api/schemas.ts';
 import type { Addresses } from '#operations/addresses/index.ts';
+import { type FeedReceiver, listTargetPermissions } from '#operations/feeds/index.ts';
 import type { Servers } from '#operations/servers/index.ts';
 import type { App } from '#service-kit/http/index.ts';
 import { clusterScope, requireProject } from './authenticate.ts';
@@ -9,6 +10,7 @@ import { PageQuery, readPageQuery } from './page-query.ts';
 export interface TargetsDeps {
   addresses: Addresses;
   servers: Servers;
+  receivers: readonly FeedReceiver[];
   isDocumentationGlobal: boolean;
 }
 
@@ -19,17 +21,12 @@ export interface TargetsDeps {
  * moves on; only `next_after_id: null` is the end.
  */
 export function registerTargets(app: App, deps: TargetsDeps): void {
+  const permissions = listTargetPermissions(deps.receivers);
   app.get(
     '/protect/targets/',
     { schema: { querystring: PageQuery, response: { 200: TargetsPage } } },
     async (request) => {
-      const project = requireProject(
-        request,
-        'protect_telemetry_ingest',
-        'protect_live_ingest',
-        'protect_port_scan_ingest',
-        'protect_vulnerability_ingest',
-      );
+      const project = requireProject(request, ...permissions);
       const { afterId, limit } = readPageQuery(request.query);
       const page = await deps.addresses.listActiveAllocations({ afterId, limit, ...clusterScope(project) });
       const live = await deps.servers.listLiveIds(page.allocations.map((each) => each.serverId));

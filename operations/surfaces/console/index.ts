@@ -15,6 +15,7 @@ import type { ApiFacts } from '#operations/api-reference/index.ts';
 import type { Billing } from '#operations/billing/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
 import type { Clusters } from '#operations/clusters/index.ts';
+import type { FeedReceiver } from '#operations/feeds/index.ts';
 import type { Metering } from '#operations/metering/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Payments } from '#operations/payments/index.ts';
@@ -54,6 +55,7 @@ export interface ConsoleDeps {
   orders: Orders;
   payments: Payments;
   protectTraffic: ProtectTraffic;
+  receivers: readonly FeedReceiver[];
   catalog: Catalog;
   clusters: Clusters;
   metering: Metering;

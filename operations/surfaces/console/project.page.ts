@@ -1,5 +1,6 @@
 import type { AdminProject, AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/catalog/index.ts';
+import type { GrantablePermission } from '#operations/feeds/index.ts';
 import type { ProjectSources } from '#operations/protect-traffic/index.ts';
 import { defaultDays } from '#service-kit/credentials/index.ts';
 import {
@@ -25,13 +26,14 @@ import {
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 import { sourcesSection } from './project-sources.ts';
-import { namesOfClusters, permissionHints, projectFields } from './projects.page.ts';
+import { namesOfClusters, projectFields } from './projects.page.ts';
 
 export interface ProjectPageOptions {
   staff: Staff;
   project: AdminProject;
   tokens: readonly AdminToken[];
   clusters: readonly Cluster[];
+  grantable: readonly GrantablePermission[];
   traffic: ProjectSources;
   nowMs: number;
   /** A token that was made by this very request: the only page that shows it. */
@@ -147,7 +149,7 @@ function issueForm({ staff, project, tokenError }: ProjectPageOptions): Html {
   );
 }
 
-function editSection({ staff, project, error, clusters }: ProjectPageOptions): Html {
+function editSection({ staff, project, error, clusters, grantable }: ProjectPageOptions): Html {
   return section(
     {
       title: 'Permissions',
@@ -155,16 +157,16 @@ function editSection({ staff, project, error, clusters }: ProjectPageOptions): H
     },
     form({ action: `/console/projects/${project.id}`, csrfToken: staff.csrfToken, submit: 'Save', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: project.name }),
-      projectFields(project, clusters),
+      projectFields(project, clusters, grantable),
     ]),
   );
 }
 
-function factsSection({ project, clusters }: ProjectPageOptions): Html {
+function factsSection({ project, clusters, grantable }: ProjectPageOptions): Html {
   return section(
     { title: 'Permissions' },
     definitionList([
-      ...Object.entries(permissionHints).map(([name, hint]) => ({
+      ...grantable.map(({ permission: name, hint }) => ({
         // Words, which break where a line ends.
         term: name.replaceAll('_', ' '),
         value: project.permissions.some((each) => each === name) ? `Yes. ${hint}` : 'No',

@@ -1,6 +1,6 @@
-import type { ProjectPermission } from '#contracts/admin-api/schemas.ts';
 import type { AdminProject } from '#operations/admin-projects/index.ts';
 import type { Cluster } from '#operations/catalog/index.ts';
+import type { GrantablePermission } from '#operations/feeds/index.ts';
 import {
   type Content,
   code,
@@ -18,16 +18,11 @@ import {
 import { consoleFrame } from './frame.ts';
 import type { Staff } from './guard.ts';
 
-/** What each permission allows, in an operator's words; the ones whose endpoints are there. */
-export const permissionHints: Partial<Record<ProjectPermission, string>> = {
-  vm_inventory_read: 'Read servers, their cards and addresses.',
-  protect_telemetry_ingest: 'Read allocation targets and deliver minute telemetry.',
-};
-
 export interface ProjectsPageOptions {
   staff: Staff;
   projects: readonly AdminProject[];
   clusters: readonly Cluster[];
+  grantable: readonly GrantablePermission[];
   /** What a refused form held. */
   name?: string;
   error?: string;
@@ -85,12 +80,16 @@ export function namesOfClusters(project: AdminProject, clusters: readonly Cluste
   return project.clusterIds.map((id) => names.get(id) ?? `${id}, which is not there`).join(', ');
 }
 
-function createSection({ staff, error, name, clusters }: ProjectsPageOptions): Html {
+function createSection({ staff, error, name, clusters, grantable }: ProjectsPageOptions): Html {
   return section(
     { title: 'Create a project' },
     form({ action: '/console/projects/', csrfToken: staff.csrfToken, submit: 'Create project', error }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: name ?? '' }),
-      projectFields({ permissions: Object.keys(permissionHints), clusterIds: null }, clusters),
+      projectFields(
+        { permissions: grantable.map(({ permission }) => permission), clusterIds: null },
+        clusters,
+        grantable,
+      ),
     ]),
   );
 }
@@ -99,14 +98,17 @@ function createSection({ staff, error, name, clusters }: ProjectsPageOptions): H
 export function projectFields(
   project: { permissions: readonly string[]; clusterIds: readonly number[] | null },
   clusters: readonly Cluster[],
+  grantable: readonly GrantablePermission[],
 ): Content {
   const known = clusters.map((cluster) => `${cluster.id} is ${cluster.name}`).join(', ');
-  const boxes = Object.entries(permissionHints).map(
-    ([name, hint]) =>
+  const boxes = grantable.map(
+    ({ permission: name, hint }) =>
       html`<div class="field field-checkbox"><input type="checkbox" id="permission-${name}" name="permissions" value="${name}"${project.permissions.includes(name) ? html` checked` : ''}><div><label for="permission-${name}">${code(name)}</label><p class="hint">${hint}</p></div></div>`,
   );
   // What this page has no box for is kept, so that saving a name takes no permission away.
-  const others = project.permissions.filter((name) => !Object.hasOwn(permissionHints, name));
+  const others = project.permissions.filter(
+    (name) => !grantable.some(({ permission }) => permission === name),
+  );
   return [
     boxes,
     others.map((name) => hiddenField('permissions', name)),

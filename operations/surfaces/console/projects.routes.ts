@@ -6,6 +6,7 @@ import type { Clock } from '#common/clock/index.ts';
 import { CodedError } from '#common/errors/index.ts';
 import type { AdminProject, AdminProjects } from '#operations/admin-projects/index.ts';
 import type { Catalog } from '#operations/catalog/index.ts';
+import { type FeedReceiver, listGrantable } from '#operations/feeds/index.ts';
 import type { ProtectTraffic } from '#operations/protect-traffic/index.ts';
 import { expiryOf } from '#service-kit/credentials/index.ts';
 import type { App } from '#service-kit/http/index.ts';
@@ -17,6 +18,7 @@ import { projectsPage } from './projects.page.ts';
 export interface ProjectsDeps {
   adminProjects: AdminProjects;
   protectTraffic: Pick<ProtectTraffic, 'readSources' | 'handOver'>;
+  receivers: readonly FeedReceiver[];
   catalog: Catalog;
   clock: Clock;
 }
@@ -129,7 +131,7 @@ async function showProjects(
   ]);
   return sendPage(
     reply,
-    projectsPage({ staff, projects, clusters, ...state }),
+    projectsPage({ staff, projects, clusters, grantable: listGrantable(deps.receivers), ...state }),
     state.error === undefined ? 200 : 422,
   );
 }
@@ -149,7 +151,8 @@ async function showProject(
     deps.protectTraffic.readSources(staff.actor, id),
   ]);
   const isRefused = state.error !== undefined || state.tokenError !== undefined;
-  const page = { staff, project, tokens, clusters, traffic, nowMs: deps.clock.nowMs(), ...state };
+  const grantable = listGrantable(deps.receivers);
+  const page = { staff, project, tokens, clusters, grantable, traffic, nowMs: deps.clock.nowMs(), ...state };
   return sendPage(reply, projectPage(page), isRefused ? 422 : 200);
 }
 

@@ -1,0 +1,78 @@
+/**
+ * The targets of feeds whose items are allocations: what operations last listed, shared by all of them.
+ *
+ * A list counts only as a whole. It is read again after 30 seconds, and at once when a receipt says that operations knows
+ * another owner by now.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Round, Visit } from '../feed.ts';
+import { fetchTargets } from './fetch-targets.ts';
+import * as store from './store.ts';
+
+export type { StoredTarget } from './store.ts';
+
+export interface Allocations {
+  /** Lists the targets again where the list is old; for a feed's `prepare`. */
+  refresh(round: Round): Promise<void>;
+  /** The generations of mapped clusters that a feed visited longest ago. */
+  listDue(
+    feed: string,
+    clusterIds: readonly number[],
+    round: Pick<Round, 'limit' | 'notVisitedSince'>,
+  ): Promise<store.StoredTarget[]>;
+  /** All targets, those that are not globally routable, and those in clusters that no site has. */
+  count(clusterIds: readonly number[]): Promise<store.TargetCounts>;
+  /** Forgets what operations does not know any more; for a feed's `settle`. */
+  dropUnmatched(trx: Queryable, visits: readonly Visit[]): Promise<void>;
+  /** Exact addresses in the clusters of a site; with a sensor those that it speaks for. */
+  listAddresses(siteId: number, sensorId: number | null): Promise<string[]>;
+}
+
+export interface AllocationsDeps {
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3). */
+  reader: () => Queryable;
+  clock: Clock;
+  sites: Pick<Sites, 'listClusters'>;
+  /** Documentation ranges count as globally routable: lab and demo worlds alone. */
+  documentationIsGlobal: boolean;
+}
+
+const targetsKeptMs = 30_000;
+
+export function createAllocations(deps: AllocationsDeps): Allocations {
+  const { db, reader, clock } = deps;
+  let fetchedAtMs: number | null = null;
+  return {
+    async refresh(round) {
+      const now = clock.nowMs();
+      if (fetchedAtMs !== null && now - fetchedAtMs < targetsKeptMs) return;
+      const targets = await fetchTargets(round, deps.documentationIsGlobal);
+      await round.write((trx) => store.replaceTargets(trx, targets));
+      fetchedAtMs = now;
+    },
+    listDue: (feed, clusterIds, { limit, notVisitedSince }) =>
+      store.listDueTargets(db(), feed, clusterIds, limit, notVisitedSince),
+    count: (clusterIds) => store.countTargets(db(), clusterIds),
+    async dropUnmatched(trx, visits) {
+      const unmatched = visits.filter(({ outcome }) => outcome === 'unmatched');
+      if (unmatched.length === 0) return;
+      await store.dropTargets(
+        trx,
+        unmatched.map(({ key }) => key),
+      );
+      fetchedAtMs = null;
+    },
+    async listAddresses(siteId, sensorId) {
+      const mappings = await deps.sites.listClusters();
+      const clusters = mappings.filter((mapping) => mapping.siteId === siteId);
+      return store.listAddresses(
+        reader(),
+        clusters.map((mapping) => mapping.clusterId),
+        sensorId,
+      );
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Feeds to operations: each a leased loop with durable cursors over items, declared in a folder of its own.
+ *
+ * Delivery is at least once and its effects happen once: operations answers `unchanged` to what it has. An item that fails
+ * costs its own turn; two transport failures in a row end a run. Nothing that operations answers to a failed request is
+ * kept. What a feed declares is in `feed.ts`; docs/adding-a-feed.md shows how to add one.
+ */
+import type { Clock } from '#common/clock/index.ts';
+import { CodedError } from '#common/errors/index.ts';
+import type { Reporter } from '#common/reporter/index.ts';
+import type { Applications } from '#monitor/applications/index.ts';
+import type { Connection } from '#monitor/operations-client/index.ts';
+import type { Sites } from '#monitor/sites/index.ts';
+import type { Traffic } from '#monitor/traffic/index.ts';
+import { createLeasedLoop, type LeasedLoop } from '#service-kit/leases/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import { createAllocations } from './allocations/index.ts';
+import type { Cadence, Cadences } from './cadence.ts';
+import type { Feed, FeedSources } from './feed.ts';
+import { type RunDeps, runPasses, runTick, type TickResult, type Turn } from './run-feed.ts';
+import * as store from './store.ts';
+
+export { type Cadences, cadencesOf, settingsOfFeeds } from './cadence.ts';
+export { defineFeed, type Feed, type FeedItem } from './feed.ts';
+export { installedFeeds } from './installed.ts';
+export { minutes } from './minutes/index.ts';
+export type { TickResult } from './run-feed.ts';
+export type { FeedState, HeldBack } from './store.ts';
+
+/** A feed and its loop. */
+export interface RunningFeed {
+  readonly feed: Feed;
+  readonly cadence: Cadence;
+  readonly loop: LeasedLoop;
+  /** One tick now, where the loop runs as many as are due; `held` when another process holds the lease, `idle` when no connection is enabled. */
+  runOnce(): Promise<TickResult | 'held' | 'idle'>;
+  /** Null before the feed's first run. */
+  state(): Promise<store.FeedState | null>;
+}
+
+export interface Feeds {
+  /** In the order of pages. */
+  readonly all: readonly RunningFeed[];
+  /** Throws for a feed that is not declared. */
+  find(name: string): RunningFeed;
+  /** Items that do not get through, of all feeds, for people. */
+  listHeldBack(): Promise<store.HeldBack[]>;
+  /**
+   * Exact addresses of live allocations in the clusters of a site, as the last page-through listed them; with a sensor
+   * those that it speaks for.
+   */
+  listAddresses(siteId: number, sensorId?: number | null): Promise<string[]>;
+  /** Forgets cursors that nothing has visited since (NET-2.9). */
+  forgetCursors(cutoffMs: number): Promise<number>;
+}
+
+export interface FeedsDeps {
+  /** What is declared; `installedFeeds` outside of tests. */
+  feeds: readonly Feed[];
+  cadences: Cadences;
+  db: () => Queryable;
+  /** Connections that only read, for what plans ask (NET-5.3); the same as the others when absent. */
+  reader?: () => Queryable;
+  connection: Connection;
+  sites: Pick<Sites, 'listClusters'>;
+  traffic: Pick<Traffic, 'readAddressesMinutes' | 'listCaptures'>;
+  applications: Pick<Applications, 'readAddressesApplications'>;
+  clock: Clock;
+  reporter: Reporter;
+  /** Documentation ranges count as globally routable: lab and demo worlds alone. */
+  documentationIsGlobal: boolean;
+}
+
+/** Items that a page shows. */
+const heldBackShown = 20;
+
+/** Longer than one request may take, so that a slow one does not cost the lease. */
+const leaseSeconds = 30;
+
+export function createFeeds(deps: FeedsDeps): Feeds {
+  const reader = deps.reader ?? deps.db;
+  const allocations = createAllocations({ ...deps, reader });
+  const all = deps.feeds.map((feed) => createFeed(deps, { ...deps, allocations }, feed));
+  const heldOutcomes = deps.feeds.map(({ name, items, outcomes }) => ({
+    feed: name,
+    isOfAllocations: items === 'allocations',
+    // A refused request is noted as that for each of its items, whatever the feed declares.
+    outcomes: ['refused', ...Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back')],
+  }));
+  return {
+    all,
+    find(name) {
+      const found = all.find(({ feed }) => feed.name === name);
+      if (!found) throw new CodedError('feeds.unknown', `There is no feed "${name}".`);
+      return found;
+    },
+    listHeldBack: () => store.listHeldBack(reader(), heldOutcomes, heldBackShown),
+    listAddresses: (siteId, sensorId = null) => allocations.listAddresses(siteId, sensorId),
+    forgetCursors: (cutoffMs) => store.deleteCursorsBefore(deps.db(), cutoffMs),
+  };
+}
+
+function createFeed(deps: FeedsDeps, sources: FeedSources, feed: Feed): RunningFeed {
+  const { db, clock, reporter } = deps;
+  const cadence = deps.cadences[feed.name];
+  if (!cadence)
+    throw new CodedError('feeds.unknown', `The settings of the feed "${feed.name}" were not read.`);
+  const { intervalSeconds } = cadence;
+  const runDeps: RunDeps = { ...deps, feed, work: feed.create(sources), intervalSeconds };
+  let lastResult: TickResult | null = null;
+  let lastError: string | null = null;
+  let isOneTick = false;
+  const loop = createLeasedLoop({
+    ...{ name: feed.loop, intervalMs: intervalSeconds * 1000, ttlSeconds: leaseSeconds, db, clock, reporter },
+    async run(lease, renew, signal) {
+      const turn: Turn = { lease, renew, signal };
+      lastResult = await (isOneTick ? runTick(runDeps, turn) : runPasses(runDeps, turn));
+      const error = lastResult?.error ?? null;
+      // The same fault every few seconds is one fact.
+      if (error !== null && error !== lastError)
+        reporter.warn('feed not delivered', { feed: feed.name, error });
+      if (error === null && lastError !== null) reporter.info('feed is delivered again', { feed: feed.name });
+      lastError = error;
+    },
+  });
+  return {
+    feed,
+    cadence,
+    loop,
+    async runOnce() {
+      lastResult = null;
+      isOneTick = true;
+      const isMine = await loop.runOnce().finally(() => {
+        isOneTick = false;
+      });
+      return isMine ? (lastResult ?? 'idle') : 'held';
+    },
+    state: () => store.readFeedState(db(), feed.name),
+  };
+}

@@ -1,0 +1,5 @@
+import type { Feed } from './feed.ts';
+import { minutes } from './minutes/index.ts';
+
+/** The feeds of the monitor, in the order of pages; a new feed is added here. */
+export const installedFeeds: readonly Feed[] = [minutes];

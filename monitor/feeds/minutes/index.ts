@@ -1,0 +1,118 @@
+/**
+ * The minute feed (NET-2.4, NET-4.3): the traffic of exact addresses, for each allocation generation by itself.
+ *
+ * Only complete minutes are sent, gaps are not sent at all, and what comes late is sent by the sweep that goes over the
+ * last 24 hours again and again.
+ */
+import { booleanSetting, integerSetting } from '#common/config/index.ts';
+import type { Capabilities } from '#contracts/admin-api/contract.ts';
+import {
+  minutesContract,
+  type TelemetryReceipts,
+  type TelemetryRequest,
+} from '#contracts/admin-api/schemas.ts';
+import type { StoredTarget } from '../allocations/index.ts';
+import { defineFeed, type FeedItem, type FeedSources, type Round } from '../feed.ts';
+import { buildParcel, rangesOf, type VisitContext } from './build-parcel.ts';
+import { completeUntil } from './plan-visit.ts';
+import { readAhead } from './read-ahead.ts';
+
+const name = 'telemetry';
+
+interface MinuteItem extends FeedItem {
+  target: StoredTarget;
+  /** Of its site, made for the first of its items. */
+  context(): Promise<VisitContext>;
+}
+
+export const minutes = defineFeed<MinuteItem, TelemetryRequest, TelemetryReceipts>({
+  name,
+  title: 'Minute traffic',
+  loop: 'sync_ops_ddos',
+  purpose: 'delivers minutes to operations',
+  contract: minutesContract,
+  items: 'allocations',
+  batch: { itemsPerTick: 50, itemsPerRequest: 1, requestsAtOnce: 4 },
+  cadence: {
+    isOn: booleanSetting(
+      'SVC_OPS_DDOS_SYNC',
+      true,
+      'Whether serve also delivers minutes to operations; 0 leaves that to "./svc monitor sync_ops_ddos --loop".',
+    ),
+    seconds: integerSetting(
+      'SVC_OPS_DDOS_SYNC_SECONDS',
+      30,
+      { min: 5, max: 3600, unit: 's' },
+      'Pause between two deliveries to operations.',
+    ),
+  },
+  outcomes: {
+    ...{ accepted: 'acknowledged', unchanged: 'acknowledged' },
+    ...{ unmatched: 'held_back', source_conflict: 'held_back', refused: 'held_back' },
+    ...{ empty: 'nothing', waiting: 'nothing' },
+  },
+  counts: ['targets', 'unsupported', 'unmapped', 'points'],
+  observation: { noun: 'minute', seconds: 60 },
+  create: (sources) => ({
+    prepare: (round) => sources.allocations.refresh(round),
+    due: (round) => listDue(sources, round),
+    async build(items) {
+      const item = items[0]!;
+      return buildParcel(await item.context(), item.target);
+    },
+    settle: (trx, visits) => sources.allocations.dropUnmatched(trx, visits),
+  }),
+});
+
+async function listDue(sources: FeedSources, round: Round) {
+  const { allocations, sites } = sources;
+  const mappings = await sites.listClusters();
+  const siteOf = new Map(mappings.map(({ clusterId, siteId }) => [clusterId, siteId]));
+  const mapped = [...siteOf.keys()];
+  const counts = { ...(await allocations.count(mapped)) };
+  const due = await allocations.listDue(name, mapped, round);
+  const aside = await round.listSetAside(due.map(({ key }) => key));
+  const contextOf = createContexts(sources, round, siteOf, due, ({ key }) => aside.get(key) ?? []);
+  const items = due.map((target): MinuteItem => {
+    const { key, position, clusterId } = target;
+    return { key, position, target, context: () => contextOf(clusterId) };
+  });
+  return { items, counts };
+}
+
+/** What all allocations of a site share, read once a tick, with what their visits send. */
+function createContexts(
+  sources: FeedSources,
+  round: Round,
+  siteOf: ReadonlyMap<number, number>,
+  due: readonly StoredTarget[],
+  setAsideOf: VisitContext['setAsideOf'],
+): (clusterId: number) => Promise<VisitContext> {
+  const contexts = new Map<number, Promise<VisitContext>>();
+  return (clusterId) => {
+    const siteId = siteOf.get(clusterId)!;
+    const known = contexts.get(siteId);
+    if (known) return known;
+    const made = (async (): Promise<VisitContext> => {
+      const until = completeUntil(await sources.traffic.listCaptures(siteId), sources.clock.nowMs());
+      const ranges = due
+        .filter((target) => siteOf.get(target.clusterId) === siteId)
+        .flatMap((target) => rangesOf(target, until));
+      return {
+        read: await readAhead(sources, siteId, ranges),
+        siteId,
+        clusterIds: [...siteOf].filter(([, site]) => site === siteId).map(([cluster]) => cluster),
+        completeUntil: until,
+        withIdentity: takesIdentity(round.capabilities),
+        setAsideOf,
+      };
+    })();
+    contexts.set(siteId, made);
+    return made;
+  };
+}
+
+/** True when application rows may carry transport and port (NET-2.4.0). */
+function takesIdentity(capabilities: Capabilities): boolean {
+  return Object.entries(minutesContract.optional).every(([flag, value]) => capabilities[flag] === value);
+}

@@ -1,0 +1,56 @@
+/** The sensor API on a port and a database of its own, with sensors that have credentials. */
+import { silentReporter } from '#common/reporter/index.ts';
+import { telemetryContentType } from '#contracts/sensor-api/http.ts';
+import { createLive, createPostgresStore } from '#monitor/live/index.ts';
+import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import { createHttpServer } from '#service-kit/http/index.ts';
+import { registerSensorApi } from '../../surfaces/sensor-api/index.ts';
+import type { Intake } from '../index.ts';
+
+export interface IntakeServer extends AsyncDisposable {
+  world: MonitorWorld;
+  enrol: MonitorWorld['enrol'];
+  /** Sends a body as a sensor does. `code` is that of the error, or null. */
+  post(
+    wire: 'telemetry' | 'live',
+    credential: string,
+    body: Uint8Array,
+    encoding: string,
+  ): Promise<{ status: number; code: string | null; receipt: string | null }>;
+}
+
+/** Starts the server; this intake reads everything that it is sent. */
+export async function startIntakeServer(intake: Intake): Promise<IntakeServer> {
+  const world = await createMonitorWorld({ intake });
+  const liveBounds = { historySeconds: 600, historyMax: 10_000 };
+  const live = createLive({ intake, store: createPostgresStore(() => world.database.db, liveBounds) });
+  const http = await createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    portSetting: 'none',
+    reporter: silentReporter,
+    routes: (app) => registerSensorApi(app, { sensors: world.sensors, intake, inbox: world.inbox, live }),
+  });
+  await http.start();
+  return {
+    world,
+    enrol: world.enrol,
+    async post(wire, credential, body, encoding) {
+      const answer = await fetch(`${http.url}/agent/v1/${wire}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${credential}`,
+          'content-type': telemetryContentType,
+          'content-encoding': encoding,
+        },
+        body: body as Uint8Array<ArrayBuffer>,
+      });
+      const json = (await answer.json()) as { receipt?: string; error?: { code: string } };
+      return { status: answer.status, code: json.error?.code ?? null, receipt: json.receipt ?? null };
+    },
+    async [Symbol.asyncDispose]() {
+      await http.stop();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}

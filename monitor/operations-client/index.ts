@@ -1,0 +1,182 @@
+/**
+ * The connection to operations: base URL, token, enabled, whether the inventory is imported by itself, what the token's project may do, and the secret of
+ * destroy notices.
+ *
+ * The token and the secret go in and never come out: pages get a view without them. Disabling stops imports and
+ * feeds; destroy notices are honoured all the same (NET-4.7), because they come from the other side.
+ */
+import { randomBytes } from 'node:crypto';
+import { CodedError } from '#common/errors/index.ts';
+import type { Capabilities } from '#contracts/admin-api/contract.ts';
+import { type Actor, requireOperator } from '#monitor/operators/index.ts';
+import { recorded } from '#service-kit/audit/index.ts';
+import type { Queryable } from '#service-kit/postgres/index.ts';
+import type { Secrets } from '#service-kit/secrets/index.ts';
+import { checkConnection } from './check-connection.ts';
+import { createOperationsClient, type OperationsClient } from './client.ts';
+import { type ConnectionView, parseBaseUrl, parseToken, type SaveConnectionInput } from './connection.ts';
+import { type ConnectionValues, openConnection, writeConnection, writeNoticeSecret } from './save-secrets.ts';
+import * as store from './store.ts';
+
+export {
+  concernsEveryCall,
+  type OperationsClient,
+  OperationsError,
+  type OperationsFault,
+  safeFaultText,
+} from './client.ts';
+export type { ConnectionView, SaveConnectionInput } from './connection.ts';
+export type { NoticeSecretStatus } from './store.ts';
+
+/** Where the connection keeps sealed secrets. */
+export const connectionSecrets = [store.connectionToken, store.noticeSecret] as const;
+
+/** An enabled connection, ready to be called. */
+export interface OpenConnection {
+  client: OperationsClient;
+  isSyncAutomatic: boolean;
+  capabilities: Capabilities;
+  /** When discovery last succeeded or failed, null for never. */
+  checkedAtMs: number | null;
+}
+
+export interface Connection {
+  /** Null while none has been saved. */
+  view(): Promise<ConnectionView | null>;
+  /** Throws `connection.invalid`; the first save needs a token. */
+  save(actor: Actor, input: SaveConnectionInput): Promise<void>;
+  /** Discovery with what is about to be saved, which is saved only if it works. Throws `OperationsError` too. */
+  testAndSave(actor: Actor, input: SaveConnectionInput): Promise<void>;
+  /** Discovery now (NET-4.l); throws `OperationsError`, whose message may be shown, and `connection.invalid` without one. */
+  check(): Promise<void>;
+  /** The enabled connection; null when there is none or it is disabled. */
+  open(): Promise<OpenConnection | null>;
+  /** Makes a secret and returns it, the only time it is ever shown; the former one is refused from now on (NET-4.8). */
+  createNoticeSecret(actor: Actor): Promise<string>;
+  /** Sets a secret that was agreed on elsewhere, such as in the demo world. */
+  setNoticeSecret(actor: Actor, secret: string): Promise<void>;
+  /** The secret to verify with, asked anew for each notice so that a rotation counts at once on every replica. */
+  readNoticeSecret(): Promise<string | null>;
+  noticeStatus(): Promise<store.NoticeSecretStatus | null>;
+  /** Counts refused notices; shows a forgotten rotation. */
+  countRefusals(count: number): Promise<void>;
+}
+
+export interface ConnectionDeps {
+  db: () => Queryable;
+  secrets: Secrets;
+  /** How operations is called; another one in tests of failures. */
+  createClient?: (connection: { baseUrl: string; token: string }) => OperationsClient;
+  /** Operations may be called by http on another machine. */
+  allowsInsecureHttp?: boolean;
+}
+
+const noticeSecretLengthMin = 24;
+
+export function createConnection(deps: ConnectionDeps): Connection {
+  const { db, secrets, allowsInsecureHttp = false } = deps;
+  const createClient =
+    deps.createClient ?? ((connection) => createOperationsClient({ ...connection, allowsInsecureHttp }));
+  const saveNoticeSecret = async (actor: Actor, secret: string) => {
+    await secrets.ready();
+    await recorded(db(), actor, noticeEntry, (trx) => writeNoticeSecret(trx, secrets, secret));
+  };
+  return {
+    async view() {
+      const stored = await store.readConnection(db());
+      if (!stored) return null;
+      const { sealedToken: _, revision: __, ...view } = stored;
+      return view;
+    },
+    async save(actor, input) {
+      requireOperator(actor);
+      await writeRecorded(deps, actor, await parseInput(deps, input));
+    },
+    async testAndSave(actor, input) {
+      requireOperator(actor);
+      const parsed = await parseInput(deps, input);
+      await createClient(parsed).discover();
+      await writeRecorded(deps, actor, parsed);
+      await checkConnection(db(), secrets, createClient);
+    },
+    check: () => checkConnection(db(), secrets, createClient),
+    async open() {
+      const stored = await openConnection(db(), secrets);
+      if (!stored?.isEnabled) return null;
+      return {
+        client: createClient(stored),
+        isSyncAutomatic: stored.isSyncAutomatic,
+        capabilities: stored.capabilities,
+        checkedAtMs: stored.checkedAtMs,
+      };
+    },
+    async createNoticeSecret(actor) {
+      requireOperator(actor);
+      const secret = randomBytes(32).toString('base64url');
+      await saveNoticeSecret(actor, secret);
+      return secret;
+    },
+    async setNoticeSecret(actor, secret) {
+      requireOperator(actor);
+      if (secret.length < noticeSecretLengthMin) {
+        throw new CodedError(
+          'connection.invalid',
+          `A notice signing secret needs at least ${noticeSecretLengthMin} characters.`,
+        );
+      }
+      await saveNoticeSecret(actor, secret);
+    },
+    async readNoticeSecret() {
+      await secrets.ready();
+      const stored = await store.readNoticeSecret(db());
+      if (!stored) return null;
+      return (await secrets.open(db(), store.noticeSecret, store.onlyRow, stored.sealed)).toString();
+    },
+    noticeStatus: () => store.readNoticeStatus(db()),
+    countRefusals: (count) => store.addRefusals(db(), count),
+  };
+}
+
+const subject = { kind: 'connection', id: 'operations' };
+const noticeEntry = { operation: 'connection.set_notice_secret', subject };
+
+async function writeRecorded(
+  { db, secrets }: ConnectionDeps,
+  actor: Actor,
+  values: ConnectionValues,
+): Promise<void> {
+  const { baseUrl, isEnabled, isSyncAutomatic } = values;
+  await secrets.ready();
+  await recorded(
+    db(),
+    actor,
+    ({ before, isNewToken }) => ({
+      operation: 'connection.save',
+      subject: { ...subject, name: baseUrl },
+      before: before && { baseUrl: before.baseUrl, isEnabled: before.isEnabled },
+      after: { baseUrl, isEnabled, isSyncAutomatic, isNewToken },
+    }),
+    (trx: Queryable) => writeConnection(trx, secrets, values),
+  );
+}
+
+/**
+ * The stored token goes only where it was typed for: whoever may change the address must not be able to have the token,
+ * which nobody can read here, sent to a server of their own.
+ */
+async function parseInput(
+  { db, secrets }: ConnectionDeps,
+  { baseUrl, token: typed, isEnabled, isSyncAutomatic = true }: SaveConnectionInput,
+): Promise<ConnectionValues> {
+  const parsedUrl = parseBaseUrl(baseUrl);
+  const stored = typed ? null : await openConnection(db(), secrets);
+  if (stored && new URL(stored.baseUrl).origin !== new URL(parsedUrl).origin) {
+    throw new CodedError(
+      'connection.invalid',
+      `The stored token is for ${new URL(stored.baseUrl).origin}. Enter the token again to send it to another address.`,
+    );
+  }
+  const token = typed ? parseToken(typed) : stored?.token;
+  if (!token) throw new CodedError('connection.invalid', 'Enter the token that operations showed once.');
+  return { baseUrl: parsedUrl, token, isEnabled, isSyncAutomatic };
+}

@@ -1,0 +1,83 @@
+/** `kill -9` of one program or database server after the other, at random moments. */
+import { join } from 'node:path';
+import type { ProgramName, RunningDemo } from './run-demo.ts';
+import { type DeafTime, type Death, findDeafTimes, killSensor } from './sensor-deaths.ts';
+
+interface Victim {
+  program: ProgramName;
+  what: 'program' | 'postgres';
+}
+
+const victims: readonly Victim[] = [
+  { program: 'monitor', what: 'program' },
+  { program: 'monitor', what: 'postgres' },
+  { program: 'operations', what: 'program' },
+  { program: 'operations', what: 'postgres' },
+  { program: 'sensor', what: 'program' },
+];
+/** In odd minutes, so that there are minutes which must be whole besides minutes which may be gaps. */
+const withoutSensor = victims.filter(({ program }) => program !== 'sensor');
+
+export interface KillOptions {
+  n: number;
+  seed: number;
+  report: (line: string) => void;
+}
+
+/** Kills `n` times, and returns when the sensor did not listen. */
+export async function killAtRandom(demo: RunningDemo, { n, seed, report }: KillOptions): Promise<DeafTime[]> {
+  const random = createRandom(seed);
+  const deaths: Death[] = [];
+  for (let kill = 1; kill <= n; kill += 1) {
+    const pauseMs = choosePauseMs(Date.now(), random());
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    const { program, what } = await killOne(demo, random(), deaths);
+    report(`${new Date().toISOString()} kill ${kill} of ${n}: ${program} ${what}`);
+  }
+  return demo.until('the sensor listens again', 120_000, () => findDeafTimes(demo.readLog('sensor'), deaths));
+}
+
+/** From two seconds before a minute's turn until twelve after it kills come thick; no pause skips a turn. */
+function choosePauseMs(nowMs: number, random: number): number {
+  const sinceHotMs = (nowMs + 2_000) % 60_000;
+  if (sinceHotMs < 14_000) return 500 + 4_000 * random;
+  return Math.min(8_000 + 16_000 * random, 60_000 - sinceHotMs + 2_000 * random);
+}
+
+/** Kills a victim as soon as it lives; one that is between two lives is waited for. */
+async function killOne(demo: RunningDemo, random: number, deaths: Death[]): Promise<Victim> {
+  for (;;) {
+    const { victim, pid } = await demo.until('a program to kill lives', 60_000, () => {
+      const isOdd = Math.floor(Date.now() / 60_000) % 2 === 1;
+      const choice = isOdd ? withoutSensor : victims;
+      const victim = choice[Math.floor(random * choice.length)]!;
+      const pid = demo.pidOf(victim.program, victim.what);
+      return pid !== null && { victim, pid };
+    });
+    try {
+      if (victim.program !== 'sensor') {
+        process.kill(pid, 'SIGKILL');
+        return victim;
+      }
+      const stateDirectory = join(demo.dataDir, 'sensor');
+      const death = await killSensor({ pid, stateDirectory, readLog: () => demo.readLog('sensor') });
+      if (!death) continue;
+      deaths.push(death);
+      return victim;
+    } catch (error) {
+      // It ended between the look and the kill.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/** Mulberry32: the same seed gives the same choices. */
+function createRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -95,11 +95,12 @@ export class Listing {
     const { seed, file } = options;
     this.#firstNames = new Int32Array(options.flowsMax);
     this.flows = new RowStore(flowRowWords, flowBytesMax, file);
-    // Each flow has two addresses.
+    // Each flow may be a conversation of its own; of addresses and applications there are fewer, and they stay in the cache.
     const table = { recordsMax: keysMax, recordsMin: Math.min(keysMax, options.flowsMax * 2), seed, file };
     this.conversations = new SummingTable({ ...table, keyWords: 9, sumCount: 4 });
-    this.hosts = new SummingTable({ ...table, keyWords: 5, sumCount: 3 });
-    this.applications = new SummingTable({ ...table, keyWords: 7, sumCount: 3 });
+    const few = { ...table, recordsMin: Math.max(256, table.recordsMin >> 4) };
+    this.hosts = new SummingTable({ ...few, keyWords: 5, sumCount: 3 });
+    this.applications = new SummingTable({ ...few, keyWords: 7, sumCount: 3 });
   }
 
   /** Notes a name that was seen on the flow at `base`. */

@@ -29,7 +29,7 @@ import { type SupervisedProcess, superviseProcess } from './world/supervise-proc
 export type { GuestAddress, GuestInput, Power } from './guests/guest-definition.ts';
 export type { Guest } from './guests/index.ts';
 export type { TruthRow } from './truth/minute-ledger.ts';
-export type { PrivateCard } from './world/private-networks.ts';
+export type { PrivateNic } from './world/private-networks.ts';
 
 export interface LabOptions {
   dataDir: string;
@@ -165,8 +165,8 @@ export function createLab(options: LabOptions): Lab {
     setPower: guests.setPower,
     restart: guests.restart,
     remove: guests.remove,
-    attachCard: guests.attachCard,
-    detachCard: guests.detachCard,
+    attachNic: guests.attachNic,
+    detachNic: guests.detachNic,
     setFirewall: guests.setFirewall,
     syncNetwork: guests.syncNetwork,
     removeNetwork: guests.removeNetwork,
@@ -195,7 +195,7 @@ export async function removeLab(dataDir: string, clock: Clock = systemClock): Pr
 }
 
 /** The facts and guests of the data directory's standing world, or null when none stands. */
-export async function lookAtLab(dataDir: string): Promise<{ facts: WorldFacts; guests: unknown[] } | null> {
+export async function inspectLab(dataDir: string): Promise<{ facts: WorldFacts; guests: unknown[] } | null> {
   const names = nameWorld(dataDir);
   try {
     const facts = (await callControl(names.controlSocket, 'GET', '/world')).body as WorldFacts;

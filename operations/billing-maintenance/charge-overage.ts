@@ -1,4 +1,4 @@
-import { bookEntry, lockFreeBalances } from '#operations/billing/index.ts';
+import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { DueOverage } from '#operations/metering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
@@ -47,7 +47,7 @@ async function chargeMonth(
   tx: Queryable,
   due: DueOverage,
 ): Promise<void> {
-  await bookEntry(tx, {
+  await appendLedgerEntry(tx, {
     tenantId: due.tenantId,
     amountQuanta: -due.quanta,
     description: `API requests beyond the free ones, ${due.period}`,

@@ -24,7 +24,7 @@ test('API-5.4: what opens and what locks the API', () => {
     status: 'ACTIVE',
     hasBillingProfile: true,
     balanceQuanta: 0,
-    hasArmedCard: false,
+    hasChargeableCard: false,
     hasDeposit: false,
     hasLiveServer: false,
   };
@@ -33,7 +33,7 @@ test('API-5.4: what opens and what locks the API', () => {
   assert.equal(general({}), 'hourly_not_eligible');
   for (const facts of [
     { balanceQuanta: 1 },
-    { hasArmedCard: true },
+    { hasChargeableCard: true },
     { hasDeposit: true },
     { hasLiveServer: true },
   ])
@@ -43,7 +43,11 @@ test('API-5.4: what opens and what locks the API', () => {
   assert.equal(general({ balanceQuanta: 1, status: 'CLOSED' }), 'account_closed');
   assert.equal(general({ balanceQuanta: 1, hasBillingProfile: false }), 'no_billing_profile');
   assert.equal(deploy({ balanceQuanta: 1 }), null);
-  assert.equal(deploy({ balanceQuanta: -1, hasArmedCard: true }), null, 'API-5.5: the card will be charged');
+  assert.equal(
+    deploy({ balanceQuanta: -1, hasChargeableCard: true }),
+    null,
+    'API-5.5: the card will be charged',
+  );
   assert.equal(deploy({ hasDeposit: true }), 'credit_required');
   assert.equal(deploy({ hasLiveServer: true, balanceQuanta: -5 }), 'credit_required');
 });

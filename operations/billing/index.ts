@@ -21,7 +21,7 @@ export {
 } from './access.ts';
 export { formatQuanta, parseMoney, quantaPerUnit } from './quanta.ts';
 export {
-  bookEntry,
+  appendLedgerEntry,
   type DaySpending,
   forgetDeposit,
   type LedgerEntry,
@@ -107,7 +107,7 @@ export function createBilling(deps: BillingDeps): Billing {
         .execute(async (tx) => {
           const by = actor.kind === 'staff' ? actor.personId : null;
           const metadata = { source: 'deposit', reference: deposit.reference, by_person_id: by };
-          const isNew = await store.bookEntry(tx, { tenantId, ...deposit, metadata });
+          const isNew = await store.appendLedgerEntry(tx, { tenantId, ...deposit, metadata });
           if (isNew)
             await record(tx, actor, {
               operation: 'credit.deposit',
@@ -129,7 +129,12 @@ export function createBilling(deps: BillingDeps): Billing {
         .db()
         .transaction()
         .execute(async (tx) => {
-          const isNew = await store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata });
+          const isNew = await store.appendLedgerEntry(tx, {
+            tenantId,
+            amountQuanta,
+            description: told,
+            metadata,
+          });
           if (isNew)
             await record(tx, actor, {
               operation: 'credit.adjust',

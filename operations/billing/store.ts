@@ -27,7 +27,7 @@ const accessColumns = `
     coalesce(b.has_deposit, false) as "hasDeposit",
     exists (select 1 from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
             and c.removed_at is null and make_date(c.expires_year, c.expires_month, 1)
-              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasArmedCard",
+              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasChargeableCard",
     exists (select 1 from servers s where s.tenant_id = t.id
             and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
   from tenants t left join credit_balances b on b.tenant_id = t.id`;
@@ -98,7 +98,7 @@ export async function listSettledDebtors(db: Queryable): Promise<number[]> {
 }
 
 /** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
-export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
+export async function appendLedgerEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
   const { rows } = await sql`
     insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
     values (${entry.tenantId}, ${entry.amountQuanta}, ${entry.description}, ${JSON.stringify(entry.metadata)}::jsonb)

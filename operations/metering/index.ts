@@ -23,9 +23,9 @@ import {
 import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
+export { createUsageThresholdLoop } from './notify-thresholds.ts';
 export { type AccountUsage, type FleetUsage, rowsPerPage } from './read-usage.ts';
 export type { FleetKey, MonthSum } from './store.ts';
-export { createUsageThresholdLoop } from './tell-thresholds.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {

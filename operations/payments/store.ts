@@ -19,7 +19,7 @@ export async function listCards(db: Queryable, tenantId: number, gateway: string
 }
 
 /** The card that is charged: the default one, unless it has expired. */
-export async function findArmedCard(
+export async function findChargeableCard(
   db: Queryable,
   tenantId: number,
   gateway: string,
@@ -223,7 +223,10 @@ export async function noteAttempt(db: Queryable, chargeId: number, error: string
 }
 
 /** Lets reconciliation look at an unconfirmed charge now; false when it isn't one. */
-export async function hastenCharge(db: Queryable, by: { id: number } | { key: string }): Promise<boolean> {
+export async function scheduleReconciliation(
+  db: Queryable,
+  by: { id: number } | { key: string },
+): Promise<boolean> {
   const condition = 'id' in by ? sql`id = ${by.id}` : sql`charge_key = ${by.key}`;
   const { rows } = await sql`
     update charges set next_attempt_at = svc_now() where ${condition} and state = 'unconfirmed' returning 1`.execute(

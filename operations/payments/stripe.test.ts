@@ -186,7 +186,7 @@ test('a removed card does not come back by going back in the browser, and is not
 test('a closed account is not charged any more', async () => {
   const { tenant } = await customerWithCard('Closed');
   await world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
-  const wish = { amountQuanta: 100_000, formId: '00000000-0000-4000-8000-000000000001' };
-  await assert.rejects(world.payments.addCredit(systemActor, tenant.id, wish), /closed/);
+  const intent = { amountQuanta: 100_000, formId: '00000000-0000-4000-8000-000000000001' };
+  await assert.rejects(world.payments.addCredit(systemActor, tenant.id, intent), /closed/);
   assert.deepEqual(await world.payments.listCharges(systemActor, tenant.id, 5), []);
 });

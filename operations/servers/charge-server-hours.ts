@@ -5,7 +5,7 @@
  * hour, so a tick that is repeated, or run by two processes, charges nothing twice; hours missed while the program was
  * down are made up for.
  */
-import { bookEntry, lockFreeBalances } from '#operations/billing/index.ts';
+import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import * as store from './store.ts';
 
@@ -37,7 +37,7 @@ async function chargeBatch(
   for (const hour of payable) {
     const amount = Math.min(hour.hourlyQuanta, Math.max(0, hour.monthlyCapQuanta - hour.chargedQuanta));
     if (amount > 0) {
-      await bookEntry(tx, {
+      await appendLedgerEntry(tx, {
         tenantId: hour.tenantId,
         amountQuanta: -amount,
         description: `Server ${hour.serverId}, hour from ${hour.from}`,

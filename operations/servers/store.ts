@@ -43,14 +43,14 @@ export const serverText = `
 export {
   countActions,
   findAction,
-  findPowerWish,
+  findPowerRequest,
   findUnfinishedAction,
   finishAction,
   insertAction,
   isActionOlder,
   listActions,
   noteProgress,
-  type PowerWish,
+  type PowerRequest,
 } from './action-store.ts';
 export { countByStatus, countServers, listServers, type ServerFilter } from './list-store.ts';
 
@@ -183,7 +183,7 @@ export async function releaseInterfaces(tx: Queryable, serverId: number): Promis
 }
 
 /** A server's own words, its row locked until the transaction ends; null for one that is not of the scope. */
-export async function lockWords(
+export async function lockDescription(
   tx: Queryable,
   scope: Scope,
   serverId: number,
@@ -195,7 +195,7 @@ export async function lockWords(
   return rows[0] ?? null;
 }
 
-export async function updateWords(
+export async function updateDescription(
   tx: Queryable,
   serverId: number,
   words: { name: string; hostname: string; labels: Readonly<Record<string, string>> },

@@ -238,12 +238,12 @@ async function tick(
   });
   await chargeOverage({
     db: () => clock.db,
-    metering: plant(mortal(metering, dieAt), setting, model.included, price),
+    metering: plant(crashingMetering(metering, dieAt), setting, model.included, price),
   });
 }
 
 /** A process that dies at a step leaves what a thrown error leaves: a transaction that never commits. */
-function mortal(metering: Metering, at: (typeof killPoints)[number] | null): Metering {
+function crashingMetering(metering: Metering, at: (typeof killPoints)[number] | null): Metering {
   const die = () => {
     throw new Error('killed');
   };

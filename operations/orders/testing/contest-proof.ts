@@ -150,7 +150,7 @@ function startProcess(world: World, fault: ContestFault | undefined): Process {
           return outcome;
         },
         ...(fault === 'nothing is held, and the money is kept'
-          ? { giveBackOrderCharge: async () => false }
+          ? { refundOrderCharge: async () => false }
           : {}),
       }),
       ...plantOf(fault),

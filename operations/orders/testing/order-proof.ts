@@ -23,8 +23,8 @@ import {
   orderAndCut,
   type WorkerFault,
   workerFaults,
-} from './mortal-ordering.ts';
-import type { OrderAnswer, OrderWish } from './order-worker.ts';
+} from './crash-injection.ts';
+import type { OrderAnswer, OrderRequest } from './order-worker.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
 const month = 40_000;
@@ -110,8 +110,8 @@ export async function proveOrders(
     for (let one = cutOff.shift(); one; one = cutOff.shift()) {
       const { tenantId, behaviour, killAt } = one;
       await stripe.plan({ tenantId, behaviour });
-      const wish = { tenantId, killAt, fault: workerFault };
-      const answer = await orderAndCut(world.database.url, stripe.url, wish);
+      const request = { tenantId, killAt, fault: workerFault };
+      const answer = await orderAndCut(world.database.url, stripe.url, request);
       if (answer === null) cuts += 1;
       note(tenantId, answer);
     }
@@ -149,7 +149,7 @@ function atGateway(killAt: KillPoint | null, pid: number) {
 interface Worker {
   child: ChildProcess;
   /** What the caller was told; null when the process died over it. */
-  order(wish: OrderWish): Promise<string | null>;
+  order(request: OrderRequest): Promise<string | null>;
 }
 
 async function startWorker(
@@ -165,9 +165,9 @@ async function startWorker(
   const exited = once(child, 'exit');
   return {
     child,
-    async order(wish) {
+    async order(request) {
       const line = once(lines, 'line');
-      child.stdin!.write(`${JSON.stringify(wish)}\n`);
+      child.stdin!.write(`${JSON.stringify(request)}\n`);
       const first = await Promise.race([line, exited.then(() => null)]);
       return first === null ? null : (JSON.parse(String(first[0])) as OrderAnswer).answer;
     },

@@ -5,7 +5,7 @@ import { isAway, isNearlyFull } from './clusters.page.ts';
 import type { OverviewFacts } from './overview.page.ts';
 import { lateSeconds } from './webhooks.routes.ts';
 
-export interface Matter {
+export interface AttentionItem {
   tone: Extract<Tone, 'bad' | 'warn'>;
   title: string;
   /** Why it matters and what to do. */
@@ -16,12 +16,12 @@ export interface Matter {
 const many = (count: number, one: string, more: string) =>
   count === 1 ? `One ${one}` : `${formatCount(count)} ${more}`;
 
-export function findMatters(facts: OverviewFacts, nowMs: number): Matter[] {
+export function findAttentionItems(facts: OverviewFacts, nowMs: number): AttentionItem[] {
   const found = [...ofServers(facts), ...ofNodes(facts, nowMs), ...ofMoney(facts), ...ofDelivery(facts)];
   return found.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
 }
 
-function ofServers({ servers }: OverviewFacts): Matter[] {
+function ofServers({ servers }: OverviewFacts): AttentionItem[] {
   const failed = servers.get('failed') ?? 0;
   if (failed === 0) return [];
   return [
@@ -34,14 +34,14 @@ function ofServers({ servers }: OverviewFacts): Matter[] {
   ];
 }
 
-function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matter[] {
+function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): AttentionItem[] {
   const away = nodes.filter((node) => isAway(node, nowMs));
   const without = clusters.filter(
     (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
   );
   const bare = clusters.filter((cluster) => !pools.some((pool) => pool.clusterId === cluster.id));
   const names = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
-  const matters: (Matter | false)[] = [
+  const items: (AttentionItem | false)[] = [
     ...(away.length > awayMax ? [allAway(away)] : away.map(oneAway)),
     // Where there is none at all, the first steps say so.
     nodes.length > 0 &&
@@ -59,7 +59,7 @@ function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matt
         href: '/console/clusters/',
       },
     ...pools.filter(isNearlyFull).map(
-      (pool): Matter => ({
+      (pool): AttentionItem => ({
         tone: 'warn',
         title: `The addresses of ${pool.prefix} are nearly used up`,
         text: `${formatCount(pool.givenCount)} of ${formatCount(pool.size)} are given away.`,
@@ -67,7 +67,7 @@ function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matt
       }),
     ),
   ];
-  return matters.filter((matter) => matter !== false);
+  return items.filter((matter) => matter !== false);
 }
 
 /** More than these are told as one: then it is the way to them that is broken. */
@@ -75,23 +75,23 @@ const awayMax = 3;
 
 const guestsOf = (count: number) => many(count, 'guest lives', 'guests live');
 
-const oneAway = (node: Node): Matter => ({
+const oneAway = (node: Node): AttentionItem => ({
   tone: 'bad',
   title: `${node.name} does not answer`,
   text: `${guestsOf(node.guestCount)} there. ${node.lastError ?? 'Nothing was heard of it for a minute.'}`,
   href: `/console/clusters/nodes/${node.id}`,
 });
 
-const allAway = (nodes: readonly Node[]): Matter => ({
+const allAway = (nodes: readonly Node[]): AttentionItem => ({
   tone: 'bad',
   title: `${formatCount(nodes.length)} nodes do not answer`,
   text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} there. Does operations run and reach them? ${nodes.map((node) => node.name).join(', ')}.`,
   href: '/console/clusters/',
 });
 
-function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): Matter[] {
+function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): AttentionItem[] {
   const { inDebt } = customers;
-  const matters: (Matter | false)[] = [
+  const items: (AttentionItem | false)[] = [
     waitingCharges > 0 && {
       tone: oldestChargeMs > 3_600_000 ? 'bad' : 'warn',
       title: many(waitingCharges, 'card charge waits', 'card charges wait'),
@@ -105,10 +105,10 @@ function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): 
       href: '/console/customers/?status=debt',
     },
   ];
-  return matters.filter((matter) => matter !== false);
+  return items.filter((matter) => matter !== false);
 }
 
-function ofDelivery({ webhooks }: OverviewFacts): Matter[] {
+function ofDelivery({ webhooks }: OverviewFacts): AttentionItem[] {
   if (webhooks.oldestSeconds <= lateSeconds) return [];
   return [
     {

@@ -120,7 +120,7 @@ function stateOf({ tenant, access }: CustomerPageOptions): { tone: Tone; text: s
 }
 
 function figures({ tenant, access, servers, cards, keys }: CustomerPageOptions): Html {
-  const armed = cards.find((card) => card.isDefault && !card.isExpired);
+  const defaultCard = cards.find((card) => card.isDefault && !card.isExpired);
   return stats(
     stat({
       label: 'Credit',
@@ -128,7 +128,10 @@ function figures({ tenant, access, servers, cards, keys }: CustomerPageOptions):
       tone: access.balanceQuanta < 0 ? 'bad' : 'neutral',
       source: 'now, sum of the ledger',
     }),
-    stat({ label: 'Card', value: armed ? `${armed.brand} ···· ${armed.last4}` : 'none armed' }),
+    stat({
+      label: 'Card',
+      value: defaultCard ? `${defaultCard.brand} ···· ${defaultCard.last4}` : 'No card',
+    }),
     stat({ label: 'Servers', value: formatCount(servers.length) }),
     stat({ label: 'Active keys', value: formatCount(keys.filter((key) => key.isActive).length) }),
   );

@@ -22,7 +22,7 @@ import {
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { findMatters, type Matter } from './attention.ts';
+import { type AttentionItem, findAttentionItems } from './attention.ts';
 import { roomChart } from './clusters.page.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import { consoleFrame } from './frame.ts';
@@ -56,7 +56,7 @@ export interface OverviewOptions {
 }
 
 export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
-  const matters = findMatters(facts, nowMs);
+  const items = findAttentionItems(facts, nowMs);
   const steps = firstSteps(facts);
   const next = steps.find((step) => !step.isDone);
   const hasGuests = facts.days.some((day) => day.memoryMb > 0);
@@ -66,10 +66,10 @@ export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
       refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
         pageHeader({
           title: 'Overview',
-          state: stateOf(facts, matters, steps),
+          state: stateOf(facts, items, steps),
           actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
         }),
-        matters.length > 0 && mattersSection(matters),
+        items.length > 0 && attentionSection(items),
         (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
       ]),
       next && stepsSection(steps, staff.canChange),
@@ -85,13 +85,13 @@ const serversOf = (facts: OverviewFacts) =>
 
 function stateOf(
   facts: OverviewFacts,
-  matters: readonly Matter[],
+  items: readonly AttentionItem[],
   steps: readonly Step[],
 ): { tone: Tone; text: string } {
   const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
-  if (matters.length > 0) {
-    const count = matters.length === 1 ? 'One thing needs' : `${formatCount(matters.length)} things need`;
-    return { tone: matters[0]!.tone, text: `${count} somebody; ${running}.` };
+  if (items.length > 0) {
+    const count = items.length === 1 ? 'One thing needs' : `${formatCount(items.length)} things need`;
+    return { tone: items[0]!.tone, text: `${count} somebody; ${running}.` };
   }
   const open = steps.filter((step) => !step.isDone);
   if (open.length > 0) {
@@ -106,12 +106,12 @@ function stateOf(
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 
-function mattersSection(matters: readonly Matter[]): Html {
+function attentionSection(items: readonly AttentionItem[]): Html {
   return section(
     { title: 'Needs attention' },
     agenda(
       'Needs attention',
-      matters.map(({ tone, title, text, href }) => ({
+      items.map(({ tone, title, text, href }) => ({
         tone,
         state: tone === 'bad' ? 'now' : 'soon',
         title: link(href, title),

@@ -100,7 +100,7 @@ function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): {
   if (balanceQuanta < 0)
     return { tone: 'bad', text: `${money}: please pay it, or the account will be suspended.` };
   if (balanceQuanta === 0)
-    return armedCard(cards)
+    return chargeableCard(cards)
       ? { tone: 'info', text: 'No credit. The next server charges one month of its plan to your card.' }
       : { tone: 'warn', text: 'No credit and no card: add one of them to deploy a server.' };
   const rest = ahead.serverQuanta + ahead.overageQuanta;
@@ -112,7 +112,7 @@ function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): {
     : { tone: 'good', text: `${money} of credit, enough for the rest of this month.` };
 }
 
-function armedCard(cards: readonly SavedCard[]): SavedCard | undefined {
+function chargeableCard(cards: readonly SavedCard[]): SavedCard | undefined {
   return cards.find((card) => card.isDefault && !card.isExpired);
 }
 
@@ -215,7 +215,7 @@ function cardsSection(options: BillingPageOptions): Html {
               card.isExpired
                 ? badge('bad', 'expired')
                 : card.isDefault
-                  ? badge('good', 'default, armed')
+                  ? badge('good', 'default card')
                   : badge('neutral', 'saved'),
           },
           { key: 'since', header: 'Saved', cell: (card) => formatTime(card.createdAt.getTime(), 'day') },
@@ -292,14 +292,14 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
 }
 
 function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): Html {
-  const armed = armedCard(cards);
+  const card = chargeableCard(cards);
   return section(
     {
       title: 'Add credit',
       id: 'credit',
-      ...(armed ? { description: `Charged to ${cardName(armed)}, from 5.00 to 10,000.00.` } : {}),
+      ...(card ? { description: `Charged to ${cardName(card)}, from 5.00 to 10,000.00.` } : {}),
     },
-    armed
+    card
       ? form(
           {
             action: '/client/billing/credit',

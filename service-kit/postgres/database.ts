@@ -70,7 +70,7 @@ const readerConnections = 4;
 
 /**
  * A client whose connection is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for
- * a peer that vanished, and whoever waits on it holds its place in the pool and the work that it began.
+ * a vanished peer, and the waiting caller holds its pool connection and its open transaction meanwhile.
  */
 function createTimeoutClient(answerMs: number): typeof pg.Client {
   return class TimeoutClient extends pg.Client {

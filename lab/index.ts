@@ -1,8 +1,8 @@
 /**
  * The lab: a world of network namespaces with real guests, a real bridge and uplink, and a real internet.
  *
- * One world per data directory. Its supervisor is the process that calls `start`; when that process dies in whatever
- * way, the world's processes end with it, and the next `start` or `removeLab` clears what stands around. Nothing leaves
+ * One world per data directory. Its supervisor is the process that calls `start`; when that process ends, for
+ * any reason, the world's processes end with it, and the next `start` or `removeLab` removes the rest. Nothing leaves
  * the namespaces, and nothing of the host is reached from them but the forwarded ports.
  */
 import { rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ export interface LabOptions {
   /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each; 0 is silence. */
   outboundPerSecond?: number;
   inboundPerSecond?: number;
-  /** Called when somebody asks over the control socket for the world to end; without it the call is refused. */
+  /** Called when the control socket receives a stop; without it the call is refused. */
   stopRequested?: () => void;
   clock?: Clock;
 }
@@ -66,7 +66,7 @@ export interface WorldFacts {
 
 export interface Lab extends Part, Omit<Guests, 'start' | 'stop'> {
   readonly facts: WorldFacts;
-  /** The argument list that runs `argv` inside the hypervisor (or a guest), for whoever spawns it. */
+  /** The argument list that runs `argv` inside the hypervisor (or a guest). */
   inHypervisor(argv: readonly string[]): string[];
   inGuest(name: string, argv: readonly string[]): string[];
   /** Runs `argv` inside the hypervisor to its end; resolves with its standard output, throws `lab.tool_failed`. */

@@ -70,10 +70,10 @@ describe('a lab world', needsRoot, () => {
       exchanges.map((exchange) => exchange.bytes),
     );
     const many = { protocol: 'lookup', host: 'pool.example.org', family: 4, bytes: 0 } as const;
-    const unknown = { protocol: 'lookup', host: 'nobody.example.org', family: 4, bytes: 0 } as const;
+    const unknown = { protocol: 'lookup', host: 'unknown.example.org', family: 4, bytes: 0 } as const;
     assert.deepEqual(await holdInGuest(lab, guest.name, [many, unknown]), [
       0,
-      'queryA ENOTFOUND nobody.example.org',
+      'queryA ENOTFOUND unknown.example.org',
     ]);
   });
 

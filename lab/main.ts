@@ -65,7 +65,7 @@ async function down(): Promise<number> {
 async function status(isJson: boolean): Promise<number> {
   const world = await inspectLab(readLabConfig(process.env).dataDir);
   if (isJson) process.stdout.write(`${JSON.stringify(world, null, 2)}\n`);
-  else if (!world) process.stdout.write('No world stands here. Start it with: ./svc lab up\n');
+  else if (!world) process.stdout.write('The lab is not running. Start it with: ./svc lab up\n');
   else process.stdout.write(describeStanding(world));
   return world ? 0 : 3;
 }

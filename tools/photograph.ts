@@ -1,5 +1,5 @@
 /**
- * Photographs pages for whoever builds them: each at 1440 and 390 px, light and dark, as PNG files.
+ * Photographs pages for page development: each at 1440 and 390 px, light and dark, as PNG files.
  *
  * usage: sh tools/with-node tools/photograph.ts [--out DIR] [--email E --password P] [--sign-in URL] [--viewport] URL ...
  *
@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 
-/** What Debian's Chromium needs to run without a display, and to ask nobody outside. */
+/** What Debian's Chromium needs to run without a display, and to send no requests to other hosts. */
 const CHROMIUM_FLAGS = [
   '--headless',
   '--no-sandbox',

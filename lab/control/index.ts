@@ -320,7 +320,7 @@ function describeFailure(error: unknown): Answer {
   return { status: statuses[code] ?? 500, body: { error: { code: code.slice('lab.'.length), message } } };
 }
 
-/** Calls a control socket; rejects when nobody answers there. */
+/** Calls a control socket; rejects when no process answers. */
 export function callControl(
   socket: string,
   method: string,

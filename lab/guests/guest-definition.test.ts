@@ -54,7 +54,7 @@ test('a definition that does not fit the world is refused', () => {
   }
 });
 
-test('two definitions are one guest whatever the order of their addresses and their power', () => {
+test('two definitions are one guest, also with another order of addresses or another power state', () => {
   const one = defineGuest(good);
   assert.ok(
     isSameGuest(one, defineGuest({ ...good, addresses: [...good.addresses].reverse(), power: 'off' })),

@@ -1,7 +1,7 @@
 /**
  * The guests of one world: defined, powered, restarted, removed; kept on disk.
  *
- * Calls run one after another, whoever makes them. A definition is on disk before its guest is made and until its
+ * Calls run one after another, from all callers. A definition is on disk before its guest is made and until its
  * guest is removed, so a crash in between leaves nothing that the next start would not put right.
  */
 import { CodedError } from '#common/errors/index.ts';
@@ -130,7 +130,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     await ensureSegment(names, network);
     for (const { guest, nic } of wanted) {
       await attachNic(guest, nic);
-      // A link that somebody removed behind our back is what a sync is for.
+      // A sync restores a link that was removed outside the lab.
       const namespace = names.guestNamespacePrefix + guest.name;
       if (machines.isOn(guest.name) && !(await isPlugged(names, guest.name, network)))
         await plugNic(names, { name: guest.name, namespace }, nic);
@@ -199,7 +199,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
 }
 
-/** Lets works run one after another, whatever becomes of each. */
+/** Runs tasks one after another, also after a failed one. */
 function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -36,7 +36,7 @@ export const operationsSettings = {
   ),
   trustedProxies: prefixListSetting(
     'SVC_OPERATIONS_TRUSTED_PROXIES',
-    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
+    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For header is used for the caller’s address.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',

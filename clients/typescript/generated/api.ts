@@ -588,7 +588,7 @@ export type ServerFirewall = {
     /** In the portal. */
     editable: boolean;
   }[];
-  /** The platform’s own, in force before the others; nobody can edit them. */
+  /** Rules of the platform, applied before all others. They cannot be edited. */
   implicit_rules: {
     direction: 'inbound' | 'outbound';
     action: 'accept' | 'drop';
@@ -844,7 +844,7 @@ export type WebhookEvent =
     timestamp: string;
     data: AccountEventData;
   }
-  /** Somebody pressed the test button of the endpoint. */
+  /** A test event, sent with the test button of the endpoint. */
   | {
     type: 'webhook.test';
     /** When it happened, not when it was sent. */

@@ -12,7 +12,7 @@ export interface PoolUse extends AddressPool {
   id: number;
   family: 4 | 6;
   givenCount: number;
-  /** Addresses that guests may have; Infinity where nobody will ever count them. */
+  /** Addresses that servers may have; Infinity for an IPv6 range. */
   size: number;
 }
 
@@ -73,7 +73,7 @@ export async function removePool(db: Queryable, actor: Actor, poolId: number): P
     if (wasUsed)
       throw new CodedError(
         'addresses.in_use',
-        'Addresses of this range have been given to servers, and their history stays. Nothing was removed.',
+        'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
       );
     const pool = (await store.listPools(tx, null)).find((each) => each.id === poolId);
     await store.deletePool(tx, poolId);

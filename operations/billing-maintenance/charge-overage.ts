@@ -9,7 +9,7 @@ const batchMax = 20;
 /**
  * Charges what is owed for requests beyond the free ones, of this month and of all before it; returns how many charges
  * were booked. A charge and the mark of what it paid for are one transaction, and its reference names account, month
- * and mark, so the ledger refuses to take it twice whatever the code does.
+ * and mark, so the ledger refuses a second charge even if this code has a fault.
  */
 export async function chargeOverage(deps: Pick<MaintenanceDeps, 'db' | 'metering'>): Promise<number> {
   await deps.metering.closeMonths();

@@ -30,7 +30,7 @@ const sentences: Record<AccessRefusal['reason'], string> = {
   credit_required: 'Another server needs credit above zero or a saved card. Add one of them in the portal.',
 };
 
-/** What to tell somebody about a refusal. */
+/** The text of a refusal for the customer. */
 export function describeRefusal(refusal: AccessRefusal): string {
   return sentences[refusal.reason];
 }

@@ -102,7 +102,7 @@ test('an account is closed only when nothing of it runs and costs on', async () 
   assert.equal((await world.accounts.findTenant(tenant.id))?.status, 'CLOSED');
 });
 
-test('workers that charge hours take balances in one order, whatever servers they hold', async () => {
+test('workers that charge hours take balances in one order, for all sets of servers', async () => {
   await using crossed = await createWorld();
   const [first, second] = [await crossed.createCustomer('First'), await crossed.createCustomer('Second')];
   for (const { tenant } of [first, second, second, first]) await crossed.deploy(tenant, `for-${tenant.id}`);
@@ -142,7 +142,7 @@ test('hours are charged as they begin, once, made up for after a pause, and neve
   );
   const capped = await later.createCustomer('Capped');
   await later.deploy(capped.tenant, 'capped');
-  // A whole day within one month, whatever day it is today.
+  // A whole day within one month, independent of today's date.
   await later.database.pool.query(
     `update servers set provisioned_at = date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc' - interval '10 days',
        deleted_at = date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc' - interval '9 days'

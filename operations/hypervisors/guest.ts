@@ -12,7 +12,7 @@ export interface GuestAddress {
 
 /** A guest's NIC on a private network. */
 export interface PrivateInterface {
-  /** Names the network's segment at every hypervisor: two networks never share one, whatever their addresses. */
+  /** Names the network's segment at every hypervisor: two networks never share one, even with the same addresses. */
   networkId: number;
   /** Identifies the NIC. */
   mac: string;
@@ -46,7 +46,7 @@ export interface FilterRule {
   protocol: 'any' | 'tcp' | 'udp' | 'icmp';
   /** Of the destination: `443` or `8000-9000`; null: all. */
   ports: string | null;
-  /** Canonical prefixes of the other side; empty: everybody. */
+  /** Canonical remote prefixes; empty: all addresses. */
   peers: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export interface FilterPlan {
   rules: readonly FilterRule[];
 }
 
-/** A rule of the platform, in force whatever customers want. */
+/** A rule of the platform; customers cannot disable it. */
 export interface ImplicitRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
@@ -73,7 +73,7 @@ export interface HypervisorNetwork {
   lastGuest: string;
 }
 
-/** A guest that exists on the wire already and is waiting to become somebody's server. */
+/** A guest that already runs and is not yet assigned to a server. */
 export interface PreparedGuest {
   name: string;
   mac: string;
@@ -101,7 +101,7 @@ export interface HypervisorNode {
 /** What a hypervisor counts on one NIC of a guest, from the guest's point of view, since `device` exists. */
 export interface InterfaceCounters {
   device: string;
-  /** False for a NIC on a private network, whose traffic nobody pays for. */
+  /** False for a NIC on a private network, whose traffic is free. */
   isPublic: boolean;
   receivedBytes: number;
   sentBytes: number;
@@ -129,7 +129,7 @@ export interface HypervisorDriver {
   readonly segmentReach: 'site' | 'node';
   /** Whether `applyFirewall` filters anything here. */
   readonly filtersTraffic: boolean;
-  /** What is filtered of every guest with a firewall, whatever its rules are. */
+  /** Rules of the platform for every guest with a firewall. */
   readonly implicitRules: readonly ImplicitRule[];
   /**
    * Resolves when the guest's public NIC is filtered so, now and after each start; null: not at all. Connections that

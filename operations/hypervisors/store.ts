@@ -48,7 +48,7 @@ export async function setGuestFirewall(
   return rows.length === 1;
 }
 
-/** Plugs a NIC in, whatever NIC the guest had on this network before; false when there is no such guest. */
+/** Attaches a NIC and replaces the guest's previous one on this network; false when there is no such guest. */
 export async function putInterface(db: Queryable, guest: string, nic: PrivateInterface): Promise<boolean> {
   const { rows } = await sql`
     insert into simulated_interfaces (guest, network_id, mac_address, address)

@@ -108,7 +108,7 @@ export async function readFleetKeys(
   return store.listTopKeys(db, period, partOf(page));
 }
 
-/** The last months of all accounts for staff, or of one account for whoever reaches it. */
+/** The last months of all accounts for staff, or of one account for its members. */
 export async function readMonths(
   db: Queryable,
   actor: Actor,

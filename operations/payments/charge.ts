@@ -31,7 +31,7 @@ export interface Charge {
   settledAt: Date | null;
 }
 
-/** How a charge ended for whoever waits for it. */
+/** The result of a charge for the caller that waits for it. */
 export type ChargeOutcome =
   | { kind: 'succeeded' }
   | { kind: 'declined'; reason: string }

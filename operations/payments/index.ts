@@ -1,9 +1,9 @@
 /**
  * Saved cards and their charges, through a payment gateway.
  *
- * A charge's id is stored before the gateway hears of it and never made again; no call is made inside a transaction.
- * What a card paid becomes credit once. A charge of which nobody knows how it went is ended by reconciliation without
- * anybody having paid, and until then it is named in a list. No card number ever comes here.
+ * A charge's id is stored before the gateway receives it and never reused; no gateway call is made inside a transaction.
+ * A card payment becomes credit once. Reconciliation voids or refunds a charge with an unknown result, and lists it until
+ * then. No card number is ever received.
  */
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';

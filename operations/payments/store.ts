@@ -118,7 +118,7 @@ export interface NewCharge {
   gateway: string;
 }
 
-/** Null for a closed account, of which nobody takes money any more. */
+/** Null for a closed account, which is no longer charged. */
 export async function insertCharge(tx: Queryable, charge: NewCharge): Promise<Charge | null> {
   const { rows } = await sql<Charge>`
     insert into charges (charge_key, tenant_id, card_id, order_id, purpose, amount_quanta, currency, gateway)
@@ -151,7 +151,7 @@ export async function notePrepared(db: Queryable, chargeId: number, reference: s
 }
 
 /**
- * Ends a charge that somebody waits for; false, and nothing changed, when reconciliation has taken it over since. That
+ * Ends a charge whose caller still waits; false, and nothing changed, when reconciliation has taken it over since. That
  * condition is what keeps a slow answer from crediting what is being given back.
  */
 export async function settleCharge(
@@ -170,7 +170,7 @@ export async function settleCharge(
 }
 
 /**
- * Takes over one charge that waits for reconciliation, or whose process has gone: from here on nobody who still waits
+ * Takes over one charge that waits for reconciliation, or whose process has gone: from then on no caller that still waits
  * for it can settle it as succeeded. The next attempt is put off, so no second worker takes it meanwhile.
  */
 export async function claimUnsettled(db: Queryable, abandonSeconds: number): Promise<Charge | null> {

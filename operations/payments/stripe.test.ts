@@ -61,7 +61,7 @@ const expected: Record<Behaviour, { status: number; reason?: string; end: string
   'error after charge': { status: 201, end: 'succeeded', kept: true },
   reset: { status: 201, end: 'succeeded', kept: true },
   'in use': { status: 402, reason: 'charge_unconfirmed', end: 'voided', kept: false },
-  // Nobody is there to be asked; nobody may confirm it afterwards either.
+  // An off-session charge cannot ask the customer, and must not be confirmed later.
   'wants the customer': { status: 402, reason: 'charge_declined', end: 'declined', kept: false },
   'callbacks out of order': { status: 201, end: 'succeeded', kept: true },
 };
@@ -158,7 +158,7 @@ test('a card set-up of another customer gives no card', async () => {
     /No card/,
   );
   await assert.rejects(
-    world.payments.finishCardSetup(systemActor, mine.tenant.id, 'cs_test_nobody_made_this'),
+    world.payments.finishCardSetup(systemActor, mine.tenant.id, 'cs_test_unknown_session'),
     /No card/,
   );
 });

@@ -13,7 +13,7 @@ import * as store from './store.ts';
 
 /**
  * `whenSettled` runs in the transaction that stores the outcome. When another has taken the charge over meanwhile, the
- * outcome is `unconfirmed`, whatever the gateway said: what it took is given back.
+ * outcome is `unconfirmed`, regardless of the gateway's answer: a payment is refunded.
  */
 export async function takeCharge(
   deps: PaymentsDeps,

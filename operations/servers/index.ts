@@ -167,7 +167,7 @@ export interface Servers {
   resolveProvisioning(actor: Actor, serverId: number, resolution: Resolution): Promise<ServerAction>;
   /** What the hypervisor said about a failed provisioning. Staff only. */
   findFailureDetail(actor: Actor, serverId: number): Promise<string | null>;
-  /** Those of the ids whose servers exist now, for whoever filters by them. */
+  /** The ids whose servers exist now; callers use it to filter lists. */
   listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
   /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
   listInventory(query: {

@@ -32,7 +32,7 @@ export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
 }
 
 /**
- * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` says that nobody looked,
+ * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` means that the result was not checked,
  * `timeout` that it did not halt; with `on_timeout: stop` its power is then cut.
  */
 async function halt(
@@ -45,7 +45,7 @@ async function halt(
   if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
   if ((await driver.readPower(name)) === 'off')
     return conclude(deps, job, { powerState: 'stopped', outcome: 'stopped' });
-  // The observer sees to the state of a guest that nobody waits for.
+  // The power observer updates the state when no job waits for the guest.
   if (request.timeoutSeconds === 0)
     return conclude(deps, job, { powerState: 'running', outcome: 'signal_sent' });
   if (!(await store.isActionOlder(deps.db(), request.serverId, request.timeoutSeconds)))

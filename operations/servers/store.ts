@@ -282,7 +282,7 @@ export async function readClock(db: Queryable): Promise<Date> {
 }
 
 /**
- * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. Whatever has changed
+ * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. A state that has changed
  * since the look began, or is being acted upon, is left alone: the look is older than that.
  */
 export async function applyObservation(
@@ -320,7 +320,7 @@ export interface DueHour {
  * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
  * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
  * that held them last, and so charge beyond the cap. In the order of accounts, because their balances are taken in this
- * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment on at which somebody
+ * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment at which the customer
  * asked for the server to be destroyed.
  */
 export async function lockDueHours(

@@ -9,7 +9,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
 import { run } from './run-virsh.ts';
 
-/** Writes the image into a folder of its own, hands its path over, and removes the folder whatever happens. */
+/** Writes the image into a folder of its own, passes its path on, and always removes the folder. */
 export async function withSeedImage<T>(
   guest: GuestDefinition,
   use: (path: string) => Promise<T>,

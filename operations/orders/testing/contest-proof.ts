@@ -265,7 +265,7 @@ async function compare(
   return sellRest(world, round, judge, servers);
 }
 
-/** What nobody got can be bought by the next order, and not more than that. */
+/** The next order can buy what was left over, and no more. */
 async function sellRest(
   world: World,
   round: ContestRound,

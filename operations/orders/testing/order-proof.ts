@@ -4,7 +4,7 @@
  * and killed; the others are cut off inside this one.
  *
  * Every order must end bought (one capture kept, one month of credit, one server and one job) or not bought (nothing
- * kept, no credit, no server), whoever died when; what a caller was told must be what happened.
+ * kept, no credit, no server), at every crash point; the caller's answer must match the outcome.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -205,7 +205,7 @@ async function seedTenants(world: World, n: number): Promise<number[]> {
   return ids;
 }
 
-/** Everybody is back: two reconcilers at once, before and after the late charges succeed, and the completer. */
+/** All processes run again: two reconcilers at once, before and after the late charges succeed, and the completer. */
 async function settle(world: World, judge: Ordering, stripe: FakeStripe, isPlanted: boolean): Promise<void> {
   const { pool } = world.database;
   for (const isLate of [false, true]) {

@@ -26,7 +26,7 @@ export const behaviours = [
 export type Behaviour = (typeof behaviours)[number];
 
 export interface Plan {
-  /** Whose charges behave so; everybody's when absent. */
+  /** The tenant whose charges behave so; all tenants when absent. */
   tenantId?: number;
   behaviour: Behaviour;
   /** Ends this process while it waits for the confirmation, before or after the money was taken. */

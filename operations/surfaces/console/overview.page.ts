@@ -1,4 +1,4 @@
-/** `/console/`: what needs somebody first, then how the whole is doing. */
+/** `/console/`: attention items first, then the key figures. */
 import type { PoolUse } from '#operations/addresses/index.ts';
 import type { AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
@@ -90,18 +90,18 @@ function stateOf(
 ): { tone: Tone; text: string } {
   const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
   if (items.length > 0) {
-    const count = items.length === 1 ? 'One thing needs' : `${formatCount(items.length)} things need`;
-    return { tone: items[0]!.tone, text: `${count} somebody; ${running}.` };
+    const count = items.length === 1 ? 'One item needs' : `${formatCount(items.length)} items need`;
+    return { tone: items[0]!.tone, text: `${count} attention; ${running}.` };
   }
   const open = steps.filter((step) => !step.isDone);
   if (open.length > 0) {
     const left = open.length === 1 ? 'One step is' : `${formatCount(open.length)} steps are`;
     return {
       tone: 'info',
-      text: `${left} left before all of it works. Next: ${lowerFirst(open[0]!.title)}.`,
+      text: `${left} left to finish the setup. Next: ${lowerFirst(open[0]!.title)}.`,
     };
   }
-  return { tone: 'good', text: `Nothing needs anybody; ${running}.` };
+  return { tone: 'good', text: `All clear; ${running}.` };
 }
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
@@ -140,16 +140,16 @@ function figures(facts: OverviewFacts): Content {
       source: `of ${formatCount(serversOf(facts))}`,
     }),
     stat({
-      label: 'Memory given away',
+      label: 'Memory allocated',
       href: '/console/clusters/',
-      value: capacity === 0 ? 'none there' : formatPercent(given / capacity),
+      value: capacity === 0 ? 'no capacity' : formatPercent(given / capacity),
       source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} ${nodes.length === 1 ? 'node' : 'nodes'}`,
     }),
     stat({
       label: 'API requests this month',
       href: '/console/billing/usage/api/',
       value: formatCount(usage.count),
-      source: `${formatMoney(usage.overageQuanta)} beyond the free ones`,
+      source: `${formatMoney(usage.overageQuanta)} above the free quota`,
     }),
   )}`;
 }

@@ -144,7 +144,7 @@ test('a create has nothing to match: with If-Match it is refused, dry or not, an
   );
 });
 
-test('a repetition under an Idempotency-Key answers as the first call did, whatever changed since', async () => {
+test('a repetition under an Idempotency-Key answers as the first call did, also after later changes', async () => {
   const { key, path, tag } = await customerWithServer('Repeated');
   const headers = { 'if-match': await tag(), 'idempotency-key': 'stop-once' };
   const act = () => call('POST', `${path}/actions`, { key, headers, body: { action: 'stop' } });

@@ -80,7 +80,7 @@ test('API-2.4: the deploy form joins one network at a fixed address, without a p
 
 test('API-1.2: what the operation refuses stands at its field, nothing is ordered, and what was typed stays', async () => {
   const { email, tenant } = await world.createCustomer('Refused orders');
-  const other = await world.createCustomer('Somebody elses');
+  const other = await world.createCustomer('Other owner');
   const network = await createNetwork(tenant, 'mine', '10.21.0.0/24');
   const theirs = await createNetwork(other.tenant, 'theirs', '10.22.0.0/24');
   const me = await visit(email);

@@ -103,7 +103,7 @@ function elements(guest: { name: string; addresses: readonly string[] }, verb: '
 function chainLines(chain: string, plan: FirewallPlan, direction: 'inbound' | 'outbound'): string[] {
   const policy = direction === 'inbound' ? plan.inboundPolicy : plan.outboundPolicy;
   const rules = plan.rules.filter((rule) => rule.direction === direction).flatMap(renderRule);
-  // The other side may be a guest with a firewall of its own: accepting here only ends this guest's part.
+  // The remote host may be a guest with its own firewall: accepting here only ends this guest's part.
   const verdict = { accept: 'return', drop: 'drop' } as const;
   return [...rules, verdict[policy]].map((rule) => `add rule ${table} ${chain} ${rule}`);
 }

@@ -7,7 +7,7 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool } from './allocation.ts';
 import * as store from './store.ts';
 
-/** A range and how much of it is given away. */
+/** A range and how many of its addresses are allocated. */
 export interface PoolUse extends AddressPool {
   id: number;
   family: 4 | 6;
@@ -25,7 +25,7 @@ export async function listPools(db: Queryable, actor: Actor, clusterId: number |
 
 /**
  * Throws `addresses.invalid` (details.field): a prefix that overlaps another one of the cluster, a gateway or a range
- * that is not inside it. A gateway inside the range is never given away. Operators only.
+ * that is not inside it. A gateway inside the range is never allocated. Operators only.
  */
 export async function addPool(db: Queryable, actor: Actor, given: AddressPool): Promise<number> {
   requireOperator(actor);

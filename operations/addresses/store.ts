@@ -75,7 +75,7 @@ export async function insertPool(tx: Queryable, pool: AddressPool): Promise<numb
   return rows[0]!.id;
 }
 
-/** Whether an address of the pool was ever given away or is held, with the pool locked; null when there is no such pool. */
+/** Whether an address of the pool was ever allocated or is held, with the pool locked; null when there is no such pool. */
 export async function lockPoolUse(tx: Queryable, poolId: number): Promise<boolean | null> {
   const locked = await sql`select 1 from address_pools where id = ${poolId} for update`.execute(tx);
   if (locked.rows.length === 0) return null;

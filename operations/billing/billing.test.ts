@@ -52,13 +52,13 @@ test('API-5.4: what opens and what locks the API', () => {
   assert.equal(deploy({ hasLiveServer: true, balanceQuanta: -5 }), 'credit_required');
 });
 
-test('a deposit is booked once for its reference, and the balance is the sum of the ledger', async () => {
+test('a deposit is entered once for its reference, and the balance is the sum of the ledger', async () => {
   const { tenant } = await world.createCustomer('Ledger');
   const deposit = { amountQuanta: 500, reference: 'transfer-1', description: 'Transfer' };
-  const booked = await Promise.all(
+  const entered = await Promise.all(
     Array.from({ length: 8 }, () => world.billing.addDeposit(systemActor, tenant.id, deposit)),
   );
-  assert.equal(booked.filter(Boolean).length, 1);
+  assert.equal(entered.filter(Boolean).length, 1);
   const entries = await world.billing.listEntries(systemActor, tenant.id, 100);
   const sum = entries.reduce((total, entry) => total + entry.amountQuanta, 0);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), sum);

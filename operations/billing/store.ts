@@ -97,7 +97,7 @@ export async function listSettledDebtors(db: Queryable): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
+/** Appends an entry and updates the balance; false, without a change, when its reference was entered before. */
 export async function appendLedgerEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
   const { rows } = await sql`
     insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
@@ -115,7 +115,7 @@ export async function appendLedgerEntry(tx: Queryable, entry: NewEntry): Promise
 
 /**
  * Whether money was ever paid in, once a payment was given back: a deposit that was refunded opens nothing. To be called
- * in the transaction that books the refund.
+ * in the transaction that enters the refund.
  */
 export async function forgetDeposit(tx: Queryable, tenantId: number): Promise<void> {
   await sql`update credit_balances set has_deposit = exists (
@@ -160,7 +160,7 @@ export interface SourceSum {
   quanta: number;
 }
 
-/** What each source has booked in the running month. */
+/** The sum of each source in the current month. */
 export async function sumMonth(db: Queryable, tenantId: number): Promise<SourceSum[]> {
   const { rows } = await sql<SourceSum>`
     select metadata ->> 'source' as source, sum(amount_quanta)::bigint as quanta from ledger_entries

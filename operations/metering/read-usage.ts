@@ -18,7 +18,7 @@ export interface AccountUsage extends MonthUsage {
 export interface FleetUsage extends Pick<MonthUsage, 'period' | 'isOpen' | 'startsAt' | 'endsAt' | 'asOf'> {
   count: number;
   accountCount: number;
-  /** Accounts beyond their free requests. */
+  /** Accounts above their free quota. */
   overAccountCount: number;
   overageQuanta: number;
   chargedQuanta: number;

@@ -35,7 +35,7 @@ export interface Charge {
 export type ChargeOutcome =
   | { kind: 'succeeded' }
   | { kind: 'declined'; reason: string }
-  /** Nothing is certain; should it succeed later, it is given back. */
+  /** The result is unknown. A later success is refunded. */
   | { kind: 'unconfirmed' };
 
 export interface SavedCard {

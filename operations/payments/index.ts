@@ -63,7 +63,7 @@ export interface Payments {
   makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   /**
-   * Charges the default card and books credit. `formId` names the form that was sent: sent twice, it charges once. Throws
+   * Charges the default card and adds credit. `formId` names the form that was sent: sent twice, it charges once. Throws
    * `payments.no_card`, `payments.bad_amount`, `payments.repeated`, `payments.closed`.
    */
   addCredit(

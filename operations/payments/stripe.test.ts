@@ -45,8 +45,8 @@ async function customerWithCard(name: string): Promise<{ tenant: Tenant; key: st
 
 async function chargeOf(tenant: Tenant) {
   const [charge] = await world.payments.listCharges(systemActor, tenant.id, 1);
-  const booked = (await stripe.books()).find((intent) => intent.key === charge!.key)!;
-  return { charge: charge!, booked, balance: await world.billing.balanceOf(systemActor, tenant.id) };
+  const intent = (await stripe.books()).find((each) => each.key === charge!.key)!;
+  return { charge: charge!, intent, balance: await world.billing.balanceOf(systemActor, tenant.id) };
 }
 
 /** What a caller is told, and how it stands once reconciliation has had its say. */
@@ -82,12 +82,12 @@ for (const behaviour of behaviours) {
       [tenant.id],
     );
     await world.payments.reconcile();
-    const { charge, booked, balance } = await chargeOf(tenant);
+    const { charge, intent, balance } = await chargeOf(tenant);
     assert.equal(charge.state, end);
-    if (behaviour === 'wants the customer') assert.equal(booked.status, 'canceled');
-    assert.equal(booked.amount, 400, 'one month, in cents');
-    assert.ok(booked.captures <= 1);
-    assert.equal(booked.captures - booked.refunds, kept ? 1 : 0);
+    if (behaviour === 'wants the customer') assert.equal(intent.status, 'canceled');
+    assert.equal(intent.amount, 400, 'one month, in cents');
+    assert.ok(intent.captures <= 1);
+    assert.equal(intent.captures - intent.refunds, kept ? 1 : 0);
     assert.equal(balance, kept ? month : 0);
     const { rows } = await world.database.pool.query('select 1 from servers where tenant_id = $1', [
       tenant.id,
@@ -163,7 +163,7 @@ test('a card set-up of another customer gives no card', async () => {
   );
 });
 
-test('a removed card does not come back by going back in the browser, and is not armed', async () => {
+test('a removed card does not return with the browser’s back button, and is not the default card', async () => {
   const customer = await world.createCustomer('Gone back');
   const { tenant } = customer;
   const start = (name: string) =>

@@ -93,7 +93,7 @@ async function lose(clock: Clock): Promise<never> {
   throw new Error('the test gateway did not answer in time');
 }
 
-function stateOf(charge: books.BookedCharge | null): GatewayState {
+function stateOf(charge: books.GatewayRecord | null): GatewayState {
   switch (charge?.state) {
     case 'succeeded':
       return { kind: 'succeeded' };

@@ -233,7 +233,7 @@ export async function readQueueHealth(db: Queryable): Promise<QueueHealth> {
   return rows[0]!;
 }
 
-/** An endpoint whose receiver does not take what we send; never its path, which may hold a secret of the receiver's. */
+/** An endpoint with failing deliveries; never its path, which may hold a secret of the receiver's. */
 export interface FailingEndpoint {
   id: number;
   organizationName: string;

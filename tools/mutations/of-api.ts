@@ -94,7 +94,7 @@ export const mutationsOfApi: readonly Mutation[] = [
   },
   {
     rule: 'API-2.7',
-    what: 'overage is booked under another source',
+    what: 'overage is entered under another source',
     file: 'operations/billing-maintenance/charge-overage.ts',
     find: "source: 'api_overage'",
     replace: "source: 'overage'",

@@ -22,7 +22,7 @@ type Step =
   | { kind: 'month' }
   | { kind: 'included'; count: number };
 
-const killPoints = ['after closing', 'after locking', 'after booking', 'before commit'] as const;
+const killPoints = ['after closing', 'after locking', 'after the entry', 'before commit'] as const;
 const planted = ['mark set to the total', 'no row lock', 'live value for a closed month'] as const;
 type Fault = (typeof planted)[number] | null;
 
@@ -258,7 +258,7 @@ function crashingMetering(metering: Metering, at: (typeof killPoints)[number] | 
       return at === 'after locking' ? die() : due;
     },
     async noteCharged(...given) {
-      if (at === 'after booking') die();
+      if (at === 'after the entry') die();
       await metering.noteCharged(...given);
       if (at === 'before commit') die();
     },
@@ -276,7 +276,7 @@ function plant(metering: Metering, setting: Setting, included: number, price: Ov
     case 'no row lock':
       return {
         ...metering,
-        // A worker that read before another one booked holds what is charged by now; the lock would have made it wait.
+        // A worker that read before another one charged holds old figures; the lock would have made it wait.
         async lockDueOverage(tx, after, limit) {
           const due = await metering.lockDueOverage(tx, after, limit);
           const answer = due.length === 0 ? (setting.readBefore ?? due) : due;

@@ -105,7 +105,7 @@ export async function proveContests(options: {
 
 interface Process {
   ordering: Ordering;
-  /** Orders; `died` when the process did not live to say what came of it. */
+  /** Orders; `died` when the process ended before it answered. */
   order(input: CreateServerInput): Promise<string>;
   /** Where it dies, once. */
   deathAt: DeathPoint | null;

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
-import { type Behaviour, type BookedIntent, behaviours } from '#operations/payments/testing/fake-stripe.ts';
+import { type Behaviour, type GatewayIntent, behaviours } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createOrderLoop } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
@@ -47,7 +47,7 @@ export function crossCases(n: number): Case[] {
   }));
 }
 
-/** Cards that are charged after the caller was told that nothing is certain. */
+/** Cards whose charge succeeds after the caller got `charge_unconfirmed`. */
 export function lateCases(n: number): Case[] {
   const late: Behaviour[] = ['late success', 'timeout after'];
   return Array.from({ length: n }, (_, index) => ({ behaviour: late[index % 2]!, killAt: null }));
@@ -236,7 +236,7 @@ interface Outcome {
 
 async function compare(
   pool: pg.Pool,
-  books: readonly BookedIntent[],
+  books: readonly GatewayIntent[],
   tenantIds: readonly number[],
   answers: ReadonlyMap<number, string>,
   cases: readonly Case[],
@@ -278,7 +278,7 @@ async function compare(
 /** What is wrong with one order; null when nothing is. */
 function judgeOrder(
   outcome: Outcome,
-  intents: readonly BookedIntent[],
+  intents: readonly GatewayIntent[],
   answer: string | undefined,
 ): string | null {
   const captures = intents.reduce((sum, intent) => sum + intent.captures, 0);
@@ -293,7 +293,7 @@ function judgeOrder(
   if (isBought !== (kept === 1)) return isBought ? 'a server without payment' : 'charged, but nothing for it';
   if (outcome.balance !== kept * month) return `credit of ${outcome.balance}`;
   if (answer === '201' && !isBought) return 'the caller was told of a server';
-  if (answer?.startsWith('charge_') && isBought) return 'the caller was told that nothing is ordered';
+  if (answer?.startsWith('charge_') && isBought) return 'the answer said that no order was placed';
   if (answer !== undefined && !['201', 'charge_declined', 'charge_unconfirmed'].includes(answer))
     return `the caller was told ${answer}`;
   if (outcome.orders.length > 1) return 'two orders';

@@ -36,7 +36,7 @@ export interface ClustersPageOptions {
 
 /** Not seen for this long, a node is said to be away. */
 const awayMs = 60_000;
-/** Above this share of its addresses given away, a range is said to be nearly full. */
+/** Above this share of allocated addresses, a range counts as nearly full. */
 const nearlyFull = 0.9;
 
 /** `/console/clusters/`: where guests can run and how much room is left. */

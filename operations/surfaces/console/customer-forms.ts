@@ -19,7 +19,7 @@ import type { Staff } from './guard.ts';
 interface AccountOptions {
   staff: Staff;
   tenant: Tenant;
-  /** Names the adjustment's form: sent twice, it is booked once. */
+  /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
 }
 
@@ -33,7 +33,7 @@ export function accountActions({ staff, tenant, formId }: AccountOptions): Conte
     drawer({ id: 'book-payment', open: 'Record a payment', title: 'Record a payment' }, [
       html`<p>Money that came in another way than by card, such as a bank transfer. It counts as a deposit, which opens
         the API to an account that never paid.</p>`,
-      form({ action: `${base}/credit`, csrfToken, submit: 'Book payment' }, [
+      form({ action: `${base}/credit`, csrfToken, submit: 'Record payment' }, [
         field({ name: 'amount', label: `Amount in ${currency}`, required: true, placeholder: '25.00' }),
         field({
           name: 'reference',

@@ -54,7 +54,7 @@ export interface CustomerPageOptions {
   members: readonly Membership[];
   servers: readonly Server[];
   keys: readonly KeySummary[];
-  /** Names the adjustment's form: sent twice, it is booked once. */
+  /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
   nowMs: number;
   toast?: { tone: Tone; text: string } | undefined;

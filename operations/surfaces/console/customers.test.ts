@@ -27,7 +27,7 @@ const setPassword = (link: string, given: string) =>
 
 const visit = (email: string) => visitSurface(world, email, '/console/');
 
-test('an operator finds a customer, books credit once, suspends, activates and closes; the API follows', async () => {
+test('an operator finds a customer, records credit once, suspends, activates and closes; the API follows', async () => {
   const customer = await world.createCustomer('Console customer');
   const { tenant } = customer;
   await world.createCustomer('Other customer');
@@ -146,14 +146,17 @@ test('an operator gives and takes credit for a reason, once for each form; the c
   const gift = { amount: '5', reason: 'Sorry for the outage', form_id: formId };
   assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=adjusted/);
   assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=known/);
-  const taken = { amount: '−2.50', reason: 'Booked twice', form_id: crypto.randomUUID() };
+  const taken = { amount: '−2.50', reason: 'Recorded twice', form_id: crypto.randomUUID() };
   await operator.post(`${at}/adjust`, taken);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_025_000);
   for (const wrong of [{ amount: '0' }, { amount: '-' }, { amount: '--5' }, { reason: ' ' }]) {
     const given = { ...taken, ...wrong, form_id: crypto.randomUUID() };
     assert.equal((await operator.post(`${at}/adjust`, given)).status, 422, JSON.stringify(wrong));
   }
-  assert.match(await operator.page(`${at}/ledger`), /Credit is \$102\.50[\s\S]*Booked twice[\s\S]*−\$2\.50/);
+  assert.match(
+    await operator.page(`${at}/ledger`),
+    /Credit is \$102\.50[\s\S]*Recorded twice[\s\S]*−\$2\.50/,
+  );
   const cookie = await world.signIn(email);
   const own = await fetch(`${world.url}/client/billing/`, { headers: { accept: 'text/html', cookie } });
   assert.match(await own.text(), /Sorry for the outage/);

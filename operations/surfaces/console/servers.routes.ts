@@ -102,7 +102,7 @@ export function registerServers(app: App, deps: ServersDeps): void {
   );
 }
 
-/** Runs an operator's change and shows what came of it; a refusal stands on the page as its toast. */
+/** Runs an operator's change and shows its result; a refusal is shown as a toast. */
 async function change(
   deps: ServersDeps,
   staff: Staff,

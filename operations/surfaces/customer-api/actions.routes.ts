@@ -20,7 +20,7 @@ export interface ActionHandlers {
   readAction: Handler;
 }
 
-/** What is asked of a server's power, and what came of it. */
+/** Power actions of a server and their results. */
 export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
   const { servers } = deps;
   const find = async (call: Call, id: number) => {

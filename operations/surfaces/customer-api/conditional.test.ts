@@ -92,7 +92,7 @@ test('every change of a server or network is refused under a tag that is not its
 });
 
 test('the tag of a read, a list that has it, and * let a change through; a weak tag never does', async () => {
-  const { path, tag, send, key } = await customerWithServer('Let through');
+  const { path, tag, send, key } = await customerWithServer('Allowed');
   const first = await tag();
   const weak = await send('PATCH', path, `W/${first}`, { name: 'weak' });
   assert.equal(weak.status, 412);

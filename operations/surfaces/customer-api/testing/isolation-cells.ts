@@ -26,7 +26,7 @@ export interface Cell {
 }
 
 export type Verdict =
-  /** Everything named is the caller's: it is let through to the endpoint. */
+  /** Everything named is the caller's: it reaches the endpoint. */
   | 'allowed'
   /** Refused before the endpoint, for every named resource. */
   | 'refused'

@@ -5,8 +5,8 @@
  */
 export const unchecked: Readonly<Record<string, number>> = {
   'monitor/': 199,
-  'sensor/': 127,
-  'system-tests/': 9,
+  'sensor/': 129,
+  'system-tests/': 10,
   'packaging/': 1,
   'operations/protect-traffic/': 5,
   'operations/surfaces/admin-api/': 1,

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
-import { type Behaviour, type GatewayIntent, behaviours } from '#operations/payments/testing/fake-stripe.ts';
+import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createOrderLoop } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';

@@ -663,7 +663,7 @@ export type Usage = {
   count: number;
   /** Free requests of the month. */
   included_count: number;
-  /** Requests beyond the free ones. */
+  /** Requests above the free quota. */
   overage_count: number;
   /** Those of them that have been charged. */
   overage_charged_count: number;
@@ -1021,7 +1021,7 @@ export class Api extends Caller {
     return this.call<Key>({ method: 'GET', path: `/api/v2/key`, options });
   }
 
-  /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call. */
+  /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of those above the free quota. Going over never blocks a call. */
   readUsage(options: ReadUsageQuery & CallOptions = {}): Promise<Usage> {
     return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period', 'group_by'], options });
   }

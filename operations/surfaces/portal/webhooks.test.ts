@@ -85,7 +85,7 @@ test('the owner adds an endpoint, sees its secret once, tests it, reads its log,
   assert.notEqual(/whsec_[A-Za-z0-9+/]{43}=/.exec(rotated.text)![0], secret);
   assert.match((await get(path)).text, /Two signatures until/);
   assert.equal((await post(`${path}/disable`, [])).status, 303);
-  assert.match((await get(path)).text, /Disabled: nothing is sent here/);
+  assert.match((await get(path)).text, /Disabled: no deliveries/);
   assert.equal((await post(`${path}/test`, [])).status, 409);
   assert.equal((await post(`${path}/delete`, [['confirm_name', 'another']])).status, 422);
   const { host } = new URL(receiver.url);

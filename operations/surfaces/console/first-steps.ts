@@ -29,7 +29,7 @@ export function firstSteps(facts: OverviewFacts): Step[] {
     },
     {
       title: 'Add a node',
-      text: 'A machine that runs guests, and how much of its capacity may be allocated.',
+      text: 'A hypervisor host, and how much of its capacity may be allocated.',
       href: inCluster('nodes'),
       isDone: nodes.length > 0,
     },

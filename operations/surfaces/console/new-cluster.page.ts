@@ -64,7 +64,7 @@ function clusterForm({ staff, locations, form: given, faults }: NewClusterOption
         kind: 'select',
         name: 'driver',
         label: 'Driver',
-        hint: ['What runs the guests: ', code('libvirt'), ' on real machines.'],
+        hint: ['Runs the servers: ', code('libvirt'), ' on real machines.'],
         value: given?.driver ?? 'libvirt',
         options: driverNames.map((name) => ({ value: name, label: name })),
         error: faults?.get('driver'),

@@ -95,7 +95,7 @@ export function nodePage(options: NodePageOptions): Html {
 }
 
 function stateOf(node: Node, nowMs: number): { tone: Tone; text: string } {
-  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'guest' : 'guests'}`;
+  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'server' : 'servers'}`;
   if (isAway(node, nowMs)) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
   return node.isOpen
     ? { tone: 'good', text: `Accepts new servers, has ${guests}.` }

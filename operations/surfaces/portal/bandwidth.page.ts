@@ -154,7 +154,7 @@ function poolSection({ account }: BandwidthPageOptions): Html {
       title: `Workspace pool in ${formatMonth(month.name)}`,
       id: 'pool',
       description:
-        'All servers of the account share it. Every server beyond the first adds to it by the hour; what it would still add this month is not there yet.',
+        'All servers of the workspace share it. Every server after the first adds to it by the hour. The rest of this month’s addition is still accruing.',
     },
     [
       isMeasured

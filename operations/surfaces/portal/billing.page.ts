@@ -87,7 +87,7 @@ export function billingPage(options: BillingPageOptions): Html {
 
 function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): { tone: Tone; text: string } {
   const money = formatMoney(balanceQuanta, tenant.currency);
-  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This account is closed.' };
+  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This workspace is closed.' };
   if (tenant.status === 'SUSPENDED')
     return {
       tone: 'bad',

@@ -16,11 +16,11 @@ export interface Estimate {
 const refusals: Record<string, string> = {
   credit_required: 'Another server needs credit above zero or a saved card. Add one of them under Billing.',
   hourly_not_eligible:
-    'Your account is not eligible for hourly billing yet. Add credit or a card under Billing.',
-  no_billing_profile: 'Your account has no billing profile. Add one under Billing.',
-  account_suspended: 'Your account is suspended. Settle its balance under Billing.',
-  account_closed: 'Your account is closed.',
-  deploy_rate: 'Your account has deployed as many servers as it may within an hour. Try again later.',
+    'Your workspace is not eligible for hourly billing yet. Add credit or a card under Billing.',
+  no_billing_profile: 'Your workspace has no billing profile. Add one under Settings.',
+  account_suspended: 'Your workspace is suspended. Add credit under Billing.',
+  account_closed: 'Your workspace is closed.',
+  deploy_rate: 'Your workspace has reached its limit of deployments per hour. Try again later.',
 };
 
 function refusalOf(reason: string, planName: string): string {

@@ -238,7 +238,7 @@ function workspacesSection({ visitor }: SettingsPageOptions, organization: Organ
       title: 'Workspaces',
       id: `workspaces-${organization.id}`,
       description:
-        'Each has servers, networks, credit and a ledger of its own. Keys act on the first one unless told otherwise.',
+        'Each workspace has its own servers, networks, credit and ledger. Keys use the first one by default.',
     },
     [
       table<OrganizationView['workspaces'][number]>({

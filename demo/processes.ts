@@ -1,7 +1,7 @@
 /**
  * The programs as child processes: started with their settings, watched, brought back when they die, stopped in order.
  *
- * Each child's standard input is a pipe that nobody writes to: when this process dies, however it dies, the pipe ends
+ * Each child's standard input is a pipe without a writer: when this process ends, for any reason, the pipe ends
  * and the child stops by itself, so that the next start finds the ports free.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -67,7 +67,7 @@ test('firewalls of a lab world', needsRoot, async (world) => {
     },
   );
 
-  await world.test('the first rule that fits decides, by the other side’s address', async () => {
+  await world.test('the first matching rule decides, by the remote address', async () => {
     await lab.setFirewall(
       'vm-11',
       plan(

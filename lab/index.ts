@@ -1,8 +1,8 @@
 /**
  * The lab: a world of network namespaces with real guests, a real bridge and uplink, and a real internet.
  *
- * One world per data directory. Its supervisor is the process that calls `start`; when that process dies in whatever
- * way, the world's processes end with it, and the next `start` or `removeLab` clears what stands around. Nothing leaves
+ * One world per data directory. Its supervisor is the process that calls `start`; when that process ends, for
+ * any reason, the world's processes end with it, and the next `start` or `removeLab` removes the rest. Nothing leaves
  * the namespaces, and nothing of the host is reached from them but the forwarded ports.
  */
 import { rmSync } from 'node:fs';
@@ -29,7 +29,7 @@ import { type SupervisedProcess, superviseProcess } from './world/supervise-proc
 export type { GuestAddress, GuestInput, Power } from './guests/guest-definition.ts';
 export type { Guest } from './guests/index.ts';
 export type { TruthRow } from './truth/minute-ledger.ts';
-export type { PrivateCard } from './world/private-networks.ts';
+export type { PrivateNic } from './world/private-networks.ts';
 
 export interface LabOptions {
   dataDir: string;
@@ -39,7 +39,7 @@ export interface LabOptions {
   /** Mean rate of each guest's own exchanges and of the calls it gets from the internet. Some 35 packets each; 0 is silence. */
   outboundPerSecond?: number;
   inboundPerSecond?: number;
-  /** Called when somebody asks over the control socket for the world to end; without it the call is refused. */
+  /** Called when the control socket receives a stop; without it the call is refused. */
   stopRequested?: () => void;
   clock?: Clock;
 }
@@ -66,7 +66,7 @@ export interface WorldFacts {
 
 export interface Lab extends Part, Omit<Guests, 'start' | 'stop'> {
   readonly facts: WorldFacts;
-  /** The argument list that runs `argv` inside the hypervisor (or a guest), for whoever spawns it. */
+  /** The argument list that runs `argv` inside the hypervisor (or a guest). */
   inHypervisor(argv: readonly string[]): string[];
   inGuest(name: string, argv: readonly string[]): string[];
   /** Runs `argv` inside the hypervisor to its end; resolves with its standard output, throws `lab.tool_failed`. */
@@ -165,8 +165,8 @@ export function createLab(options: LabOptions): Lab {
     setPower: guests.setPower,
     restart: guests.restart,
     remove: guests.remove,
-    attachCard: guests.attachCard,
-    detachCard: guests.detachCard,
+    attachNic: guests.attachNic,
+    detachNic: guests.detachNic,
     setFirewall: guests.setFirewall,
     syncNetwork: guests.syncNetwork,
     removeNetwork: guests.removeNetwork,
@@ -195,7 +195,7 @@ export async function removeLab(dataDir: string, clock: Clock = systemClock): Pr
 }
 
 /** The facts and guests of the data directory's standing world, or null when none stands. */
-export async function lookAtLab(dataDir: string): Promise<{ facts: WorldFacts; guests: unknown[] } | null> {
+export async function inspectLab(dataDir: string): Promise<{ facts: WorldFacts; guests: unknown[] } | null> {
   const names = nameWorld(dataDir);
   try {
     const facts = (await callControl(names.controlSocket, 'GET', '/world')).body as WorldFacts;

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { hasCode } from '#common/errors/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import { callControl } from './control/index.ts';
-import { createLab, type GuestInput, type Lab, lookAtLab, removeLab } from './index.ts';
+import { createLab, type GuestInput, inspectLab, type Lab, removeLab } from './index.ts';
 import { makeDataDir, needsRoot, startLab, until } from './testing/lab-tests.ts';
 import type { Exchange } from './traffic/exchanges.ts';
 import { addressRecords } from './traffic/internet-plan.ts';
@@ -70,10 +70,10 @@ describe('a lab world', needsRoot, () => {
       exchanges.map((exchange) => exchange.bytes),
     );
     const many = { protocol: 'lookup', host: 'pool.example.org', family: 4, bytes: 0 } as const;
-    const unknown = { protocol: 'lookup', host: 'nobody.example.org', family: 4, bytes: 0 } as const;
+    const unknown = { protocol: 'lookup', host: 'unknown.example.org', family: 4, bytes: 0 } as const;
     assert.deepEqual(await holdInGuest(lab, guest.name, [many, unknown]), [
       0,
-      'queryA ENOTFOUND nobody.example.org',
+      'queryA ENOTFOUND unknown.example.org',
     ]);
   });
 
@@ -151,7 +151,7 @@ describe('a lab world', needsRoot, () => {
     assert.equal(leftovers(dataDir).length, 6);
     await lab.stop();
     assert.deepEqual(leftovers(dataDir), []);
-    assert.equal(await lookAtLab(dataDir), null);
+    assert.equal(await inspectLab(dataDir), null);
   });
 
   test('refuses a second supervisor of one data directory', async (t) => {
@@ -160,7 +160,7 @@ describe('a lab world', needsRoot, () => {
     await assert.rejects(createLab({ dataDir, reporter: silentReporter }).start(), (error) =>
       hasCode(error, 'lab.already_up'),
     );
-    assert.equal((await lookAtLab(dataDir))?.facts.world, lab.facts.world);
+    assert.equal((await inspectLab(dataDir))?.facts.world, lab.facts.world);
   });
 
   test('whose supervisor was killed stops talking at once, and the next start clears it and makes its guests again', async (t) => {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { runUntilSignal, sayFatal } from '#common/lifecycle/index.ts';
 import { createReporter } from '#common/reporter/index.ts';
 import { readLabConfig } from './config.ts';
-import { createLab, lookAtLab, removeLab } from './index.ts';
+import { createLab, inspectLab, removeLab } from './index.ts';
 import { recordTraffic } from './record/index.ts';
 
 /** Adds the commands to the program's command line. */
@@ -63,14 +63,14 @@ async function down(): Promise<number> {
 }
 
 async function status(isJson: boolean): Promise<number> {
-  const world = await lookAtLab(readLabConfig(process.env).dataDir);
+  const world = await inspectLab(readLabConfig(process.env).dataDir);
   if (isJson) process.stdout.write(`${JSON.stringify(world, null, 2)}\n`);
-  else if (!world) process.stdout.write('No world stands here. Start it with: ./svc lab up\n');
+  else if (!world) process.stdout.write('The lab is not running. Start it with: ./svc lab up\n');
   else process.stdout.write(describeStanding(world));
   return world ? 0 : 3;
 }
 
-function describeStanding(world: NonNullable<Awaited<ReturnType<typeof lookAtLab>>>): string {
+function describeStanding(world: NonNullable<Awaited<ReturnType<typeof inspectLab>>>): string {
   const { facts } = world;
   const guests = world.guests as {
     name: string;

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { callControl } from './control/index.ts';
-import type { GuestInput, Lab, PrivateCard } from './index.ts';
+import type { GuestInput, Lab, PrivateNic } from './index.ts';
 import { makeDataDir, needsRoot, startLab } from './testing/lab-tests.ts';
 
-const card = (network: number, last: number, more: Partial<PrivateCard> = {}): PrivateCard => ({
+const nic = (network: number, last: number, more: Partial<PrivateNic> = {}): PrivateNic => ({
   network,
   mac: `52:56:00:00:${String(network).padStart(2, '0')}:${String(last).padStart(2, '0')}`,
   address: `10.20.0.${last}`,
   prefixLength: 24,
   ...more,
 });
-const guest = (last: number, cards: PrivateCard[]): GuestInput => ({
+const guest = (last: number, nics: PrivateNic[]): GuestInput => ({
   name: `vm-${last}`,
   mac: `52:54:00:00:00:${last}`,
   addresses: [{ address: `203.0.113.${last}` }],
-  cards,
+  nics,
 });
 
 /** How long an answer is waited for that is to come: a busy machine is no closed door. */
@@ -37,10 +37,10 @@ async function macBehind(lab: Lab, name: string, network: number, address: strin
 /** Two guests on network 31, one beside it, and one on another customer's network with the same block. */
 async function startNeighbours(t: TestContext, dataDir: string) {
   const lab = await startLab(t, { dataDir });
-  await lab.put(guest(11, [card(31, 2)]));
-  await lab.put(guest(12, [card(31, 3)]));
+  await lab.put(guest(11, [nic(31, 2)]));
+  await lab.put(guest(12, [nic(31, 3)]));
   await lab.put(guest(13, []));
-  await lab.put(guest(14, [card(32, 3)]));
+  await lab.put(guest(14, [nic(32, 3)]));
   return lab;
 }
 
@@ -52,7 +52,7 @@ test('private networks of a lab world', needsRoot, async (world) => {
     'API-4.7: two guests on one network reach each other; a third doesn’t, nor another network with the same block',
     async () => {
       assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.3', patientMs), '7');
-      assert.equal(await macBehind(lab, 'vm-11', 31, '10.20.0.3'), card(31, 3).mac);
+      assert.equal(await macBehind(lab, 'vm-11', 31, '10.20.0.3'), nic(31, 3).mac);
       assert.equal(await fetchFrom(lab, 'vm-12', '10.20.0.2', patientMs), '7');
       assert.equal(await fetchFrom(lab, 'vm-13', '10.20.0.2'), 'unreachable');
       assert.equal(await fetchFrom(lab, 'vm-14', '10.20.0.2'), 'unreachable');
@@ -65,8 +65,8 @@ test('private networks of a lab world', needsRoot, async (world) => {
     },
   );
 
-  await world.test('a card can’t speak for an address or a MAC that is not its own', async () => {
-    await lab.put(guest(15, [card(31, 4)]));
+  await world.test('a NIC can’t speak for an address or a MAC that is not its own', async () => {
+    await lab.put(guest(15, [nic(31, 4)]));
     const beAt = async (address: string) => {
       await lab.execInGuest('vm-15', ['ip', 'addr', 'flush', 'dev', 'pn31']);
       await lab.execInGuest('vm-15', ['ip', 'addr', 'add', `${address}/24`, 'dev', 'pn31']);
@@ -79,41 +79,38 @@ test('private networks of a lab world', needsRoot, async (world) => {
     assert.equal(await fetchFrom(lab, 'vm-15', '10.20.0.3'), 'unreachable');
   });
 
-  await world.test('cards come and go while their guest runs, and outlive its power', async () => {
-    await lab.attachCard('vm-13', card(31, 5));
+  await world.test('NICs come and go while their guest runs, and outlive its power', async () => {
+    await lab.attachNic('vm-13', nic(31, 5));
     assert.equal(await fetchFrom(lab, 'vm-13', '10.20.0.2', patientMs), '7');
-    await lab.attachCard('vm-13', card(31, 5));
+    await lab.attachNic('vm-13', nic(31, 5));
     await lab.restart('vm-13');
     assert.equal(await fetchFrom(lab, 'vm-13', '10.20.0.2', patientMs), '7');
-    await lab.detachCard('vm-13', 31, card(31, 5).mac);
+    await lab.detachNic('vm-13', 31, nic(31, 5).mac);
     assert.equal(await fetchFrom(lab, 'vm-13', '10.20.0.2'), 'unreachable');
-    await lab.detachCard('vm-13', 31, card(31, 5).mac);
-    await assert.rejects(lab.attachCard('vm-13', card(31, 2)), (error) => hasCode(error, 'lab.mac_taken'));
-    await assert.rejects(lab.attachCard('vm-13', card(31, 2, { mac: '52:56:00:00:00:77' })), (error) =>
+    await lab.detachNic('vm-13', 31, nic(31, 5).mac);
+    await assert.rejects(lab.attachNic('vm-13', nic(31, 2)), (error) => hasCode(error, 'lab.mac_taken'));
+    await assert.rejects(lab.attachNic('vm-13', nic(31, 2, { mac: '52:56:00:00:00:77' })), (error) =>
       hasCode(error, 'lab.address_taken'),
     );
     await lab.setPower('vm-13', 'off');
-    await lab.attachCard('vm-13', card(31, 6));
+    await lab.attachNic('vm-13', nic(31, 6));
     await lab.setPower('vm-13', 'on');
     assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.6', patientMs), '7');
   });
 
-  await world.test(
-    'a guest with private cards only is reached over them, and has no other link',
-    async () => {
-      await lab.put({ name: 'vm-20', cards: [card(31, 9)] });
-      assert.equal(lab.get('vm-20').interface, null);
-      assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.9', patientMs), '7');
-      const links = await lab.execInGuest('vm-20', ['ip', '-o', '-br', 'link']);
-      assert.deepEqual(
-        links
-          .trim()
-          .split('\n')
-          .map((line) => line.split(/[\s@]/)[0]),
-        ['lo', 'pn31'],
-      );
-    },
-  );
+  await world.test('a guest with private NICs only is reached over them, and has no other link', async () => {
+    await lab.put({ name: 'vm-20', nics: [nic(31, 9)] });
+    assert.equal(lab.get('vm-20').interface, null);
+    assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.9', patientMs), '7');
+    const links = await lab.execInGuest('vm-20', ['ip', '-o', '-br', 'link']);
+    assert.deepEqual(
+      links
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/[\s@]/)[0]),
+      ['lo', 'pn31'],
+    );
+  });
 
   await world.test('a sync puts back what is missing and takes away what does not belong', async () => {
     const links = await lab.execInHypervisor(['ip', '-o', '-br', 'link', 'show', 'master', 'pn31']);
@@ -122,12 +119,12 @@ test('private networks of a lab world', needsRoot, async (world) => {
       await lab.execInHypervisor(['ip', 'link', 'delete', line.split('@')[0]!]);
     assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.3'), 'unreachable');
     const members = [
-      { guest: 'vm-11', card: card(31, 2) },
-      { guest: 'vm-13', card: card(31, 7) },
+      { guest: 'vm-11', nic: nic(31, 2) },
+      { guest: 'vm-13', nic: nic(31, 7) },
     ];
     await lab.syncNetwork(31, members);
     assert.equal(await fetchFrom(lab, 'vm-11', '10.20.0.7', patientMs), '7');
-    assert.deepEqual(lab.get('vm-12').cards, []);
+    assert.deepEqual(lab.get('vm-12').nics, []);
     await lab.syncNetwork(31, members);
     await assert.rejects(lab.removeNetwork(31), (error) => hasCode(error, 'lab.network_in_use'));
     await lab.syncNetwork(31, []);
@@ -145,34 +142,31 @@ test('private networks of a lab world', needsRoot, async (world) => {
         const error = (answer.body as { error?: { code: string } } | undefined)?.error;
         return error ? [answer.status, error.code] : answer.status;
       };
-      const wire = (one: PrivateCard) => ({
+      const wire = (one: PrivateNic) => ({
         mac: one.mac,
         address: one.address,
         prefix_length: one.prefixLength,
       });
-      const definition = { private_interfaces: [{ network: 41, ...wire(card(41, 2)) }] };
+      const definition = { private_interfaces: [{ network: 41, ...wire(nic(41, 2)) }] };
       assert.equal(await call('PUT', '/guests/vm-1', definition), 201);
       assert.deepEqual(await call('PUT', '/guests/vm-2', {}), [400, 'body_invalid']);
-      assert.equal(await call('PUT', '/guests/vm-1/networks/43', wire(card(43, 2))), 200);
-      assert.deepEqual(await call('PUT', '/guests/vm-1/networks/0', wire(card(43, 2))), [
-        404,
-        'call_unknown',
-      ]);
+      assert.equal(await call('PUT', '/guests/vm-1/networks/43', wire(nic(43, 2))), 200);
+      assert.deepEqual(await call('PUT', '/guests/vm-1/networks/0', wire(nic(43, 2))), [404, 'call_unknown']);
       assert.deepEqual(await call('PUT', '/guests/vm-1/networks/43', { mac: 'x' }), [400, 'body_invalid']);
-      assert.deepEqual(await call('PUT', '/guests/vm-9/networks/43', wire(card(43, 2))), [
+      assert.deepEqual(await call('PUT', '/guests/vm-9/networks/43', wire(nic(43, 2))), [
         404,
         'guest_unknown',
       ]);
       const shown = (await callControl(lab.facts.control_socket, 'GET', '/guests/vm-1')).body;
       assert.deepEqual((shown as { private_interfaces: unknown }).private_interfaces, [
-        { network: 41, ...wire(card(41, 2)) },
-        { network: 43, ...wire(card(43, 2)) },
+        { network: 41, ...wire(nic(41, 2)) },
+        { network: 43, ...wire(nic(43, 2)) },
       ]);
       assert.deepEqual(await call('DELETE', '/networks/43'), [409, 'network_in_use']);
-      assert.equal(await call('DELETE', '/guests/vm-1/networks/43', { mac: card(43, 2).mac }), 204);
-      assert.equal(await call('DELETE', '/guests/vm-9/networks/43', { mac: card(43, 2).mac }), 204);
+      assert.equal(await call('DELETE', '/guests/vm-1/networks/43', { mac: nic(43, 2).mac }), 204);
+      assert.equal(await call('DELETE', '/guests/vm-9/networks/43', { mac: nic(43, 2).mac }), 204);
       assert.equal(
-        await call('PUT', '/networks/43', { members: [{ guest: 'vm-1', ...wire(card(43, 4)) }] }),
+        await call('PUT', '/networks/43', { members: [{ guest: 'vm-1', ...wire(nic(43, 4)) }] }),
         200,
       );
       assert.equal(await call('PUT', '/networks/43', { members: [] }), 200);
@@ -180,14 +174,14 @@ test('private networks of a lab world', needsRoot, async (world) => {
     },
   );
 
-  await world.test('the next start of the world makes guests and cards again', async (t) => {
+  await world.test('the next start of the world makes guests and NICs again', async (t) => {
     await lab.syncNetwork(31, [
-      { guest: 'vm-11', card: card(31, 2) },
-      { guest: 'vm-12', card: card(31, 3) },
+      { guest: 'vm-11', nic: nic(31, 2) },
+      { guest: 'vm-12', nic: nic(31, 3) },
     ]);
     await lab.stop();
     const again = await startLab(t, { dataDir });
-    assert.deepEqual(again.get('vm-11').cards, [card(31, 2)]);
+    assert.deepEqual(again.get('vm-11').nics, [nic(31, 2)]);
     assert.equal(await fetchFrom(again, 'vm-11', '10.20.0.3', patientMs), '7');
     assert.equal(await fetchFrom(again, 'vm-14', '10.20.0.2'), 'unreachable');
   });

@@ -36,7 +36,7 @@ export const operationsSettings = {
   ),
   trustedProxies: prefixListSetting(
     'SVC_OPERATIONS_TRUSTED_PROXIES',
-    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Their X-Forwarded-For says who calls; nobody else’s is believed.',
+    'Reverse proxies in front of operations, such as 127.0.0.1 or 10.0.0.0/8, separated by commas. Only their X-Forwarded-For header is used for the caller’s address.',
   ),
   databaseUrl: databaseUrlSetting(
     'SVC_OPERATIONS_DATABASE_URL',
@@ -166,13 +166,13 @@ export const operationsSettings = {
     'API_OVERAGE_UNIT_REQUESTS',
     100_000,
     { min: 1, max: 1_000_000_000, unit: 'requests' },
-    'Requests beyond the free ones that API_OVERAGE_RATE_PER_UNIT pays for.',
+    'Number of requests above the free quota that cost API_OVERAGE_RATE_PER_UNIT.',
   ),
   overageRateQuanta: decimalSetting(
     'API_OVERAGE_RATE_PER_UNIT',
     '1.00',
     { places: 4, max: 100_000, unit: 'of the account’s currency' },
-    'Price of API_OVERAGE_UNIT_REQUESTS requests beyond the free ones, with at most four decimals.',
+    'Price of API_OVERAGE_UNIT_REQUESTS requests above the free quota, with at most four decimals.',
   ),
   smtpUrl: smtpUrlSetting(
     'SVC_SMTP_URL',

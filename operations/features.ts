@@ -74,7 +74,7 @@ export interface Features {
   /** What the servers' background jobs work with. */
   serversDeps: ServersDeps;
   networksDeps: NetworksDeps;
-  /** Set by whoever runs the jobs: tells it that there is work. */
+  /** Set by the job runner: wakes it when a job is queued. */
   onWork: (listener: () => void) => void;
 }
 

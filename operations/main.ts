@@ -52,10 +52,10 @@ export function addCommands(program: Command): void {
     .action(async (keyId: string) => (await import('./commands/revoke-key.ts')).revokeKeyCommand(keyId));
   program
     .command('add-credit')
-    .description('Book money that a customer has paid in.')
+    .description('Record a payment of a customer.')
     .requiredOption('--tenant <id>', 'whose credit', wholeNumber)
     .requiredOption('--amount <amount>', 'such as 25.00')
-    .requiredOption('--reference <text>', 'names the payment; the same one is never booked twice')
+    .requiredOption('--reference <text>', 'identifies the payment; a reference is recorded once only')
     .action(async (options) => (await import('./commands/add-credit.ts')).addCredit(options));
   program
     .command('retry-provisioning')

@@ -32,7 +32,7 @@ export function createServer(
     errorPage: renderErrorPage,
     async routes(app) {
       registerAssets(app);
-      // The gallery is for whoever builds pages; production does not have it.
+      // The gallery is for page development; production does not serve it.
       if (settings.demoWorld) registerGallery(app);
       if (settings.demoWorld && settings.mailFolder !== null)
         registerCaughtMail(app, { folder: settings.mailFolder, area: 'Operations' });

@@ -73,7 +73,7 @@ function writeType(name: string, schema: Json): string {
   return `${text ? `/** ${text} */\n` : ''}export type ${typeName(name)} = ${typeOf(schema, 0, isRequest)};\n`;
 }
 
-/** `Error` is a name that JavaScript has given away already. */
+/** `Error` is already a JavaScript name. */
 function typeName(name: string): string {
   return name === 'Error' ? 'ErrorBody' : name;
 }

@@ -1,5 +1,5 @@
 /**
- * Photographs pages for whoever builds them: each at 1440 and 390 px, light and dark, as PNG files.
+ * Photographs pages for page development: each at 1440 and 390 px, light and dark, as PNG files.
  *
  * usage: sh tools/with-node tools/photograph.ts [--out DIR] [--email E --password P] [--sign-in URL] [--viewport] URL ...
  *
@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 
-/** What Debian's Chromium needs to run without a display, and to ask nobody outside. */
+/** What Debian's Chromium needs to run without a display, and to send no requests to other hosts. */
 const CHROMIUM_FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -27,14 +27,14 @@ const CHROMIUM_FLAGS = [
 const WIDTHS = [1440, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;
 
-interface Wishes {
+interface Options {
   urls: string[];
   out: string;
   isViewportOnly: boolean;
   signIn?: { url: string; email: string; password: string };
 }
 
-function readWishes(): Wishes {
+function readOptions(): Options {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
@@ -47,20 +47,20 @@ function readWishes(): Wishes {
   });
   const first = positionals[0];
   if (first === undefined) throw new Error('Name at least one URL.');
-  const wishes: Wishes = { urls: positionals, out: values.out, isViewportOnly: values.viewport };
-  if (values.email === undefined) return wishes;
+  const options: Options = { urls: positionals, out: values.out, isViewportOnly: values.viewport };
+  if (values.email === undefined) return options;
   if (values.password === undefined) throw new Error('--email needs --password.');
   const url = values['sign-in'] ?? new URL('/sign-in', first).href;
-  return { ...wishes, signIn: { url, email: values.email, password: values.password } };
+  return { ...options, signIn: { url, email: values.email, password: values.password } };
 }
 
-async function signIn(context: BrowserContext, wish: NonNullable<Wishes['signIn']>): Promise<void> {
+async function signIn(context: BrowserContext, login: NonNullable<Options['signIn']>): Promise<void> {
   const page = await context.newPage();
-  await page.goto(wish.url);
-  await page.fill('input[name="email"]', wish.email);
-  await page.fill('input[name="password"]', wish.password);
+  await page.goto(login.url);
+  await page.fill('input[name="email"]', login.email);
+  await page.fill('input[name="password"]', login.password);
   await Promise.all([
-    page.waitForURL((url) => url.href !== wish.url),
+    page.waitForURL((url) => url.href !== login.url),
     page.press('input[name="password"]', 'Enter'),
   ]);
   await page.close();
@@ -93,8 +93,8 @@ function nameOf(url: string): string {
 }
 
 async function main(): Promise<void> {
-  const wishes = readWishes();
-  await mkdir(wishes.out, { recursive: true });
+  const options = readOptions();
+  await mkdir(options.out, { recursive: true });
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: CHROMIUM_FLAGS });
   try {
     for (const scheme of SCHEMES) {
@@ -103,11 +103,11 @@ async function main(): Promise<void> {
           viewport: { width, height: width === 390 ? 844 : 900 },
           colorScheme: scheme,
         });
-        if (wishes.signIn) await signIn(context, wishes.signIn);
-        for (const url of wishes.urls) {
+        if (options.signIn) await signIn(context, options.signIn);
+        for (const url of options.urls) {
           const page = await context.newPage();
-          const path = join(wishes.out, `${nameOf(url)}-${width}-${scheme}.png`);
-          const remarks = await photograph(page, url, path, wishes.isViewportOnly);
+          const path = join(options.out, `${nameOf(url)}-${width}-${scheme}.png`);
+          const remarks = await photograph(page, url, path, options.isViewportOnly);
           console.log([path, ...remarks.map((remark) => `  ! ${remark}`)].join('\n'));
           await page.close();
         }

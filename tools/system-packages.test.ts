@@ -62,7 +62,7 @@ test('a no installs nothing, and says what is left out', async (t) => {
 
 test('without a terminal it is announced alone; an ordinary user is told what is left out', async (t) => {
   withoutBuildMachine(t);
-  const unattended = machine({ isTerminal: false, ask: () => assert.fail('nobody can answer') });
+  const unattended = machine({ isTerminal: false, ask: () => assert.fail('no terminal to answer') });
   assert.equal(await installSystemPackages(wanted, unattended.made), true);
   assert.match(unattended.told[0]!, /installed as root/);
   assert.deepEqual(unattended.installed, [['two']]);

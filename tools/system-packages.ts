@@ -48,7 +48,7 @@ export interface Machine {
   isThere(file: string): boolean;
   /** Root on a Debian. */
   mayInstall: boolean;
-  /** Somebody sits at it who can be asked. */
+  /** A person at the terminal can answer questions. */
   isTerminal: boolean;
   say(line: string): void;
   ask(question: string): Promise<string>;

@@ -17,6 +17,7 @@ import { silentReporter } from '#common/reporter/index.ts';
 import { stopDetachedServer } from '#service-kit/postgres/detached.ts';
 import { testServerDir } from '#service-kit/testing/index.ts';
 import { checkBoundaries } from './boundaries/index.ts';
+import { checkGlossary } from './glossary/index.ts';
 import { installSystemPackages } from './system-packages.ts';
 import report from './test-reporter.ts';
 
@@ -65,6 +66,13 @@ const checks: Check[] = [
       return offences.length === 0
         ? null
         : offences.map((o) => `${o.file}: ${o.what}\n    (${o.rule})`).join('\n');
+    },
+  },
+  {
+    name: 'glossary',
+    run() {
+      const faults = checkGlossary(root, listFiles());
+      return faults.length === 0 ? null : faults.map(({ file, what }) => `${file}: ${what}`).join('\n');
     },
   },
   { name: 'wire format', run: () => runTool(bin('buf'), 'lint') },

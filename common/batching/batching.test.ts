@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBatching } from './index.ts';
 
-test('calls of one moment are one batch; what comes meanwhile is the next; everybody gets the own result', async () => {
+test('calls of one moment form one batch, later calls the next; each caller gets its own result', async () => {
   const batches: number[][] = [];
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const double = createBatching<number, number>({

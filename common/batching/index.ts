@@ -1,7 +1,7 @@
 /**
  * Joins calls that come at the same time into one: what arrives while a batch is under way makes the next one.
  *
- * Nobody waits for company: a lone call runs at once. Each caller gets its own result or its own error.
+ * A single call runs at once and does not wait for others. Each caller gets its own result or its own error.
  */
 
 export interface BatchingOptions<Item, Result> {
@@ -16,7 +16,7 @@ export interface BatchingOptions<Item, Result> {
   batchesMax?: number;
 }
 
-/** A function that does one item as part of whatever batch it falls into. */
+/** A function that processes one item as part of a batch. */
 export function createBatching<Item, Result>(
   options: BatchingOptions<Item, Result>,
 ): (item: Item) => Promise<Result> {

@@ -1,5 +1,5 @@
 /**
- * Time as a dependency: whoever needs it is handed a `Clock`, so that tests move time instead of waiting.
+ * Time as a dependency: code gets a `Clock`, so that tests move time instead of waiting.
  *
  * Wall time names moments (minutes, stamps); monotonic time measures intervals, because wall time may step.
  */
@@ -62,7 +62,7 @@ export function createTestClock(startMs: number): TestClock {
         waiting.shift();
         monotonic = next.at;
         next.resolve();
-        // Whoever was woken may wait again before `end`; let it run first.
+        // A woken waiter may wait again before `end`; let it run first.
         await new Promise((resolve) => setImmediate(resolve));
       }
       monotonic = end;

@@ -1,5 +1,5 @@
 /**
- * Errors with a stable code, a sentence for whoever asked, and facts for us.
+ * Errors with a stable code, a message for the caller, and internal details.
  *
  * `message` is public: it says what happened and what to do. Causes stay inside and go to the log only.
  */

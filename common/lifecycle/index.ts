@@ -57,7 +57,7 @@ export async function runUntilSignal(
       });
     }
     if (process.env.SVC_SUPERVISED === '1') {
-      // Open, it keeps the process waiting, so whoever returns below destroys it.
+      // An open stream keeps the process alive, so every return below destroys it.
       process.stdin.once('end', () => resolve('end of the supervisor'));
       process.stdin.once('error', () => resolve('end of the supervisor'));
       process.stdin.resume();

@@ -1,7 +1,7 @@
 /** What an endpoint says of itself, and what endpoints have in common. */
 import { type TSchema, Type } from 'typebox';
 
-/** Kinds of things that a caller names by id; whose they are is checked for each. The catalogue is everybody's. */
+/** Kinds of resources that a caller names by id; ownership is checked for each. The catalogue is public. */
 export type ResourceKind = 'tenant' | 'catalog' | 'server' | 'network' | 'action' | 'firewall';
 
 export interface Endpoint {

@@ -50,7 +50,7 @@ export const ServerFirewall = Type.Object(
         protocol: Protocol,
         description: Type.String(),
       }),
-      { description: 'The platform’s own, in force before the others; nobody can edit them.' },
+      { description: 'Rules of the platform, applied before all others. They cannot be edited.' },
     ),
   },
   { title: 'ServerFirewall' },

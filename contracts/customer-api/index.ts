@@ -1,8 +1,8 @@
 /**
  * The customer API, versions 1 and 2, as its callers see it: endpoints, bodies, errors, and the OpenAPI document.
  *
- * `openapi.json` and `endpoints.txt` are what stands published; a test compares them, so a change of the wire is a
- * change of a file that somebody reviews. `SVC_UPDATE_SNAPSHOTS=1` writes them anew.
+ * `openapi.json` and `endpoints.txt` are the published contract; a test compares them, so a change of the wire is a
+ * change of a reviewed file. `SVC_UPDATE_SNAPSHOTS=1` writes them anew.
  */
 export { commonErrors, type Endpoint, type ResourceKind } from './endpoint.ts';
 export { type EndpointId, endpoints } from './endpoints.ts';

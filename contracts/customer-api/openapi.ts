@@ -287,7 +287,7 @@ function describeError(
     'X-Request-Id',
     'X-Client-Request-Id',
     ...(version === 'v1' ? ['Link'] : []),
-    // A refused key hears nothing of anybody's budget, month or workspace; what the gate refuses is not counted.
+    // A refused key gets no information about a budget, month or workspace; refused calls are not counted.
     ...(status === '401' ? ['WWW-Authenticate'] : rateHeaders),
     ...(status === '401' || status === '403' ? [] : quotaHeaders),
     ...(version === 'v2' && status !== '401' && status !== '403' ? ['X-Tenant-Id'] : []),

@@ -16,7 +16,7 @@ const resources: readonly Resource[] = [
     summary: 'Start, stop and restart servers, and see what became of it.',
   },
   { name: 'networks', title: 'Private networks', summary: 'Networks of your own between your servers.' },
-  { name: 'firewall', title: 'Firewall', summary: 'What is let through to a server.' },
+  { name: 'firewall', title: 'Firewall', summary: 'Rules for the traffic to and from a server.' },
   { name: 'bandwidth', title: 'Bandwidth', summary: 'Which server used how much of the traffic.' },
   { name: 'account', title: 'Account', summary: 'Credit, allowances and limits of an account.' },
   { name: 'tenants', title: 'Workspaces', summary: 'What a key may act on.' },

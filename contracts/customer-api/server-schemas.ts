@@ -46,7 +46,7 @@ export const ServerAction = Type.Object(
     outcome: Nullable(
       OneOf(
         ['stopped', 'signal_sent', 'timeout'],
-        'Of a shutdown: the guest halted, it was asked to and nobody looked, it did not halt in its time.',
+        'Result of a shutdown: the guest halted, the signal was sent without waiting, or the guest did not halt within the timeout.',
       ),
     ),
     requested_by_key: Nullable(Type.String()),

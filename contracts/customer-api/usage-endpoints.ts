@@ -11,7 +11,7 @@ export const usageEndpoints = [
     versions: ['v2'],
     summary: 'Read the requests of a month',
     description:
-      'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call.',
+      'Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of those above the free quota. Going over never blocks a call.',
     params: {},
     query: UsageQuery,
     selectsTenant: true,

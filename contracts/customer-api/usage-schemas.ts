@@ -28,7 +28,7 @@ export const Usage = Type.Object(
     state: OneOf(['open', 'closed'], 'Open while the month runs.'),
     count: Type.Integer({ description: 'Counted requests of all keys of the account, this call included.' }),
     included_count: Type.Integer({ description: 'Free requests of the month.' }),
-    overage_count: Type.Integer({ description: 'Requests beyond the free ones.' }),
+    overage_count: Type.Integer({ description: 'Requests above the free quota.' }),
     overage_charged_count: Type.Integer({ description: 'Those of them that have been charged.' }),
     overage_amount: Money,
     projected_count: Type.Integer({ description: 'The month’s requests if it goes on as it began.' }),

@@ -78,7 +78,7 @@ export const webhookEvents = [
 /** Sent by the test button alone; every endpoint gets it. */
 export const testEvent = {
   type: 'webhook.test',
-  summary: 'Somebody pressed the test button of the endpoint.',
+  summary: 'A test event, sent with the test button of the endpoint.',
   data: aboutTest,
 } as const satisfies EventKind;
 

@@ -1,7 +1,7 @@
 /**
  * Telemetry between plain data and the bytes of an upload: the sensor encodes, the monitor decodes.
  *
- * Promises: what `encodeUpload` makes, `decodeUpload` takes and gives back equal, whatever text came off the wire
+ * `decodeUpload` returns exactly what `encodeUpload` was given, for any text from the wire
  * (control characters and over-long names are made harmless here, so that a hostile packet can't get a whole minute
  * refused). `decodeUpload` believes nothing: it throws a `CodedError` (`telemetry.malformed`) whose message says
  * what is wrong, and never returns counters that JavaScript can't hold exactly.

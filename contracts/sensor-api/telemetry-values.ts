@@ -19,7 +19,7 @@ const controls = /[\u0000-\u001f\u007f-\u009f]/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not pass.
 const controlsEverywhere = /[\u0000-\u001f\u007f-\u009f]/g;
 
-/** The error of whatever a sensor of this contract can't have sent. */
+/** The error of an upload that a sensor of this contract cannot have sent. */
 export function malformed(what: string): CodedError {
   return new CodedError('telemetry.malformed', `Malformed telemetry: ${what}.`);
 }

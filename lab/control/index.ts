@@ -10,7 +10,7 @@ import type { Reporter } from '#common/reporter/index.ts';
 import { invalid } from '../guests/check-body.ts';
 import type { GuestInput } from '../guests/guest-definition.ts';
 import type { Guest, Guests } from '../guests/index.ts';
-import type { PrivateCard } from '../world/private-networks.ts';
+import type { PrivateNic } from '../world/private-networks.ts';
 
 export interface ControlServer {
   start(): Promise<void>;
@@ -30,14 +30,12 @@ const bodyBytesMax = 64 * 1024;
 
 const Power = Type.Union([Type.Literal('on'), Type.Literal('off')]);
 const PowerBody = Type.Object({ power: Power }, { additionalProperties: false });
-const cardFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
-const CardBody = Type.Object(cardFields, { additionalProperties: false });
+const nicFields = { mac: Type.String(), address: Type.String(), prefix_length: Type.Integer() };
+const NicBody = Type.Object(nicFields, { additionalProperties: false });
 const DetachBody = Type.Object({ mac: Type.String() }, { additionalProperties: false });
 const NetworkBody = Type.Object(
   {
-    members: Type.Array(
-      Type.Object({ guest: Type.String(), ...cardFields }, { additionalProperties: false }),
-    ),
+    members: Type.Array(Type.Object({ guest: Type.String(), ...nicFields }, { additionalProperties: false })),
   },
   { additionalProperties: false },
 );
@@ -77,7 +75,7 @@ const GuestBody = Type.Object(
       ),
     ),
     private_interfaces: Type.Optional(
-      Type.Array(Type.Object({ network: Type.Integer(), ...cardFields }, { additionalProperties: false })),
+      Type.Array(Type.Object({ network: Type.Integer(), ...nicFields }, { additionalProperties: false })),
     ),
     power: Type.Optional(Power),
   },
@@ -179,10 +177,10 @@ async function answerNetworkCall(
   const network = Number(path.at(-1));
   switch (call) {
     case 'PUT /guests/{name}/networks/{id}':
-      await guests.attachCard(name, toCard(network, checkBody(CardBody, body)));
+      await guests.attachNic(name, toNic(network, checkBody(NicBody, body)));
       return { status: 200, body: toWire(guests.get(name)) };
     case 'DELETE /guests/{name}/networks/{id}':
-      await guests.detachCard(name, network, checkBody(DetachBody, body).mac);
+      await guests.detachNic(name, network, checkBody(DetachBody, body).mac);
       return { status: 204, body: undefined };
     case 'PUT /guests/{name}/firewall': {
       const plan = checkBody(FirewallBody, body);
@@ -200,7 +198,7 @@ async function answerNetworkCall(
       const { members } = checkBody(NetworkBody, body);
       await guests.syncNetwork(
         network,
-        members.map((member) => ({ guest: member.guest, card: toCard(network, member) })),
+        members.map((member) => ({ guest: member.guest, nic: toNic(network, member) })),
       );
       return { status: 200, body: { network, members: members.length } };
     }
@@ -236,7 +234,7 @@ function decodePath(url: string): string[] {
 }
 
 function readGuestBody(name: string, body: unknown): GuestInput {
-  const { mac, addresses, private_interfaces: cards, power } = checkBody(GuestBody, body);
+  const { mac, addresses, private_interfaces: nics, power } = checkBody(GuestBody, body);
   return {
     name,
     mac: mac ?? null,
@@ -245,7 +243,7 @@ function readGuestBody(name: string, body: unknown): GuestInput {
       ...(entry.prefix_length === undefined ? {} : { prefixLength: entry.prefix_length }),
       ...(entry.gateway === undefined ? {} : { gateway: entry.gateway }),
     })),
-    cards: (cards ?? []).map((entry) => toCard(entry.network, entry)),
+    nics: (nics ?? []).map((entry) => toNic(entry.network, entry)),
     ...(power === undefined ? {} : { power }),
   };
 }
@@ -260,7 +258,7 @@ async function listGuests(guests: Guests): Promise<object[]> {
   });
 }
 
-function toCard(network: number, body: Static<typeof CardBody>): PrivateCard {
+function toNic(network: number, body: Static<typeof NicBody>): PrivateNic {
   return { network, mac: body.mac, address: body.address, prefixLength: body.prefix_length };
 }
 
@@ -273,11 +271,11 @@ function toWire(guest: Guest): object {
       prefix_length: entry.prefixLength,
       gateway: entry.gateway,
     })),
-    private_interfaces: guest.cards.map((card) => ({
-      network: card.network,
-      mac: card.mac,
-      address: card.address,
-      prefix_length: card.prefixLength,
+    private_interfaces: guest.nics.map((nic) => ({
+      network: nic.network,
+      mac: nic.mac,
+      address: nic.address,
+      prefix_length: nic.prefixLength,
     })),
     power: guest.power,
     interface: guest.interface,
@@ -322,7 +320,7 @@ function describeFailure(error: unknown): Answer {
   return { status: statuses[code] ?? 500, body: { error: { code: code.slice('lab.'.length), message } } };
 }
 
-/** Calls a control socket; rejects when nobody answers there. */
+/** Calls a control socket; rejects when no process answers. */
 export function callControl(
   socket: string,
   method: string,

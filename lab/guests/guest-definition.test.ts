@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '#common/errors/index.ts';
 import { defineGuest, type GuestInput, isSameGuest } from './guest-definition.ts';
+import { readGuestFile, writeGuestFile } from './guest-file.ts';
 
 const good = {
   name: 'vm-17',
@@ -12,7 +16,7 @@ const good = {
 test('what a guest leaves out is taken from its network, in canonical spelling', () => {
   assert.deepEqual(defineGuest(good), {
     ...good,
-    cards: [],
+    nics: [],
     firewall: null,
     power: 'on',
     addresses: [
@@ -50,10 +54,23 @@ test('a definition that does not fit the world is refused', () => {
   }
 });
 
-test('two definitions are one guest whatever the order of their addresses and their power', () => {
+test('two definitions are one guest, also with another order of addresses or another power state', () => {
   const one = defineGuest(good);
   assert.ok(
     isSameGuest(one, defineGuest({ ...good, addresses: [...good.addresses].reverse(), power: 'off' })),
   );
   assert.ok(!isSameGuest(one, defineGuest({ ...good, addresses: good.addresses.slice(1) })));
+});
+
+test('a file of an older version, with `cards` for `nics`, keeps the NICs of its guests', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-guests-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'guests.json');
+  const nics = [{ network: 31, mac: '52:56:00:00:00:05', address: '10.20.0.5', prefixLength: 24 }];
+  const guest = defineGuest({ ...good, nics });
+  const { nics: cards, ...older } = guest;
+  writeFileSync(path, JSON.stringify([{ ...older, cards }]));
+  assert.deepEqual(readGuestFile(path), [guest]);
+  writeGuestFile(path, [guest]);
+  assert.deepEqual(readGuestFile(path), [guest]);
 });

@@ -2,10 +2,10 @@
 import { canonicalAddress } from '#common/ip/index.ts';
 import type { FirewallPlan } from '../world/guest-firewall.ts';
 import { findLanNetwork, lanNetworks } from '../world/networks.ts';
-import type { PrivateCard } from '../world/private-networks.ts';
+import type { PrivateNic } from '../world/private-networks.ts';
 import { invalid, unicastMac } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
-import { defineCard } from './private-cards.ts';
+import { defineNic } from './private-nics.ts';
 
 export type Power = 'on' | 'off';
 
@@ -22,7 +22,7 @@ export interface GuestDefinition {
   mac: string | null;
   addresses: GuestAddress[];
   /** On private networks, one each. */
-  cards: PrivateCard[];
+  nics: PrivateNic[];
   /** Null: everything passes. */
   firewall: FirewallPlan | null;
   power: Power;
@@ -33,7 +33,7 @@ export interface GuestInput {
   name: string;
   mac?: string | null;
   addresses?: readonly { address: string; prefixLength?: number; gateway?: string }[];
-  cards?: readonly PrivateCard[];
+  nics?: readonly PrivateNic[];
   firewall?: FirewallPlan | null;
   power?: Power;
 }
@@ -48,8 +48,8 @@ export function defineGuest(input: GuestInput): GuestDefinition {
       `"name" must be 1 to 32 of a-z, 0-9 and -, neither first nor last a -, not "${input.name}"`,
     );
   }
-  const cards = (input.cards ?? []).map(defineCard);
-  if (new Set(cards.map((card) => card.network)).size < cards.length)
+  const nics = (input.nics ?? []).map(defineNic);
+  if (new Set(nics.map((nic) => nic.network)).size < nics.length)
     throw invalid('"private_interfaces" names one network twice');
   const given = input.addresses ?? [];
   const mac = input.mac ?? null;
@@ -64,7 +64,7 @@ export function defineGuest(input: GuestInput): GuestDefinition {
     name: input.name,
     mac: mac === null ? null : unicastMac(mac),
     addresses,
-    cards,
+    nics,
     firewall: input.firewall ? defineFirewall(input.firewall) : null,
     power: input.power ?? 'on',
   };
@@ -86,7 +86,7 @@ function defineAddress(input: NonNullable<GuestInput['addresses']>[number]): Gue
   return { address, prefixLength, gateway };
 }
 
-/** True when both are the same guest apart from its power and its private cards, which come and go. */
+/** True when both are the same guest apart from its power and its private NICs, which come and go. */
 export function isSameGuest(a: GuestDefinition, b: GuestDefinition): boolean {
   const list = (guest: GuestDefinition) =>
     guest.addresses

@@ -4,11 +4,15 @@ import { dirname } from 'node:path';
 import { CodedError } from '#common/errors/index.ts';
 import { defineGuest, type GuestDefinition, type GuestInput } from './guest-definition.ts';
 
+/** A definition on disk. Version 0.1.0 and older wrote `cards` for `nics`. */
+type StoredGuest = GuestInput & { cards?: GuestInput['nics'] };
+
 /** Reads all definitions; none where there is no file. Throws `lab.guests_unreadable`. */
 export function readGuestFile(path: string): GuestDefinition[] {
   if (!existsSync(path)) return [];
   try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as GuestInput[]).map(defineGuest);
+    const stored = JSON.parse(readFileSync(path, 'utf8')) as StoredGuest[];
+    return stored.map(({ cards, ...guest }) => defineGuest({ ...guest, nics: guest.nics ?? cards ?? [] }));
   } catch (error) {
     const message = `${path} can't be read (${(error as Error).message}). Remove it to start without guests`;
     throw new CodedError('lab.guests_unreadable', message, {}, error);

@@ -21,10 +21,10 @@ export interface GuestPowerDeps {
 export interface GuestPower {
   /** Nothing happens when the guest is on already. A guest that can't be switched on is off afterwards. */
   switchOn(guest: GuestDefinition): Promise<void>;
-  /** Also clears what a guest left that nobody remembers to be on. */
+  /** Also removes what an untracked guest left behind. */
   switchOff(guest: GuestDefinition): Promise<void>;
   isOn(name: string): boolean;
-  /** Ends all guests' processes and leaves their namespaces to whoever removes the world. */
+  /** Ends all guests' processes and leaves their namespaces to `removeWorld`. */
   stopAll(): Promise<void>;
   counts(name: string): TalkCounts | null;
 }

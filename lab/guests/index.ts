@@ -1,7 +1,7 @@
 /**
  * The guests of one world: defined, powered, restarted, removed; kept on disk.
  *
- * Calls run one after another, whoever makes them. A definition is on disk before its guest is made and until its
+ * Calls run one after another, from all callers. A definition is on disk before its guest is made and until its
  * guest is removed, so a crash in between leaves nothing that the next start would not put right.
  */
 import { CodedError } from '#common/errors/index.ts';
@@ -12,10 +12,10 @@ import { nameGuestLink } from '../world/name-world.ts';
 import {
   ensureSegment,
   isPlugged,
-  type PrivateCard,
-  plugCard,
+  type PrivateNic,
+  plugNic,
   removeSegment,
-  unplugCard,
+  unplugNic,
 } from '../world/private-networks.ts';
 import { invalid } from './check-body.ts';
 import { defineFirewall } from './define-firewall.ts';
@@ -29,7 +29,7 @@ import {
 import { readGuestFile, writeGuestFile } from './guest-file.ts';
 import { createGuestPower, type GuestPowerDeps } from './guest-power.ts';
 import { filtered } from './plug-guest.ts';
-import { defineCard, isSameCard, refuseTakenCard } from './private-cards.ts';
+import { defineNic, isSameNic, refuseTakenNic } from './private-nics.ts';
 
 export interface Guest extends GuestDefinition {
   /** Its link on the bridge, in the hypervisor's namespace; null for a guest without one. */
@@ -53,15 +53,15 @@ export interface Guests {
   restart(name: string): Promise<void>;
   /** Nothing happens when there is no such guest. */
   remove(name: string): Promise<void>;
-  /** Gives the guest this card in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
-  attachCard(name: string, card: PrivateCard): Promise<void>;
-  /** Takes the guest's card with this MAC away; nothing happens when there is none. */
-  detachCard(name: string, network: number, mac: string): Promise<void>;
+  /** Gives the guest this NIC in place of any other it has on that network. Throws `lab.mac_taken`, `lab.address_taken`. */
+  attachNic(name: string, nic: PrivateNic): Promise<void>;
+  /** Takes the guest's NIC with this MAC away; nothing happens when there is none. */
+  detachNic(name: string, network: number, mac: string): Promise<void>;
   /** Filters what the guest's public link carries, from now on and after each start; null: nothing is filtered. */
   setFirewall(name: string, plan: FirewallPlan | null): Promise<void>;
-  /** Makes the network's segment hold exactly these cards. */
-  syncNetwork(network: number, members: readonly { guest: string; card: PrivateCard }[]): Promise<void>;
-  /** Removes the segment; throws `lab.network_in_use` while a guest has a card on it. */
+  /** Makes the network's segment hold exactly these NICs. */
+  syncNetwork(network: number, members: readonly { guest: string; nic: PrivateNic }[]): Promise<void>;
+  /** Removes the segment; throws `lab.network_in_use` while a guest has a NIC on it. */
   removeNetwork(network: number): Promise<void>;
 }
 
@@ -86,54 +86,54 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
   const put = async (input: GuestInput): Promise<boolean> => {
     const wanted = defineGuest(input);
-    // A new one; a guest that stands may have lost its last card since.
-    if (wanted.mac === null && wanted.cards.length === 0)
+    // A new one; a guest that stands may have lost its last NIC since.
+    if (wanted.mac === null && wanted.nics.length === 0)
       throw invalid('"mac" and "addresses", or "private_interfaces", must be given');
     const existing = definitions.get(wanted.name);
     if (existing) {
       refuseDifference(existing, wanted);
       // A guest that an earlier call could not switch on is tried again.
       await setPower(existing, input.power ?? existing.power);
-      for (const card of wanted.cards) await attachCard(existing, card);
+      for (const nic of wanted.nics) await attachNic(existing, nic);
       return false;
     }
     refuseTaken(definitions.values(), wanted);
-    for (const card of wanted.cards) refuseTakenCard(definitions.values(), wanted.name, card);
+    for (const nic of wanted.nics) refuseTakenNic(definitions.values(), wanted.name, nic);
     definitions.set(wanted.name, wanted);
     await setPower(wanted, wanted.power);
     return true;
   };
-  const attachCard = async (guest: GuestDefinition, wanted: PrivateCard): Promise<void> => {
-    const card = defineCard(wanted);
-    const present = guest.cards.find((one) => one.network === card.network);
-    if (present && isSameCard(present, card)) return;
-    refuseTakenCard(definitions.values(), guest.name, card);
-    guest.cards = [...guest.cards.filter((one) => one !== present), card];
+  const attachNic = async (guest: GuestDefinition, wanted: PrivateNic): Promise<void> => {
+    const nic = defineNic(wanted);
+    const present = guest.nics.find((one) => one.network === nic.network);
+    if (present && isSameNic(present, nic)) return;
+    refuseTakenNic(definitions.values(), guest.name, nic);
+    guest.nics = [...guest.nics.filter((one) => one !== present), nic];
     save();
     const namespace = names.guestNamespacePrefix + guest.name;
-    if (machines.isOn(guest.name)) await plugCard(names, { name: guest.name, namespace }, card);
+    if (machines.isOn(guest.name)) await plugNic(names, { name: guest.name, namespace }, nic);
   };
-  const detachCard = async (guest: GuestDefinition, network: number, mac?: string): Promise<void> => {
-    const card = guest.cards.find((one) => one.network === network && (mac ?? one.mac) === one.mac);
-    if (!card) return;
-    await unplugCard(names, guest.name, network);
-    guest.cards = guest.cards.filter((one) => one !== card);
+  const detachNic = async (guest: GuestDefinition, network: number, mac?: string): Promise<void> => {
+    const nic = guest.nics.find((one) => one.network === network && (mac ?? one.mac) === one.mac);
+    if (!nic) return;
+    await unplugNic(names, guest.name, network);
+    guest.nics = guest.nics.filter((one) => one !== nic);
     save();
   };
   const syncNetwork = async (
     network: number,
-    members: readonly { guest: string; card: PrivateCard }[],
+    members: readonly { guest: string; nic: PrivateNic }[],
   ): Promise<void> => {
-    const wanted = members.map((member) => ({ guest: find(member.guest), card: defineCard(member.card) }));
+    const wanted = members.map((member) => ({ guest: find(member.guest), nic: defineNic(member.nic) }));
     for (const guest of definitions.values())
-      if (!wanted.some((member) => member.guest === guest)) await detachCard(guest, network);
+      if (!wanted.some((member) => member.guest === guest)) await detachNic(guest, network);
     await ensureSegment(names, network);
-    for (const { guest, card } of wanted) {
-      await attachCard(guest, card);
-      // A link that somebody removed behind our back is what a sync is for.
+    for (const { guest, nic } of wanted) {
+      await attachNic(guest, nic);
+      // A sync restores a link that was removed outside the lab.
       const namespace = names.guestNamespacePrefix + guest.name;
       if (machines.isOn(guest.name) && !(await isPlugged(names, guest.name, network)))
-        await plugCard(names, { name: guest.name, namespace }, card);
+        await plugNic(names, { name: guest.name, namespace }, nic);
     }
   };
   const changeFirewall = async (guest: GuestDefinition, plan: FirewallPlan | null): Promise<void> => {
@@ -145,7 +145,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
   const removeNetwork = async (network: number): Promise<void> => {
     const member = [...definitions.values()].find((guest) =>
-      guest.cards.some((card) => card.network === network),
+      guest.nics.some((nic) => nic.network === network),
     );
     if (member) throw new CodedError('lab.network_in_use', `"${member.name}" is on network ${network}`);
     await removeSegment(names, network);
@@ -187,11 +187,11 @@ export function createGuests(deps: GuestsDeps): Guests {
         await setPower(find(name), 'on');
       }),
     remove: (name) => inTurn(() => remove(name)),
-    attachCard: (name, card) => inTurn(async () => attachCard(find(name), card)),
-    detachCard: (name, network, mac) =>
+    attachNic: (name, nic) => inTurn(async () => attachNic(find(name), nic)),
+    detachNic: (name, network, mac) =>
       inTurn(async () => {
         const guest = definitions.get(name);
-        if (guest) await detachCard(guest, network, mac);
+        if (guest) await detachNic(guest, network, mac);
       }),
     setFirewall: (name, plan) => inTurn(() => changeFirewall(find(name), plan)),
     syncNetwork: (network, members) => inTurn(() => syncNetwork(network, members)),
@@ -199,7 +199,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   };
 }
 
-/** Lets works run one after another, whatever becomes of each. */
+/** Runs tasks one after another, also after a failed one. */
 function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -5,7 +5,7 @@ import { fixedNeighbour, quietSettings } from '../world/build-world.ts';
 import { clearFirewall, setFirewall } from '../world/guest-firewall.ts';
 import { nameGuestLink, type WorldNames } from '../world/name-world.ts';
 import { links, macs } from '../world/networks.ts';
-import { plugCard, unplugCard } from '../world/private-networks.ts';
+import { plugNic, unplugNic } from '../world/private-networks.ts';
 import { removeNamespace } from '../world/remove-world.ts';
 import { runIp, runTool, writeNetworkSettings } from '../world/run-tool.ts';
 import type { GuestDefinition } from './guest-definition.ts';
@@ -20,7 +20,7 @@ export async function plugGuest(names: WorldNames, guest: GuestDefinition): Prom
   // Filtered before the first packet can pass.
   if (guest.firewall !== null) await setFirewall(names, filtered(guest), guest.firewall);
   if (guest.mac !== null) await plugPublicLink(names, guest, guest.mac);
-  for (const card of guest.cards) await plugCard(names, { name: guest.name, namespace }, card);
+  for (const nic of guest.nics) await plugNic(names, { name: guest.name, namespace }, nic);
 }
 
 async function plugPublicLink(names: WorldNames, guest: GuestDefinition, mac: string): Promise<void> {
@@ -67,7 +67,7 @@ export function filtered(guest: GuestDefinition): { name: string; addresses: str
 /** Removes the guest's namespace and link; nothing happens when there is none. */
 export async function unplugGuest(names: WorldNames, guest: GuestDefinition): Promise<void> {
   await removeNamespace(names.guestNamespacePrefix + guest.name);
-  for (const card of guest.cards) await unplugCard(names, guest.name, card.network);
+  for (const nic of guest.nics) await unplugNic(names, guest.name, nic.network);
   await clearFirewall(names, filtered(guest));
   // The kernel removes a dead namespace's link some time later; the name must be free for the next one now.
   const link = nameGuestLink(guest.name);

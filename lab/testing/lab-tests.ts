@@ -6,7 +6,7 @@ import type { TestContext, TestOptions } from 'node:test';
 import { silentReporter } from '#common/reporter/index.ts';
 import { createLab, type Lab, type LabOptions } from '../index.ts';
 
-/** Options of a test that makes namespaces: left out, saying so, for whoever isn't root; CI refuses left-out tests. */
+/** Options of a test that creates namespaces: skipped with a reason without root; CI refuses skipped tests. */
 export const needsRoot: TestOptions = {
   skip: process.getuid?.() === 0 ? false : 'network namespaces take root on Linux',
 };

@@ -12,16 +12,16 @@ function query(name: string, type: number, udpBytes?: number): Buffer {
     : [];
   return Buffer.concat([header, question, Buffer.from(opt)]);
 }
-const nobody = () => null;
+const noAddress = () => null;
 const counts = (answer: Buffer) => ({ flags: answer.readUInt16BE(2), answers: answer.readUInt16BE(6) });
 
 test('a name has its own address of each family, and an alias is answered with where it leads', () => {
-  const plain = answerQuery(query('www.example.com', recordTypes.a), nobody, 'udp')!;
+  const plain = answerQuery(query('www.example.com', recordTypes.a), noAddress, 'udp')!;
   assert.deepEqual(counts(plain), { flags: 0x8180, answers: 1 });
   assert.deepEqual([...plain.subarray(-4)], [198, 51, 100, 80]);
-  const six = answerQuery(query('WWW.example.com', recordTypes.aaaa), nobody, 'udp')!;
+  const six = answerQuery(query('WWW.example.com', recordTypes.aaaa), noAddress, 'udp')!;
   assert.equal(six.subarray(-16).toString('hex'), '20010db8005100000000000000000080');
-  assert.equal(counts(answerQuery(query('cdn.example.net', recordTypes.a), nobody, 'udp')!).answers, 2);
+  assert.equal(counts(answerQuery(query('cdn.example.net', recordTypes.a), noAddress, 'udp')!).answers, 2);
 });
 
 test('a guest is found under its hosted name, and an unknown name does not exist', () => {
@@ -41,13 +41,13 @@ test('a guest is found under its hosted name, and an unknown name does not exist
 
 test('an answer too large for the client is cut short by UDP and whole by TCP', () => {
   const asked = query(manyAddressesName, recordTypes.a, 1232);
-  assert.deepEqual(counts(answerQuery(asked, nobody, 'udp')!), { flags: 0x8380, answers: 0 });
-  assert.deepEqual(counts(answerQuery(asked, nobody, 'tcp')!), {
+  assert.deepEqual(counts(answerQuery(asked, noAddress, 'udp')!), { flags: 0x8380, answers: 0 });
+  assert.deepEqual(counts(answerQuery(asked, noAddress, 'tcp')!), {
     flags: 0x8180,
     answers: manyAddresses.length,
   });
   assert.equal(
-    counts(answerQuery(query(manyAddressesName, recordTypes.a, 9000), nobody, 'udp')!).answers,
+    counts(answerQuery(query(manyAddressesName, recordTypes.a, 9000), noAddress, 'udp')!).answers,
     110,
   );
 });
@@ -55,9 +55,9 @@ test('an answer too large for the client is cut short by UDP and whole by TCP', 
 test('what is no query gets no answer, wherever it is cut', () => {
   const whole = query('www.example.com', recordTypes.a);
   for (let length = 0; length < whole.length; length += 1) {
-    assert.equal(answerQuery(whole.subarray(0, length), nobody, 'udp'), null);
+    assert.equal(answerQuery(whole.subarray(0, length), noAddress, 'udp'), null);
   }
   const answer = Buffer.from(whole);
   answer[2] = 0x81;
-  assert.equal(answerQuery(answer, nobody, 'udp'), null);
+  assert.equal(answerQuery(answer, noAddress, 'udp'), null);
 });

@@ -18,7 +18,7 @@ const ttlSeconds = 60;
 /** Looks up the addresses of a name that is not in the plan, such as a guest's. */
 export type FindHosted = (name: string) => readonly string[] | null;
 
-/** Answers one query, whatever transport it came by. Null for what is no query. */
+/** Answers one query of either transport. Null for anything else. */
 export function answerQuery(
   message: Buffer,
   findHosted: FindHosted,

@@ -38,7 +38,7 @@ function createRotation(families: readonly Family[], certificate: string): () =>
     const step = rotation[turn % rotation.length]!;
     turn += 1;
     if (!family) return null;
-    // The name with many addresses has IPv4 ones only, whatever family asks for it.
+    // The name with many addresses has IPv4 ones only, for both families.
     return { ...step, family: step.protocol === 'lookup' ? 4 : family, certificate };
   };
 }

@@ -10,7 +10,7 @@ import { msUntilCut, msUntilExchange } from './rest.ts';
 export interface TalkOptions {
   clock: Clock;
   perSecond: number;
-  /** The exchange to hold next, or null when there is nobody to talk to just now. */
+  /** The exchange to hold next, or null when there is no peer at the moment. */
   next: () => Exchange | null;
   signal: AbortSignal;
 }
@@ -21,7 +21,7 @@ export interface TalkCounts {
   lastFailure: string | null;
 }
 
-/** Talks until the signal is aborted; a rate of 0 is silence. `counts` is kept up to date for whoever watches. */
+/** Talks until the signal is aborted; a rate of 0 is silence. `counts` is kept up to date. */
 export async function talk(options: TalkOptions, counts: TalkCounts): Promise<void> {
   const { clock, signal } = options;
   while (!signal.aborted && options.perSecond > 0) {

@@ -2,7 +2,7 @@
  * Turns running counters into exact minutes.
  *
  * The counters are read twice around each UTC minute, inside the rest of the traffic. Where both readings agree, no
- * packet came near the boundary and the minute is exact, whatever any clock says; where they don't (a stalled machine,
+ * packet came near the boundary and the minute is exact, independent of any clock; where they don't (a stalled machine,
  * traffic that does not rest), the minutes on both sides are marked so instead of being guessed.
  */
 import type { AddressCount } from './counters.ts';

@@ -14,7 +14,7 @@ import { serviceAddresses } from '../traffic/internet-plan.ts';
 import { truthRules } from '../truth/counters.ts';
 import type { WorldNames } from './name-world.ts';
 import { lanNetworks, links, macs, wan } from './networks.ts';
-import { cardRules } from './private-networks.ts';
+import { nicRules } from './private-networks.ts';
 import { runIp, runTool, writeNetworkSettings } from './run-tool.ts';
 
 /** Settings of every namespace: no automatic addresses, no detection of duplicates, no surprises. */
@@ -43,7 +43,7 @@ export async function buildWorld(names: WorldNames, forwards: readonly number[])
   await buildBridge(names);
   await buildUplink(names);
   await buildManagementLink(names);
-  const rules = `${truthRules(links.uplink)}\n${cardRules}\n${guardRules(forwards)}`;
+  const rules = `${truthRules(links.uplink)}\n${nicRules}\n${guardRules(forwards)}`;
   await runTool(['ip', 'netns', 'exec', names.hypervisorNamespace, 'nft', '-f', '-'], rules);
 }
 

@@ -2,7 +2,7 @@
  * Firewalls of guests, enforced by the hypervisor with nftables: what it routes and what its bridge passes on both go
  * through one hook, so guests are protected from each other as from the internet.
  *
- * Connections are tracked: answers pass whatever the rules say. A whole firewall is replaced in one transaction, so no
+ * Connections are tracked: answers always pass. A whole firewall is replaced in one transaction, so no
  * packet ever meets half of one.
  */
 import { createHash } from 'node:crypto';
@@ -17,7 +17,7 @@ export interface FirewallRule {
   protocol: 'any' | 'tcp' | 'udp' | 'icmp';
   /** `443` or `8000-9000`; null: all. */
   ports: string | null;
-  /** Prefixes of the other side; empty: everybody. */
+  /** Remote prefixes: source or destination; empty: all addresses. */
   peers: string[];
 }
 
@@ -79,7 +79,7 @@ export async function clearFirewall(
   await nft(names, [...forget(guest), ...chains.map((chain) => `delete chain ${table} ${chain}`)]);
 }
 
-/** Lines that leave empty chains and no element, whatever was there before. */
+/** Lines that leave empty chains and no element, from any previous state. */
 function forget(guest: { name: string; addresses: readonly string[] }): string[] {
   const chains = (['in', 'out'] as const).map((way) => chainOf(guest.name, way));
   return [
@@ -103,7 +103,7 @@ function elements(guest: { name: string; addresses: readonly string[] }, verb: '
 function chainLines(chain: string, plan: FirewallPlan, direction: 'inbound' | 'outbound'): string[] {
   const policy = direction === 'inbound' ? plan.inboundPolicy : plan.outboundPolicy;
   const rules = plan.rules.filter((rule) => rule.direction === direction).flatMap(renderRule);
-  // The other side may be a guest with a firewall of its own: accepting here only ends this guest's part.
+  // The remote host may be a guest with its own firewall: accepting here only ends this guest's part.
   const verdict = { accept: 'return', drop: 'drop' } as const;
   return [...rules, verdict[policy]].map((rule) => `add rule ${table} ${chain} ${rule}`);
 }

@@ -2,14 +2,14 @@
  * The segments of private networks: a bridge each, without an address of the hypervisor, so that nothing is routed
  * between them and two networks with the same block never meet.
  *
- * A card sends only what carries its own MAC and address: what a guest makes up is dropped at its link.
+ * A NIC sends only what carries its own MAC and address: what a guest makes up is dropped at its link.
  */
 import { createHash } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
 import type { WorldNames } from './name-world.ts';
 import { runIp, runTool } from './run-tool.ts';
 
-export interface PrivateCard {
+export interface PrivateNic {
   /** The network's id; names its segment. */
   network: number;
   mac: string;
@@ -21,18 +21,18 @@ export interface PrivateCard {
 /** Largest id whose link name fits into the kernel's 15 characters. */
 export const networkIdMax = 999_999_999_999;
 
-/** The segment's bridge in the hypervisor, and the card's name inside its guest. */
+/** The segment's bridge in the hypervisor, and the NIC's name inside its guest. */
 export function segmentLink(network: number): string {
   return `pn${network}`;
 }
 
-/** The card's link in the hypervisor. */
-export function cardLink(guest: string, network: number): string {
+/** The NIC's link in the hypervisor. */
+export function nicLink(guest: string, network: number): string {
   return `pv-${createHash('sha256').update(`${guest} ${network}`).digest('hex').slice(0, 8)}`;
 }
 
-/** Rules for `nft -f`: whose card may send what. */
-export const cardRules = `table bridge private {
+/** Rules for `nft -f`: whose NIC may send what. */
+export const nicRules = `table bridge private {
   set macs {
     type ifname . ether_addr
   }
@@ -54,36 +54,36 @@ export const cardRules = `table bridge private {
   }
 }`;
 
-/** Plugs the card into a guest that is on; what an interrupted earlier attempt left is removed first. */
-export async function plugCard(
+/** Plugs the NIC into a guest that is on; what an interrupted earlier attempt left is removed first. */
+export async function plugNic(
   names: WorldNames,
   guest: { name: string; namespace: string },
-  card: PrivateCard,
+  nic: PrivateNic,
 ): Promise<void> {
-  await unplugCard(names, guest.name, card.network);
-  await ensureSegment(names, card.network);
-  const link = cardLink(guest.name, card.network);
-  const inside = segmentLink(card.network);
+  await unplugNic(names, guest.name, nic.network);
+  await ensureSegment(names, nic.network);
+  const link = nicLink(guest.name, nic.network);
+  const inside = segmentLink(nic.network);
   await nft(names, [
-    `add element bridge private macs { "${link}" . ${card.mac} }`,
-    `add element bridge private addresses { "${link}" . ${card.address} }`,
+    `add element bridge private macs { "${link}" . ${nic.mac} }`,
+    `add element bridge private addresses { "${link}" . ${nic.address} }`,
   ]);
   await runIp(names.hypervisorNamespace, [
-    `link add ${link} type veth peer name ${inside} address ${card.mac} netns ${guest.namespace}`,
+    `link add ${link} type veth peer name ${inside} address ${nic.mac} netns ${guest.namespace}`,
     `link set ${link} gso_max_segs 1 addrgenmode none`,
-    `link set ${link} master ${segmentLink(card.network)}`,
+    `link set ${link} master ${segmentLink(nic.network)}`,
     `link set ${link} up`,
   ]);
   await runIp(guest.namespace, [
     `link set ${inside} gso_max_segs 1 addrgenmode none`,
-    `addr add ${card.address}/${card.prefixLength} dev ${inside}`,
+    `addr add ${nic.address}/${nic.prefixLength} dev ${inside}`,
     `link set ${inside} up`,
   ]);
 }
 
-/** Takes the card away; nothing happens when there is none. */
-export async function unplugCard(names: WorldNames, guest: string, network: number): Promise<void> {
-  const link = cardLink(guest, network);
+/** Takes the NIC away; nothing happens when there is none. */
+export async function unplugNic(names: WorldNames, guest: string, network: number): Promise<void> {
+  const link = nicLink(guest, network);
   await deleteLink(names, link);
   for (const set of ['macs', 'addresses']) {
     const output = await runTool([
@@ -97,13 +97,13 @@ export async function unplugCard(names: WorldNames, guest: string, network: numb
   }
 }
 
-/** True when the card's link stands on its segment. */
+/** True when the NIC's link stands on its segment. */
 export async function isPlugged(names: WorldNames, guest: string, network: number): Promise<boolean> {
   const output = await runTool([
     ...['ip', '-n', names.hypervisorNamespace, '-o', 'link', 'show'],
     ...['master', segmentLink(network)],
   ]).catch(() => '');
-  return output.includes(` ${cardLink(guest, network)}@`);
+  return output.includes(` ${nicLink(guest, network)}@`);
 }
 
 /** Removes the segment; nothing happens when there is none. */

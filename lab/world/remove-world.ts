@@ -1,4 +1,4 @@
-/** Removes what a world has on the machine, whoever made it and however it ended. */
+/** Removes everything that a world has on the machine, also after a crash. */
 
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';

@@ -31,11 +31,11 @@ const person = (name = 'Ada') => {
   });
 };
 
-test('a person signs in with the right password only, whatever the case of the e-mail', async () => {
+test('a person signs in with the right password only; the e-mail is case-insensitive', async () => {
   const ada = await person();
   assert.equal((await accounts.signIn(ada.email.toUpperCase(), 'a long password'))?.id, ada.id);
   assert.equal(await accounts.signIn(ada.email, 'a wrong password'), null);
-  assert.equal(await accounts.signIn('nobody@example.test', 'a long password'), null);
+  assert.equal(await accounts.signIn('unknown@example.test', 'a long password'), null);
 });
 
 test('a deactivated person neither signs in nor acts', async () => {

@@ -2,7 +2,7 @@
  * Who acts: every operation takes an `Actor` and decides by it, so that portal, customer API, consoles and admin API
  * are doors with one lock.
  *
- * An actor is made by whoever proved it (a session, a key, a token) and lives for one request: it is never cached,
+ * The authentication step (session, key or token) creates an actor for one request. It is never cached,
  * because memberships and grants may change between two requests.
  */
 import { CodedError } from '#common/errors/index.ts';

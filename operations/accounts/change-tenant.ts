@@ -29,7 +29,7 @@ export async function setTenantStatus(
   await emit(db, { type: 'account.locked', tenantId, reason });
 }
 
-/** Servers of a closed account would run and cost on, with nobody who is let in to destroy them. */
+/** A closed account cannot sign in, so it could not destroy servers that still run and are charged. */
 async function requireNoServers(db: Queryable, tenantId: number): Promise<void> {
   const { servers, orders } = await store.countLiving(db, tenantId);
   if (servers > 0)

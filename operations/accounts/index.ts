@@ -144,7 +144,7 @@ export interface Accounts {
 
   /** The actor of a signed-in customer; null when the person is gone or deactivated. */
   customerActorOf(personId: number): Promise<CustomerActor | null>;
-  /** The actor of a signed-in operator or support person; null for everybody else. */
+  /** The actor of a signed-in operator or support person; null for all others. */
   staffActorOf(personId: number): Promise<StaffActor | null>;
 }
 

@@ -40,7 +40,10 @@ export async function inviteMember(
   requireOwnerOrOperator(actor, organizationId);
   const email = parseEmail(emailText);
   if (!post.canSend)
-    throw invalid('No mail server is set up here, so nobody can be invited. Ask support.', 'email');
+    throw invalid(
+      'This installation has no mail server, so it cannot send invitations. Ask support.',
+      'email',
+    );
   const members = await store.listMemberships(db, { organizationId });
   if (members.some((member) => member.personEmail === email))
     throw invalid('This person is a member already.', 'email');

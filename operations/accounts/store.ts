@@ -216,8 +216,8 @@ export async function countLiving(
 
 /**
  * The status, with the row locked until the transaction ends; null when there is no such tenant. The lock lets references
- * to the row pass: whoever books an entry refers to the tenant first and takes its balance then, and would deadlock with
- * whoever suspends it, who holds the balance.
+ * to the row pass: a ledger entry references the tenant first and locks its balance then. A stronger lock would deadlock
+ * with a suspension, which holds the balance.
  */
 export async function lockTenantStatus(db: Queryable, tenantId: number): Promise<TenantStatus | null> {
   const { rows } = await sql<{ status: TenantStatus }>`

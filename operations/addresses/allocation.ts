@@ -1,4 +1,4 @@
-/** An address in somebody's hands for a time. */
+/** The assignment of an address to a server, from its start to its end. */
 export interface Allocation {
   id: number;
   poolId: number;

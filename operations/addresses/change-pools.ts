@@ -7,12 +7,12 @@ import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { AddressPool } from './allocation.ts';
 import * as store from './store.ts';
 
-/** A range and how much of it is given away. */
+/** A range and how many of its addresses are allocated. */
 export interface PoolUse extends AddressPool {
   id: number;
   family: 4 | 6;
   givenCount: number;
-  /** Addresses that guests may have; Infinity where nobody will ever count them. */
+  /** Addresses that servers may have; Infinity for an IPv6 range. */
   size: number;
 }
 
@@ -25,7 +25,7 @@ export async function listPools(db: Queryable, actor: Actor, clusterId: number |
 
 /**
  * Throws `addresses.invalid` (details.field): a prefix that overlaps another one of the cluster, a gateway or a range
- * that is not inside it. A gateway inside the range is never given away. Operators only.
+ * that is not inside it. A gateway inside the range is never allocated. Operators only.
  */
 export async function addPool(db: Queryable, actor: Actor, given: AddressPool): Promise<number> {
   requireOperator(actor);
@@ -73,7 +73,7 @@ export async function removePool(db: Queryable, actor: Actor, poolId: number): P
     if (wasUsed)
       throw new CodedError(
         'addresses.in_use',
-        'Addresses of this range have been given to servers, and their history stays. Nothing was removed.',
+        'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
       );
     const pool = (await store.listPools(tx, null)).find((each) => each.id === poolId);
     await store.deletePool(tx, poolId);

@@ -2,8 +2,8 @@
  * Who has which address, and since when.
  *
  * Giving an address to a server makes a new allocation with an id of its own (a generation); taking it away ends that
- * generation for good. Whoever attributes something observed to a customer asks for the generation, never for the
- * address alone, so that nobody sees the traffic of the address's former owner.
+ * generation for good. Code that attributes observed traffic to a customer looks up the generation, never the
+ * address alone, so a customer never sees the traffic of the address's previous owner.
  */
 import type { Actor } from '#operations/accounts/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';

@@ -39,7 +39,7 @@ export async function ensurePool(db: Queryable, pool: AddressPool): Promise<void
     on conflict (cluster_id, prefix) do nothing`.execute(db);
 }
 
-/** Every pool, or one cluster's, with how many of its addresses are somebody's now. */
+/** Every pool, or one cluster's, with the number of its addresses in use. */
 export async function listPools(
   db: Queryable,
   clusterId: number | null,
@@ -75,11 +75,11 @@ export async function insertPool(tx: Queryable, pool: AddressPool): Promise<numb
   return rows[0]!.id;
 }
 
-/** Whether an address of the pool was ever given away or is held, with the pool locked; null when there is no such pool. */
+/** Whether an address of the pool was ever allocated or is held, with the pool locked; null when there is no such pool. */
 export async function lockPoolUse(tx: Queryable, poolId: number): Promise<boolean | null> {
   const locked = await sql`select 1 from address_pools where id = ${poolId} for update`.execute(tx);
   if (locked.rows.length === 0) return null;
-  // Asked after the lock: whoever draws an address holds it until the allocation is there.
+  // Checked after the lock: an assignment holds it until the allocation is inserted.
   const { rows } = await sql<{ used: boolean }>`
     select exists (select 1 from allocations where pool_id = ${poolId})
       or exists (select 1 from address_holds where pool_id = ${poolId}) as used`.execute(tx);
@@ -90,7 +90,7 @@ export async function deletePool(tx: Queryable, poolId: number): Promise<void> {
   await sql`delete from address_pools where id = ${poolId}`.execute(tx);
 }
 
-/** The cluster's pools, locked until the transaction ends: whoever draws an address draws alone. */
+/** The cluster's pools, locked until the transaction ends, so that assignments run one at a time. */
 export async function lockPools(tx: Queryable, clusterId: number): Promise<PoolRow[]> {
   const { rows } = await sql<PoolRow>`
     select id, family(prefix) as family, masklen(prefix) as "prefixLength", host(gateway) as gateway

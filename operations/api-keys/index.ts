@@ -45,7 +45,7 @@ export interface ApiKeys {
   rotateKey(actor: CustomerActor, keyId: string): Promise<IssueKeyResult>;
   /**
    * Leaves a key those of its workspaces that are named, never more than it had; false when the actor has no such active
-   * key. One that is left none authenticates nobody.
+   * key. A key without a workspace authenticates no caller.
    */
   narrowKey(actor: Actor, keyId: string, tenantIds: readonly number[]): Promise<boolean>;
   /** False when the actor has no such active key. */
@@ -81,7 +81,7 @@ export function createApiKeys(deps: ApiKeysDeps): ApiKeys {
     listKeys: (actor) => store.listKeys(deps.db(), actor.personId, actor.ownedOrganizationIds),
     async listKeysOf(actor, organizationId) {
       requireStaff(actor);
-      // Nobody has the person's id 0, so these are the organization's alone.
+      // No person has id 0, so the result has the organization's keys only.
       return store.listKeys(deps.db(), 0, [organizationId]);
     },
     countActive: async (personId) => ({

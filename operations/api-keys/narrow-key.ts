@@ -5,8 +5,8 @@ import * as store from './store.ts';
 
 /**
  * Leaves a key those of its workspaces that are named, from the next call on (API-2.1.5). Its person, its organization's
- * owner, or an operator may. A key never gains by it: whoever holds the token must not be able to do more than was
- * decided when it was made. One that is left none authenticates nobody any more. False when the actor has no such active key.
+ * owner, or an operator may. A key never gains permissions: its holder must not be able to do more than was
+ * granted at creation. A key without a workspace authenticates no caller. False when the actor has no such active key.
  */
 export async function narrowKey(
   db: Queryable,

@@ -187,7 +187,7 @@ export async function expireKey(tx: Queryable, keyId: string, hours: number): Pr
     where key_id = ${keyId}`.execute(tx);
 }
 
-/** Locks an active key; false when there is none, or it is nobody's of these. Null: whoever's it is. */
+/** Locks an active key; false when no such key belongs to these people. Null: any owner. */
 export async function lockActiveKey(
   tx: Queryable,
   keyId: string,

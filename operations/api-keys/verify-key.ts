@@ -26,11 +26,11 @@ export interface Principal {
 }
 
 /** An id that no key has: what can't be parsed is looked up like anything else, so that it takes the same time. */
-const nobodysId = 'nobody0000000000';
+const unknownId = 'unknown000000000';
 /** Stands for an unknown id, so that its token goes the way of a known one; no secret has this digest. */
-const nobodysRow: KeyRow = {
-  keyId: nobodysId,
-  digest: digestSecret('nobody'),
+const unknownRow: KeyRow = {
+  keyId: unknownId,
+  digest: digestSecret('unknown'),
   scope: 'read',
   organizationId: 0,
   personId: 0,
@@ -48,9 +48,9 @@ const nobodysRow: KeyRow = {
  */
 export async function verifyKey(lookup: Lookup<string, KeyRow>, token: string): Promise<Principal | null> {
   const credential = parseCredential('svc', token);
-  const row = (await lookup(credential?.id ?? nobodysId)) ?? nobodysRow;
+  const row = (await lookup(credential?.id ?? unknownId)) ?? unknownRow;
   const isProven = secretMatches(row.digest, credential?.secret ?? '');
-  // Added up and not short-circuited: which of them failed is nobody's business, also not by the time it takes.
+  // Summed, not short-circuited: the response and its time must not reveal which check failed.
   const proofs = Number(isProven) + Number(row.isLive) + Number(row.tenants.length > 0);
   if (proofs < 3) return null;
   return {

@@ -1,6 +1,6 @@
 /**
  * Examples made of the schemas, so that they can't show a field that does not exist. Values of well-known names are
- * such as a customer would see; whatever has no such name follows from its schema. A test validates every one.
+ * such as a customer would see; all others follow from their schema. A test validates every one.
  */
 import { type Json, resolveSchema } from './document.ts';
 

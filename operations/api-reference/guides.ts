@@ -12,7 +12,7 @@ import type { Operation, ReferenceDocument } from './document.ts';
 
 /** This installation's limits and prices. */
 export interface ApiFacts {
-  /** Where customers reach the API; null where nobody has said. */
+  /** Public URL of the API; null when it is not configured. */
   origin: string | null;
   requestsPerMinute: number;
   deploysPerHour: number;
@@ -101,7 +101,7 @@ function keyGuide({ createKeyHref }: GuideOptions): Guide {
         'A `read` key may use `GET` only, a `full` key everything. A key reaches all workspaces of its organization, or the selected ones. It may expire, and it can be revoked at any time, which holds from the next call on.',
       ),
       paragraph(
-        'Whatever is wrong with a key, the answer is one and the same `401`. To find keys that were published by mistake, look for `svc_[a-z0-9]{16}_[A-Za-z0-9_-]{43}`.',
+        'Every invalid key gets the same `401`: unknown, expired or revoked. To find keys that were published by mistake, look for `svc_[a-z0-9]{16}_[A-Za-z0-9_-]{43}`.',
       ),
       createKeyHref !== null && html`<p>${link(createKeyHref, 'Keys of your organization')}</p>`,
     ],

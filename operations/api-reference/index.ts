@@ -3,7 +3,7 @@
  * around it. It is drawn from the OpenAPI document alone, so what is described is what is validated and served.
  *
  * The first page holds the guides, all calls and all errors; each resource has a page of its own. A page is drawn when it
- * is first read and then kept: nothing on it depends on who reads, and a start that nobody reads after should not wait.
+ * is first read and then kept: nothing on it depends on the reader, and a start should not wait for it.
  */
 import { type Endpoint, endpoints, resourceOf } from '#contracts/customer-api/index.ts';
 import { assetUrl, type Content, type Html, html, link, section } from '#service-kit/pages/index.ts';

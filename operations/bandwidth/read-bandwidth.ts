@@ -23,7 +23,7 @@ export interface BandwidthRow {
 
 export interface BandwidthHistory {
   granularity: Granularity;
-  /** The running month, whatever was asked for. */
+  /** The current month, also when another period was requested. */
   current: BandwidthRow;
   /** Newest first; from the server's first period on. */
   rows: BandwidthRow[];

@@ -1,8 +1,8 @@
 /**
- * Reads the hypervisors' counters and books what was used since the last look.
+ * Reads the hypervisors' counters and adds the usage since the last reading.
  *
- * Totals are kept, use is their difference: a look that is repeated, or comes late, books nothing twice. Each node is a
- * transaction of its own, fenced by the loop's term, so a holder that slept past its time books nothing at all.
+ * Totals are kept, usage is their difference: a repeated or late reading adds nothing twice. Each node is a
+ * transaction of its own, fenced by the loop's term, so a holder whose term has expired adds nothing.
  */
 import type { Clock } from '#common/clock/index.ts';
 import { describeError } from '#common/errors/index.ts';
@@ -57,7 +57,7 @@ async function recordReadings(
   }
 }
 
-/** Books these totals, read at this moment. */
+/** Adds the usage of these totals, read at this moment. */
 export async function bookReadings(tx: Queryable, readings: readonly Reading[]): Promise<void> {
   const nowMs = await store.readNowMs(tx);
   const byServer = new Map(readings.map((reading) => [reading.serverId, reading]));

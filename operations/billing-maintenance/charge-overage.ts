@@ -1,4 +1,4 @@
-import { bookEntry, lockFreeBalances } from '#operations/billing/index.ts';
+import { appendLedgerEntry, lockFreeBalances } from '#operations/billing/index.ts';
 import type { DueOverage } from '#operations/metering/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { MaintenanceDeps } from './index.ts';
@@ -7,21 +7,21 @@ import type { MaintenanceDeps } from './index.ts';
 const batchMax = 20;
 
 /**
- * Charges what is owed for requests beyond the free ones, of this month and of all before it; returns how many charges
- * were booked. A charge and the mark of what it paid for are one transaction, and its reference names account, month
- * and mark, so the ledger refuses to take it twice whatever the code does.
+ * Charges the requests above the free quota, of this month and all earlier ones; returns how many charges
+ * were entered. A charge and the mark of what it paid for are one transaction, and its reference names account, month
+ * and mark, so the ledger refuses a second charge even if this code has a fault.
  */
 export async function chargeOverage(deps: Pick<MaintenanceDeps, 'db' | 'metering'>): Promise<number> {
   await deps.metering.closeMonths();
-  let booked = 0;
+  let chargedCount = 0;
   let afterTenantId = 0;
   for (;;) {
     const { due, charged } = await deps
       .db()
       .transaction()
       .execute((tx) => chargeBatch(deps, tx, afterTenantId));
-    if (due.length === 0) return booked;
-    booked += charged;
+    if (due.length === 0) return chargedCount;
+    chargedCount += charged;
     // Every account of the batch is locked: the next tick comes back for them.
     if (charged === 0) afterTenantId = due.at(-1)!.tenantId;
   }
@@ -47,10 +47,10 @@ async function chargeMonth(
   tx: Queryable,
   due: DueOverage,
 ): Promise<void> {
-  await bookEntry(tx, {
+  await appendLedgerEntry(tx, {
     tenantId: due.tenantId,
     amountQuanta: -due.quanta,
-    description: `API requests beyond the free ones, ${due.period}`,
+    description: `API requests above the free quota, ${due.period}`,
     metadata: {
       source: 'api_overage',
       reference: `${due.period}:${due.chargedCountAfter}`,

@@ -1,5 +1,5 @@
 /**
- * The periodic work of billing, in one tick: hours of servers, requests beyond the free ones, and who is suspended.
+ * The periodic work of billing, in one tick: hours of servers, requests above the free quota, and suspensions.
  *
  * It is the only place that suspends for debt (API-3.6) and that charges overage (API-8.6): no request is ever refused
  * for going over. Every charge has a reference that the ledger takes once, so ticks may be repeated, overlap or die.

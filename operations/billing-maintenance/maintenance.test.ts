@@ -107,13 +107,13 @@ test('API-3.5, API-3.6, API-8.6: going over refuses nothing; maintenance alone s
   await world.accounts.setTenantStatus(systemActor, tenant.id, 'ACTIVE');
 });
 
-test('a payment that is being booked and a suspension at the same moment wait for each other, without a deadlock', async () => {
+test('a payment and a suspension at the same moment wait for each other, without a deadlock', async () => {
   const { tenant } = await world.createCustomer('Crossing');
   await world.setBalance(tenant, -500);
   const { db, pool } = world.database;
   let suspending: Promise<unknown> = Promise.resolve();
   await db.transaction().execute(async (tx) => {
-    // The first half of booking: the entry refers to the tenant.
+    // The first half of a ledger entry: it references the tenant.
     await sql`insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
       values (${tenant.id}, 1, 'half', '{"source": "deposit"}')`.execute(tx);
     suspending = tick();

@@ -11,7 +11,7 @@ export interface AccessFacts {
   hasBillingProfile: boolean;
   balanceQuanta: number;
   /** A saved card that can be charged. */
-  hasArmedCard: boolean;
+  hasChargeableCard: boolean;
   /** Money was paid in at some time. */
   hasDeposit: boolean;
   hasLiveServer: boolean;
@@ -30,7 +30,7 @@ const sentences: Record<AccessRefusal['reason'], string> = {
   credit_required: 'Another server needs credit above zero or a saved card. Add one of them in the portal.',
 };
 
-/** What to tell somebody about a refusal. */
+/** The text of a refusal for the customer. */
 export function describeRefusal(refusal: AccessRefusal): string {
   return sentences[refusal.reason];
 }
@@ -40,17 +40,18 @@ export function judgeAccess(facts: AccessFacts): AccessRefusal | null {
   if (facts.status === 'SUSPENDED') return { status: 403, code: 'forbidden', reason: 'account_suspended' };
   if (facts.status === 'CLOSED') return { status: 403, code: 'forbidden', reason: 'account_closed' };
   if (!facts.hasBillingProfile) return { status: 403, code: 'forbidden', reason: 'no_billing_profile' };
-  if (facts.balanceQuanta > 0 || facts.hasArmedCard || facts.hasDeposit || facts.hasLiveServer) return null;
+  if (facts.balanceQuanta > 0 || facts.hasChargeableCard || facts.hasDeposit || facts.hasLiveServer)
+    return null;
   return { status: 402, code: 'payment_required', reason: 'hourly_not_eligible' };
 }
 
 /**
- * Eligibility for another paid deployment (API-5.5), asked with the balance locked. Without credit, an armed card is
+ * Eligibility for another paid deployment (API-5.5), asked with the balance locked. Without credit, an default card is
  * charged before anything is queued (API-3.2).
  */
 export function judgeDeployment(facts: AccessFacts): AccessRefusal | null {
   const refusal = judgeAccess(facts);
   if (refusal) return refusal;
-  if (facts.balanceQuanta > 0 || facts.hasArmedCard) return null;
+  if (facts.balanceQuanta > 0 || facts.hasChargeableCard) return null;
   return { status: 402, code: 'payment_required', reason: 'credit_required' };
 }

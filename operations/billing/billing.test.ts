@@ -24,7 +24,7 @@ test('API-5.4: what opens and what locks the API', () => {
     status: 'ACTIVE',
     hasBillingProfile: true,
     balanceQuanta: 0,
-    hasArmedCard: false,
+    hasChargeableCard: false,
     hasDeposit: false,
     hasLiveServer: false,
   };
@@ -33,7 +33,7 @@ test('API-5.4: what opens and what locks the API', () => {
   assert.equal(general({}), 'hourly_not_eligible');
   for (const facts of [
     { balanceQuanta: 1 },
-    { hasArmedCard: true },
+    { hasChargeableCard: true },
     { hasDeposit: true },
     { hasLiveServer: true },
   ])
@@ -43,18 +43,22 @@ test('API-5.4: what opens and what locks the API', () => {
   assert.equal(general({ balanceQuanta: 1, status: 'CLOSED' }), 'account_closed');
   assert.equal(general({ balanceQuanta: 1, hasBillingProfile: false }), 'no_billing_profile');
   assert.equal(deploy({ balanceQuanta: 1 }), null);
-  assert.equal(deploy({ balanceQuanta: -1, hasArmedCard: true }), null, 'API-5.5: the card will be charged');
+  assert.equal(
+    deploy({ balanceQuanta: -1, hasChargeableCard: true }),
+    null,
+    'API-5.5: the card will be charged',
+  );
   assert.equal(deploy({ hasDeposit: true }), 'credit_required');
   assert.equal(deploy({ hasLiveServer: true, balanceQuanta: -5 }), 'credit_required');
 });
 
-test('a deposit is booked once for its reference, and the balance is the sum of the ledger', async () => {
+test('a deposit is entered once for its reference, and the balance is the sum of the ledger', async () => {
   const { tenant } = await world.createCustomer('Ledger');
   const deposit = { amountQuanta: 500, reference: 'transfer-1', description: 'Transfer' };
-  const booked = await Promise.all(
+  const entered = await Promise.all(
     Array.from({ length: 8 }, () => world.billing.addDeposit(systemActor, tenant.id, deposit)),
   );
-  assert.equal(booked.filter(Boolean).length, 1);
+  assert.equal(entered.filter(Boolean).length, 1);
   const entries = await world.billing.listEntries(systemActor, tenant.id, 100);
   const sum = entries.reduce((total, entry) => total + entry.amountQuanta, 0);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), sum);
@@ -98,7 +102,7 @@ test('an account is closed only when nothing of it runs and costs on', async () 
   assert.equal((await world.accounts.findTenant(tenant.id))?.status, 'CLOSED');
 });
 
-test('workers that charge hours take balances in one order, whatever servers they hold', async () => {
+test('workers that charge hours take balances in one order, for all sets of servers', async () => {
   await using crossed = await createWorld();
   const [first, second] = [await crossed.createCustomer('First'), await crossed.createCustomer('Second')];
   for (const { tenant } of [first, second, second, first]) await crossed.deploy(tenant, `for-${tenant.id}`);
@@ -138,7 +142,7 @@ test('hours are charged as they begin, once, made up for after a pause, and neve
   );
   const capped = await later.createCustomer('Capped');
   await later.deploy(capped.tenant, 'capped');
-  // A whole day within one month, whatever day it is today.
+  // A whole day within one month, independent of today's date.
   await later.database.pool.query(
     `update servers set provisioned_at = date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc' - interval '10 days',
        deleted_at = date_trunc('month', svc_now() at time zone 'utc') at time zone 'utc' - interval '9 days'

@@ -2,7 +2,7 @@
  * Credit, its ledger, and who may spend.
  *
  * A balance changes only together with a ledger entry that says why, in one transaction; an entry with a reference can
- * be booked once only, which the database enforces. Amounts are quanta of $0.0001.
+ * be entered once only, which the database enforces. Amounts are quanta of $0.0001.
  */
 import type pg from 'pg';
 import { CodedError } from '#common/errors/index.ts';
@@ -21,7 +21,7 @@ export {
 } from './access.ts';
 export { formatQuanta, parseMoney, quantaPerUnit } from './quanta.ts';
 export {
-  bookEntry,
+  appendLedgerEntry,
   type DaySpending,
   forgetDeposit,
   type LedgerEntry,
@@ -44,11 +44,11 @@ export interface Billing {
     tenantId: number,
     filter: number | store.LedgerFilter,
   ): Promise<store.LedgerEntry[]>;
-  /** What each source has booked in the running month. */
+  /** The sum of each source in the current month. */
   sumMonth(actor: Actor, tenantId: number): Promise<store.SourceSum[]>;
   /** What was charged on each of the last days, the oldest first. */
   sumDays(actor: Actor, tenantId: number, days: number): Promise<store.DaySpending[]>;
-  /** Books money paid in; false when this reference was booked before. Operators only. Throws `billing.invalid`. */
+  /** Adds a deposit to the ledger; false when this reference was entered before. Operators only. Throws `billing.invalid`. */
   addDeposit(
     actor: Actor,
     tenantId: number,
@@ -56,7 +56,7 @@ export interface Billing {
   ): Promise<boolean>;
   /**
    * Gives credit, or takes it with a negative amount, for a reason that the customer reads too. Nothing was paid, so
-   * it opens no account that never paid. False when this form was booked before. Throws `billing.invalid`. Operators only.
+   * it opens no account that never paid. False when this form was entered before. Throws `billing.invalid`. Operators only.
    */
   adjustCredit(
     actor: Actor,
@@ -107,7 +107,7 @@ export function createBilling(deps: BillingDeps): Billing {
         .execute(async (tx) => {
           const by = actor.kind === 'staff' ? actor.personId : null;
           const metadata = { source: 'deposit', reference: deposit.reference, by_person_id: by };
-          const isNew = await store.bookEntry(tx, { tenantId, ...deposit, metadata });
+          const isNew = await store.appendLedgerEntry(tx, { tenantId, ...deposit, metadata });
           if (isNew)
             await record(tx, actor, {
               operation: 'credit.deposit',
@@ -129,7 +129,12 @@ export function createBilling(deps: BillingDeps): Billing {
         .db()
         .transaction()
         .execute(async (tx) => {
-          const isNew = await store.bookEntry(tx, { tenantId, amountQuanta, description: told, metadata });
+          const isNew = await store.appendLedgerEntry(tx, {
+            tenantId,
+            amountQuanta,
+            description: told,
+            metadata,
+          });
           if (isNew)
             await record(tx, actor, {
               operation: 'credit.adjust',

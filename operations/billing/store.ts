@@ -27,7 +27,7 @@ const accessColumns = `
     coalesce(b.has_deposit, false) as "hasDeposit",
     exists (select 1 from saved_cards c where c.tenant_id = t.id and c.gateway = $2 and c.is_default
             and c.removed_at is null and make_date(c.expires_year, c.expires_month, 1)
-              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasArmedCard",
+              >= date_trunc('month', svc_now() at time zone 'utc')::date) as "hasChargeableCard",
     exists (select 1 from servers s where s.tenant_id = t.id
             and s.provisioning_state in ('queued', 'provisioning', 'ready')) as "hasLiveServer"
   from tenants t left join credit_balances b on b.tenant_id = t.id`;
@@ -97,8 +97,8 @@ export async function listSettledDebtors(db: Queryable): Promise<number[]> {
   return rows.map((row) => row.id);
 }
 
-/** Books an entry and moves the balance with it; false, and nothing moved, when its reference was booked before. */
-export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
+/** Appends an entry and updates the balance; false, without a change, when its reference was entered before. */
+export async function appendLedgerEntry(tx: Queryable, entry: NewEntry): Promise<boolean> {
   const { rows } = await sql`
     insert into ledger_entries (tenant_id, amount_quanta, description, metadata)
     values (${entry.tenantId}, ${entry.amountQuanta}, ${entry.description}, ${JSON.stringify(entry.metadata)}::jsonb)
@@ -115,7 +115,7 @@ export async function bookEntry(tx: Queryable, entry: NewEntry): Promise<boolean
 
 /**
  * Whether money was ever paid in, once a payment was given back: a deposit that was refunded opens nothing. To be called
- * in the transaction that books the refund.
+ * in the transaction that enters the refund.
  */
 export async function forgetDeposit(tx: Queryable, tenantId: number): Promise<void> {
   await sql`update credit_balances set has_deposit = exists (
@@ -160,7 +160,7 @@ export interface SourceSum {
   quanta: number;
 }
 
-/** What each source has booked in the running month. */
+/** The sum of each source in the current month. */
 export async function sumMonth(db: Queryable, tenantId: number): Promise<SourceSum[]> {
   const { rows } = await sql<SourceSum>`
     select metadata ->> 'source' as source, sum(amount_quanta)::bigint as quanta from ledger_entries

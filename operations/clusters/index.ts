@@ -1,5 +1,5 @@
 /**
- * Where guests can run: the nodes of each cluster, what may be given away of them, and the room that servers hold.
+ * Where guests can run: the nodes of each cluster, their capacity, and the capacity that servers reserve.
  *
  * Room is reserved in the transaction that orders the server, with the cluster's nodes locked, so no node is ever sold
  * twice; it comes back when the guest is gone. A node that is closed keeps its guests and takes no new ones.

@@ -38,7 +38,7 @@ export async function findNodeOfServer(db: Queryable, serverId: number): Promise
   return rows[0] ?? null;
 }
 
-/** A cluster's nodes with their rows locked: whoever places a guest in the cluster places it alone. */
+/** A cluster's nodes with their rows locked, so that placements in the cluster run one at a time. */
 export async function lockNodes(tx: Queryable, clusterId: number): Promise<Node[]> {
   await sql`select 1 from nodes where cluster_id = ${clusterId} order by id for update`.execute(tx);
   return listNodes(tx, clusterId);

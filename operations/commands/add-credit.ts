@@ -23,7 +23,7 @@ export async function addCredit(options: {
       description: `Deposit ${options.reference}`,
     });
     const balance = formatQuanta(await billing.balanceOf(systemJob('add-credit'), tenant.id));
-    const said = isNew ? 'booked' : 'was booked before';
+    const said = isNew ? 'recorded' : 'was recorded before';
     process.stdout.write(`${options.reference} ${said}; ${tenant.name} has ${balance} ${tenant.currency}\n`);
   });
 }

@@ -25,8 +25,7 @@ export function warnOfSettings(settings: OperationsSettings, reporter: Reporter)
       { setting: settings.allowInsecureHttp ? 'SVC_ALLOW_INSECURE_HTTP' : 'SVC_OPERATIONS_NOTICE_URL' },
     );
   if (settings.publicUrl?.startsWith('https:') && settings.trustedProxies.length === 0)
-    reporter.warn(
-      'no proxy is trusted: whoever calls through one has its address, and is throttled with all others',
-      { setting: 'SVC_OPERATIONS_TRUSTED_PROXIES' },
-    );
+    reporter.warn('no proxy is trusted: callers behind one share its address and its rate limit', {
+      setting: 'SVC_OPERATIONS_TRUSTED_PROXIES',
+    });
 }

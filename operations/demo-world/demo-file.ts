@@ -32,7 +32,7 @@ export async function readDemoFile(file: string): Promise<DemoFile | null> {
   }
 }
 
-/** Written beside, flushed, then renamed: whoever reads it reads all of it. */
+/** Written beside, flushed, then renamed, so a reader never sees half of the file. */
 export async function writeDemoFile(file: string, content: DemoFile): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const fresh = `${file}.new`;

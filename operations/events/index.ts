@@ -1,5 +1,5 @@
 /**
- * What happens to customers' things, for whoever subscribed to it.
+ * Events about customers' resources, for webhook subscriptions.
  *
  * A feature calls `emit` in the transaction that makes the change, so that there is no event without its change and no
  * change without its event. Whose event it is follows from the thing itself. What becomes of events is not decided here:

@@ -43,7 +43,7 @@ function rowOf(event: NewEvent) {
 }
 
 /**
- * The oldest events whose deliveries nobody has decided on; they count as decided when the caller's transaction commits.
+ * The oldest events without deliveries; they count as dispatched when the caller's transaction commits.
  * `skip locked` lets several programs share the work, and a rolled back one gives its events back.
  */
 export async function takeUndispatched(tx: Queryable, limit: number): Promise<StoredEvent[]> {
@@ -54,7 +54,7 @@ export async function takeUndispatched(tx: Queryable, limit: number): Promise<St
   return rows.sort((a, b) => a.id - b.id);
 }
 
-/** An event for one endpoint alone, which nobody else is told. */
+/** An event for one endpoint only. */
 export async function insertOwnEvent(
   tx: Queryable,
   event: { type: string; organizationId: number; tenantId: number | null; data: object },

@@ -46,7 +46,7 @@ export interface GrantablePermission {
 
 const inventory: { contract: AdminContract; hint: string } = {
   contract: inventoryContract,
-  hint: 'Read servers, their cards and addresses.',
+  hint: 'Read servers, their network interfaces and addresses.',
 };
 
 /** Declares a receiver whose request and answer have types of their own. */

@@ -52,7 +52,7 @@ export async function changeFirewall(
       if (present.version !== version)
         throw new CodedError(
           'firewall.changed',
-          'Somebody else has changed this firewall meanwhile. Look at it again, then repeat your change.',
+          'Another person has changed this firewall since you loaded it. Load it again, then repeat your change.',
         );
       const { firewall, rules } = applyChange(present, change);
       await store.putFirewall(tx, serverId, firewall, rules);

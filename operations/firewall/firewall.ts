@@ -13,7 +13,7 @@ export interface Rule {
   protocol: Protocol;
   /** `443` or `8000-9000`; null: all. */
   ports: string | null;
-  /** Prefixes of the other side; empty: everybody. */
+  /** Remote prefixes: source or destination; empty: all addresses. */
   peers: string[];
   description: string;
 }
@@ -39,7 +39,7 @@ export const rulesMax = 50;
 export const peersMax = 20;
 const descriptionMax = 80;
 
-/** A firewall as it is before anybody has touched it: everything passes. */
+/** The default firewall of a server: all traffic passes. */
 export function untouchedFirewall(serverId: number): Firewall {
   return {
     serverId,
@@ -53,7 +53,7 @@ export function untouchedFirewall(serverId: number): Firewall {
   };
 }
 
-/** The same for the same filtering, whatever the rules are called: what a caller compares to see a change. */
+/** A digest of the filtering rules without their descriptions. Callers compare it to detect a change. */
 export function fingerprintOf(firewall: Firewall): string {
   const filtering = [
     firewall.isEnabled,

@@ -2,7 +2,7 @@
  * Firewalls: what customers want filtered at their servers' public cards, and whether the hypervisor does it.
  *
  * Rules are edited in the portal and read through the API. Each change is a new version, applied by a job; `enabled` is
- * true only where a hypervisor really filters. The platform's own rules, which nobody can edit, are shown as well.
+ * true only where a hypervisor really filters. The platform's rules, which cannot be edited, are shown as well.
  */
 import type { Reporter } from '#common/reporter/index.ts';
 import type { Actor } from '#operations/accounts/index.ts';

@@ -10,11 +10,11 @@ export interface GuestAddress {
   gateway: string;
 }
 
-/** A guest's card on a private network. */
+/** A guest's NIC on a private network. */
 export interface PrivateInterface {
-  /** Names the network's segment at every hypervisor: two networks never share one, whatever their addresses. */
+  /** Names the network's segment at every hypervisor: two networks never share one, even with the same addresses. */
   networkId: number;
-  /** Identifies the card. */
+  /** Identifies the NIC. */
   mac: string;
   /** IPv4. There is no gateway: a private network leads nowhere else. */
   address: string;
@@ -24,10 +24,10 @@ export interface PrivateInterface {
 export interface GuestDefinition {
   /** The guest's identity at the hypervisor: `vm-<server id>`. */
   name: string;
-  /** Of its public card; null for a guest that has private cards only, and then no addresses. */
+  /** Of its public NIC; null for a guest that has private NICs only, and then no addresses. */
   mac: string | null;
   addresses: readonly GuestAddress[];
-  /** The private cards with which it boots. */
+  /** The private NICs with which it boots. */
   privateInterfaces: readonly PrivateInterface[];
   hostname: string;
   imageSlug: string;
@@ -39,25 +39,25 @@ export interface GuestDefinition {
   userData: string | null;
 }
 
-/** One filter of a guest's public card; the first that fits decides. */
+/** One filter of a guest's public NIC; the first that fits decides. */
 export interface FilterRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
   protocol: 'any' | 'tcp' | 'udp' | 'icmp';
   /** Of the destination: `443` or `8000-9000`; null: all. */
   ports: string | null;
-  /** Canonical prefixes of the other side; empty: everybody. */
+  /** Canonical remote prefixes; empty: all addresses. */
   peers: readonly string[];
 }
 
-/** What a guest's public card lets through. */
+/** What a guest's public NIC lets through. */
 export interface FilterPlan {
   inboundPolicy: 'accept' | 'drop';
   outboundPolicy: 'accept' | 'drop';
   rules: readonly FilterRule[];
 }
 
-/** A rule of the platform, in force whatever customers want. */
+/** A rule of the platform; customers cannot disable it. */
 export interface ImplicitRule {
   direction: 'inbound' | 'outbound';
   action: 'accept' | 'drop';
@@ -73,7 +73,7 @@ export interface HypervisorNetwork {
   lastGuest: string;
 }
 
-/** A guest that exists on the wire already and is waiting to become somebody's server. */
+/** A guest that already runs and is not yet assigned to a server. */
 export interface PreparedGuest {
   name: string;
   mac: string;
@@ -98,10 +98,10 @@ export interface HypervisorNode {
   bridge: string | null;
 }
 
-/** What a hypervisor counts on one network card of a guest, from the guest's point of view, since `device` exists. */
+/** What a hypervisor counts on one NIC of a guest, from the guest's point of view, since `device` exists. */
 export interface InterfaceCounters {
   device: string;
-  /** False for a card on a private network, whose traffic nobody pays for. */
+  /** False for a NIC on a private network, whose traffic is free. */
   isPublic: boolean;
   receivedBytes: number;
   sentBytes: number;
@@ -129,10 +129,10 @@ export interface HypervisorDriver {
   readonly segmentReach: 'site' | 'node';
   /** Whether `applyFirewall` filters anything here. */
   readonly filtersTraffic: boolean;
-  /** What is filtered of every guest with a firewall, whatever its rules are. */
+  /** Rules of the platform for every guest with a firewall. */
   readonly implicitRules: readonly ImplicitRule[];
   /**
-   * Resolves when the guest's public card is filtered so, now and after each start; null: not at all. Connections that
+   * Resolves when the guest's public NIC is filtered so, now and after each start; null: not at all. Connections that
    * stand are left alone. `hypervisor.refused` where nothing is filtered.
    */
   applyFirewall(guest: string, plan: FilterPlan | null): Promise<void>;
@@ -150,16 +150,16 @@ export interface HypervisorDriver {
   readPower(name: string): Promise<ObservedGuest['power'] | null>;
   /** Every guest of ours on this node, in one look. */
   observeGuests(): Promise<ObservedGuest[]>;
-  /** Resolves when nothing of the guest is left, its private cards included, also when there never was one. */
+  /** Resolves when nothing of the guest is left, its private NICs included, also when there never was one. */
   ensureGone(name: string): Promise<void>;
   /**
-   * Resolves when the guest has this card on its network's segment, which is made where there is none; at once in a
-   * guest that runs, unless `requiresReboot`. A card that is there already is left alone.
+   * Resolves when the guest has this NIC on its network's segment, which is made where there is none; at once in a
+   * guest that runs, unless `requiresReboot`. A NIC that is there already is left alone.
    */
-  attachInterface(guest: string, card: PrivateInterface): Promise<{ requiresReboot: boolean }>;
-  /** Resolves when the guest has no card of this MAC on the segment, also when there is no such guest. */
-  detachInterface(guest: string, card: Pick<PrivateInterface, 'networkId' | 'mac'>): Promise<void>;
-  /** Resolves when the segment exists and holds exactly these cards; missing ones are plugged in, others taken away. */
+  attachInterface(guest: string, nic: PrivateInterface): Promise<{ requiresReboot: boolean }>;
+  /** Resolves when the guest has no NIC of this MAC on the segment, also when there is no such guest. */
+  detachInterface(guest: string, nic: Pick<PrivateInterface, 'networkId' | 'mac'>): Promise<void>;
+  /** Resolves when the segment exists and holds exactly these NICs; missing ones are plugged in, others taken away. */
   syncNetwork(
     networkId: number,
     members: readonly { guest: string; interface: PrivateInterface }[],

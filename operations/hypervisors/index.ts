@@ -80,7 +80,7 @@ export async function createHypervisors(options: HypervisorsOptions): Promise<Hy
   };
 }
 
-/** One driver for every node, whatever the node says; for tests. */
+/** One driver for every node, ignoring the node's own driver; for tests. */
 export function singleDriver(driver: HypervisorDriver): Hypervisors {
   return {
     of: () => driver,

@@ -70,12 +70,12 @@ test('every call is the lab’s documented one, and no secret goes along', async
   await driver.setPower('vm-7', 'off');
   await driver.signalShutdown('vm-7');
   await driver.restart('vm-7', 'acpi');
-  const card = { networkId: 31, mac: '52:56:00:00:00:05', address: '10.10.0.2', prefixLength: 24 };
-  assert.deepEqual(await driver.attachInterface('vm-7', card), { requiresReboot: false });
-  await driver.detachInterface('vm-7', card);
-  await driver.syncNetwork(31, [{ guest: 'vm-7', interface: card }]);
+  const nic = { networkId: 31, mac: '52:56:00:00:00:05', address: '10.10.0.2', prefixLength: 24 };
+  assert.deepEqual(await driver.attachInterface('vm-7', nic), { requiresReboot: false });
+  await driver.detachInterface('vm-7', nic);
+  await driver.syncNetwork(31, [{ guest: 'vm-7', interface: nic }]);
   await driver.removeNetwork(31);
-  await driver.ensureGuest({ ...guest, mac: null, addresses: [], privateInterfaces: [card] }, async () => {});
+  await driver.ensureGuest({ ...guest, mac: null, addresses: [], privateInterfaces: [nic] }, async () => {});
   await driver.ensureGone('vm-7');
   assert.deepEqual(calls, [
     'GET /world',

@@ -148,16 +148,16 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
     async ensureGone(name) {
       await call('DELETE', guestPath(name));
     },
-    async attachInterface(guest, card) {
-      await call('PUT', `${guestPath(guest)}/networks/${card.networkId}`, cardBody(card));
+    async attachInterface(guest, nic) {
+      await call('PUT', `${guestPath(guest)}/networks/${nic.networkId}`, nicBody(nic));
       return { requiresReboot: false };
     },
-    async detachInterface(guest, card) {
-      await call('DELETE', `${guestPath(guest)}/networks/${card.networkId}`, { mac: card.mac });
+    async detachInterface(guest, nic) {
+      await call('DELETE', `${guestPath(guest)}/networks/${nic.networkId}`, { mac: nic.mac });
     },
     async syncNetwork(networkId, members) {
       await call('PUT', `/networks/${networkId}`, {
-        members: members.map((member) => ({ guest: member.guest, ...cardBody(member.interface) })),
+        members: members.map((member) => ({ guest: member.guest, ...nicBody(member.interface) })),
       });
     },
     async removeNetwork(networkId) {
@@ -166,12 +166,12 @@ export function createLabDriver(options: LabDriverOptions): HypervisorDriver {
   };
 }
 
-function cardBody(card: PrivateInterface): object {
-  return { mac: card.mac, address: card.address, prefix_length: card.prefixLength };
+function nicBody(nic: PrivateInterface): object {
+  return { mac: nic.mac, address: nic.address, prefix_length: nic.prefixLength };
 }
 
-function toWire(card: PrivateInterface): object {
-  return { network: card.networkId, ...cardBody(card) };
+function toWire(nic: PrivateInterface): object {
+  return { network: nic.networkId, ...nicBody(nic) };
 }
 
 /** 4xx is the lab's last word; 5xx and silence are worth another attempt. */

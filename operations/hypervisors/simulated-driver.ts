@@ -75,7 +75,7 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
         await step(progress);
       }
       await define(options.db(), guest);
-      for (const card of guest.privateInterfaces) await plug(options.db(), guest.name, card);
+      for (const nic of guest.privateInterfaces) await plug(options.db(), guest.name, nic);
       await power(guest.name, 'on');
       return 'ready';
     },
@@ -100,14 +100,14 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
       await pause();
       await deleteGuest(options.db(), name);
     },
-    async attachInterface(guest, card) {
+    async attachInterface(guest, nic) {
       await pause();
-      await plug(options.db(), guest, card);
+      await plug(options.db(), guest, nic);
       return { requiresReboot: false };
     },
-    async detachInterface(guest, card) {
+    async detachInterface(guest, nic) {
       await pause();
-      await deleteInterface(options.db(), guest, card);
+      await deleteInterface(options.db(), guest, nic);
     },
     async syncNetwork(networkId, members) {
       await pause();
@@ -125,9 +125,9 @@ export function createSimulatedDriver(options: SimulatedDriverOptions): Hypervis
   };
 }
 
-async function plug(db: Queryable, guest: string, card: PrivateInterface): Promise<void> {
-  if (await putInterface(db, guest, card)) return;
-  throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest} for ${card.mac}.`);
+async function plug(db: Queryable, guest: string, nic: PrivateInterface): Promise<void> {
+  if (await putInterface(db, guest, nic)) return;
+  throw new CodedError('hypervisor.refused', `The hypervisor has no guest ${guest} for ${nic.mac}.`);
 }
 
 async function define(db: Queryable, guest: GuestDefinition): Promise<void> {

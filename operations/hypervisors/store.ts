@@ -32,11 +32,11 @@ export async function setGuestPower(db: Queryable, name: string, power: 'on' | '
 }
 
 export async function deleteGuest(db: Queryable, name: string): Promise<void> {
-  await sql`with cards as (delete from simulated_interfaces where guest = ${name})
+  await sql`with nics as (delete from simulated_interfaces where guest = ${name})
     delete from simulated_guests where name = ${name}`.execute(db);
 }
 
-/** Notes what the guest's card lets through; false when there is no such guest. */
+/** Notes what the guest's NIC lets through; false when there is no such guest. */
 export async function setGuestFirewall(
   db: Queryable,
   name: string,
@@ -48,11 +48,11 @@ export async function setGuestFirewall(
   return rows.length === 1;
 }
 
-/** Plugs a card in, whatever card the guest had on this network before; false when there is no such guest. */
-export async function putInterface(db: Queryable, guest: string, card: PrivateInterface): Promise<boolean> {
+/** Attaches a NIC and replaces the guest's previous one on this network; false when there is no such guest. */
+export async function putInterface(db: Queryable, guest: string, nic: PrivateInterface): Promise<boolean> {
   const { rows } = await sql`
     insert into simulated_interfaces (guest, network_id, mac_address, address)
-    select name, ${card.networkId}, ${card.mac}, ${card.address}::inet from simulated_guests where name = ${guest}
+    select name, ${nic.networkId}, ${nic.mac}, ${nic.address}::inet from simulated_guests where name = ${guest}
     on conflict (guest, network_id) do update set mac_address = excluded.mac_address, address = excluded.address
     returning 1`.execute(db);
   return rows.length === 1;
@@ -61,13 +61,13 @@ export async function putInterface(db: Queryable, guest: string, card: PrivateIn
 export async function deleteInterface(
   db: Queryable,
   guest: string,
-  card: Pick<PrivateInterface, 'networkId' | 'mac'>,
+  nic: Pick<PrivateInterface, 'networkId' | 'mac'>,
 ): Promise<void> {
   await sql`delete from simulated_interfaces
-    where guest = ${guest} and network_id = ${card.networkId} and mac_address = ${card.mac}`.execute(db);
+    where guest = ${guest} and network_id = ${nic.networkId} and mac_address = ${nic.mac}`.execute(db);
 }
 
-/** Leaves on this network the cards of these MACs only. */
+/** Leaves on this network the NICs of these MACs only. */
 export async function deleteOtherInterfaces(
   db: Queryable,
   networkId: number,

@@ -87,7 +87,7 @@ const inProgress = () =>
     'The first call with this Idempotency-Key is still under way. Repeat this one in a moment.',
   );
 
-/** The same text for the same content, whatever the order of its members. */
+/** The same text for the same content, independent of the order of its members. */
 function canonicalJson(value: unknown): string {
   return (
     JSON.stringify(value, (_name, part) =>

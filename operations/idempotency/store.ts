@@ -18,7 +18,7 @@ const at = (place: Place) => sql`key_id = ${place.keyId} and method = ${place.me
   and idempotency_key = ${place.idempotencyKey}`;
 
 // One statement decides between any number of callers: the row is made, or taken over because it has expired, or
-// because its caller died before it made anything and this is the same call again. Nobody else gets it.
+// because its caller died before it created anything and this is the same call again. No other call gets it.
 export async function claim(
   db: Queryable,
   place: Place,

@@ -42,7 +42,7 @@ interface Apart {
  * they get the numbers c-n+1 to c, each one once, also when several processes write to the same row.
  *
  * Accounts share a write until one meets a lock. Then each account of it is written alone; those that succeed share again,
- * and the locked one goes on alone, so that it delays its own requests and nobody else's.
+ * and the locked one continues alone, so that it delays only its own requests.
  */
 export function createCounter({ write, isLocked, ...options }: CounterDeps): Counter {
   const ownLockTimeoutMs = options.ownLockTimeoutMs ?? ownLockTimeoutMsDefault;

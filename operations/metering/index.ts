@@ -23,9 +23,9 @@ import {
 import * as store from './store.ts';
 import { dueOverage, type OveragePrice, overageCount } from './usage.ts';
 
+export { createUsageThresholdLoop } from './notify-thresholds.ts';
 export { type AccountUsage, type FleetUsage, rowsPerPage } from './read-usage.ts';
 export type { FleetKey, MonthSum } from './store.ts';
-export { createUsageThresholdLoop } from './tell-thresholds.ts';
 export type { OveragePrice } from './usage.ts';
 
 export interface Metering {
@@ -60,11 +60,11 @@ export interface Metering {
    * ends; months that another worker holds are left to it.
    */
   lockDueOverage(tx: Queryable, afterTenantId: number, limit: number): Promise<DueOverage[]>;
-  /** Moves a month's high-water mark; in the transaction that books the charge. */
+  /** Moves a month's high-water mark; in the transaction that enters the charge. */
   noteCharged(tx: Queryable, due: DueOverage): Promise<void>;
 }
 
-/** A charge to be booked for the requests of one month. */
+/** A charge for the requests of one month. */
 export interface DueOverage {
   tenantId: number;
   /** Such as `2025-11`. */

@@ -18,7 +18,7 @@ export interface AccountUsage extends MonthUsage {
 export interface FleetUsage extends Pick<MonthUsage, 'period' | 'isOpen' | 'startsAt' | 'endsAt' | 'asOf'> {
   count: number;
   accountCount: number;
-  /** Accounts beyond their free requests. */
+  /** Accounts above their free quota. */
   overAccountCount: number;
   overageQuanta: number;
   chargedQuanta: number;
@@ -108,7 +108,7 @@ export async function readFleetKeys(
   return store.listTopKeys(db, period, partOf(page));
 }
 
-/** The last months of all accounts for staff, or of one account for whoever reaches it. */
+/** The last months of all accounts for staff, or of one account for its members. */
 export async function readMonths(
   db: Queryable,
   actor: Actor,

@@ -131,7 +131,7 @@ export async function noteTold(
     where tenant_id = ${tenantId} and month = to_date(${period}, 'YYYY-MM')`.execute(tx);
 }
 
-/** A month of an account (or of nobody); it is there also when nothing was counted in it. */
+/** A month of an account (or of none); returned also when nothing was counted in it. */
 export async function findMonth(
   db: Queryable,
   tenantId: number | null,

@@ -1,17 +1,17 @@
-/** What requests beyond the free ones cost, and what a month is going to be. */
+/** The cost of requests above the free quota, and the projection of a month. */
 
-/** Requests beyond the free ones cost `rateQuanta` for every `unitRequests` of them. */
+/** Requests above the free quota cost `rateQuanta` for every `unitRequests` of them. */
 export interface OveragePrice {
   unitRequests: number;
   rateQuanta: number;
 }
 
-/** Requests beyond the free ones. */
+/** Requests above the free quota. */
 export function overageCount(count: number, includedCount: number): number {
   return Math.max(0, count - includedCount);
 }
 
-/** What so many requests beyond the free ones cost altogether, rounded down to the quantum. Exact: no fraction is stored. */
+/** The total cost of this number of requests above the free quota, rounded down to the quantum. Exact: no fraction is stored. */
 export function overageQuanta(overage: number, price: OveragePrice): number {
   return Number((BigInt(overage) * BigInt(price.rateQuanta)) / BigInt(price.unitRequests));
 }
@@ -44,7 +44,7 @@ export interface MonthUsage {
   count: number;
   /** The live setting while the month is open, what was kept when it closed afterwards (API-8.7). */
   includedCount: number;
-  /** Requests beyond the free ones that have been charged. */
+  /** Requests above the free quota that have been charged. */
   chargedCount: number;
   startsAt: Date;
   endsAt: Date;

@@ -10,8 +10,8 @@ import { invalidField, noSuchNetwork } from './errors.ts';
 import * as holds from './hold-store.ts';
 import type { NetworksDeps } from './index.ts';
 import type { Network } from './network.ts';
-import { checkWords } from './network-words.ts';
 import * as store from './store.ts';
+import { validateNetworkFields } from './validate-network-fields.ts';
 
 export interface ChangeNetworkInput {
   name?: string | undefined;
@@ -39,7 +39,7 @@ export async function changeNetwork(
   const before = await store.findNetwork(deps.db(), scope, id);
   if (before === null) throw noSuchNetwork();
   requireWriter(actor);
-  checkWords(input);
+  validateNetworkFields(input);
   await deps
     .db()
     .transaction()

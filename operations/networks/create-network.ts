@@ -9,8 +9,8 @@ import { requireWriter } from './authorise.ts';
 import { cidrNotAllowed, cidrOverlap, invalidField, limitExceeded, noSuchNetwork } from './errors.ts';
 import type { NetworksDeps } from './index.ts';
 import { allowedCidr, type Network, nextFreeCidr } from './network.ts';
-import { checkWords } from './network-words.ts';
 import * as store from './store.ts';
+import { validateNetworkFields } from './validate-network-fields.ts';
 
 export interface CreateNetworkInput {
   tenantId: number;
@@ -38,7 +38,7 @@ export async function createNetwork(
 ): Promise<Network> {
   if (!reachesTenant(actor, input.tenantId)) throw noSuchNetwork();
   requireWriter(actor);
-  checkWords(input);
+  validateNetworkFields(input);
   const locationId = await chooseLocation(deps.catalog, input.location);
   const wanted = input.cidr === undefined ? null : allowedCidr(input.cidr);
   if (input.cidr !== undefined && wanted === null) throw cidrNotAllowed(input.cidr);

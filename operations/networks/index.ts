@@ -1,7 +1,7 @@
 /**
- * Private networks: blocks of private addresses that an account's servers share, isolated from everybody else's.
+ * Private networks: blocks of private addresses that an account's servers share, isolated from other accounts.
  *
- * The portal's rules stand here and nowhere else: which blocks are allowed, how many networks an account may have, that
+ * All rules for networks are in this feature: which blocks are allowed, how many networks an account may have, that
  * no two of them overlap, that a network with members stays, and that a server without a public address keeps its last
  * card. Another account's network, a deleted one and one that never was give the same answer.
  */

@@ -80,7 +80,7 @@ async function reconcileCard(deps: NetworksDeps, job: Job): Promise<void> {
       const state = await attachments.lockCardState(tx, payload.attachment_id);
       const isStillWanted = state !== null && state !== 'detaching';
       if (isStillWanted !== isWanted) {
-        // It changed its mind meanwhile: whatever was plugged or unplugged here may be wrong now.
+        // The members changed meanwhile, so the NICs attached or detached by this run may be wrong.
         await enqueueJob(tx, isStillWanted ? 'networks.attach' : 'networks.detach', payload);
       } else if (isStillWanted) {
         await attachments.setCardState(tx, payload.attachment_id, { state: 'attached', requiresReboot });
@@ -142,7 +142,7 @@ async function sync(deps: NetworksDeps, job: Job): Promise<void> {
     }
     const cards = await plugged(deps, networkId);
     await syncDrivers(deps, networkId, drivers, cards);
-    // Whoever came or went while the hypervisor worked may have been undone by it: then it is done once more.
+    // The hypervisor may have undone a member that joined or left during this run: then the sync runs again.
     if (idsOf(await plugged(deps, networkId)) !== idsOf(cards)) continue;
     const isDone = await inTransaction(deps, async (tx) => {
       const tenantId = await store.finishSync(tx, networkId, wanted, null);
@@ -184,7 +184,7 @@ async function syncDrivers(
   }
 }
 
-/** A card that the sync has plugged in is attached, unless somebody wants it gone by now. */
+/** A card that the sync has plugged in is attached, unless its detachment was requested since. */
 async function settleCard(tx: Queryable, card: attachments.Card): Promise<void> {
   const state = await attachments.lockCardState(tx, card.id);
   if (state === 'attaching' || state === 'error')

@@ -54,7 +54,7 @@ export const prefixLengthMin = 16;
 export const prefixLengthMax = 29;
 
 const ranges = allowedRanges.map((text) => parsePrefix(text)!);
-/** Blocks that are given to whoever names none: /24 from here on upwards. */
+/** Default blocks for networks created without one: the next free /24 from this address upwards. */
 const firstBlock = 0x0a0a_0000;
 const lastBlock = 0x0aff_ff00;
 const blockAddresses = 256;

@@ -99,7 +99,7 @@ export interface LockedNetwork {
   syncState: Network['syncState'];
 }
 
-/** The network with its row locked: whoever attaches, changes or deletes it waits. */
+/** The network with its row locked: other attachments, changes and deletions wait. */
 export async function lockNetwork(tx: Queryable, scope: Scope, id: number): Promise<LockedNetwork | null> {
   const { rows } = await sql<LockedNetwork>`
     select n.id, n.tenant_id as "tenantId", n.name, n.cidr::text as cidr, n.location_id as "locationId", n.labels,

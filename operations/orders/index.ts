@@ -1,8 +1,8 @@
 /**
  * Orders for servers, and how they are paid.
  *
- * With credit above zero nothing is due; without it an armed card is charged one month of the plan before anything is
- * queued. Whatever can refuse an order refuses it before its card is charged: what the server needs is held meanwhile.
+ * With credit above zero nothing is due; without it an default card is charged one month of the plan before anything is
+ * queued. Every check that can refuse an order runs before the card is charged; the server's capacity is reserved meanwhile.
  * Every order row is a deploy slot, every call a new order. A declined or unconfirmed charge queues nothing, also when it
  * succeeds later; a paid order is queued even if the process that was paid has died.
  */

@@ -1,4 +1,4 @@
-/** `npm run prove -- late-charges`: charges that succeed after their caller was told that nothing is certain (E2). */
+/** `npm run prove -- late-charges`: charges that succeed after the caller got `charge_unconfirmed` (E2). */
 import { lateCases, proveOrders } from './testing/order-proof.ts';
 
 export const name = 'late-charges';

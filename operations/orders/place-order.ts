@@ -78,7 +78,7 @@ interface Committed {
 
 /**
  * Throws `orders.repeated` (a checkout that was sent before), `orders.not_eligible` (details.refusal),
- * `orders.deploy_rate` (details.deploys) and whatever `work.hold` throws: nothing was ordered or charged then. Throws
+ * `orders.deploy_rate` (details.deploys) and the errors of `work.hold`: nothing was ordered or charged then. Throws
  * `orders.payment_failed` (details.failure) when the charge was declined or not confirmed: nothing is queued, now or later. Throws `orders.refused` (details.refusal) for a paid
  * order that can't be carried out after all: its charge is given back.
  */

@@ -29,7 +29,7 @@ export async function refuseOrder(
       const closed = await store.closeOrder(tx, orderId, cause);
       if (closed === null) return;
       if (closed.held !== null) await work.release(tx, closed.held);
-      await deps.payments.giveBackOrderCharge(tx, orderId);
+      await deps.payments.refundOrderCharge(tx, orderId);
     });
   await deps.payments.reconcileOrder(orderId);
   const outcome = await store.findOutcome(deps.db(), orderId);

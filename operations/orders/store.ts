@@ -124,7 +124,7 @@ export async function listAbandonedPaid(db: Queryable, graceSeconds: number): Pr
   return rows.map((row) => row.id);
 }
 
-/** Orders that nobody waits for: reconciliation has taken their charge over. */
+/** Orders whose caller has gone: reconciliation has taken over their charge. */
 export async function listAbandonedCreated(db: Queryable): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select o.id from server_orders o

@@ -31,11 +31,11 @@ export interface Charge {
   settledAt: Date | null;
 }
 
-/** How a charge ended for whoever waits for it. */
+/** The result of a charge for the caller that waits for it. */
 export type ChargeOutcome =
   | { kind: 'succeeded' }
   | { kind: 'declined'; reason: string }
-  /** Nothing is certain; should it succeed later, it is given back. */
+  /** The result is unknown. A later success is refunded. */
   | { kind: 'unconfirmed' };
 
 export interface SavedCard {

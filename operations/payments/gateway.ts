@@ -46,7 +46,7 @@ export interface PaymentGateway {
   /** Takes the money of a prepared charge. Repeating it takes nothing twice. */
   take(key: string, reference: string): Promise<GatewayState>;
   read(reference: string): Promise<GatewayState>;
-  /** Sees to it that nobody pays: ends an open charge, gives taken money back. `open` when it can't yet be said. */
+  /** Voids an open charge or refunds a paid one. `open` when the result is not known yet. */
   undo(key: string, reference: string): Promise<'voided' | 'refunded' | 'open'>;
   /** The gateway's name for this customer. */
   ensureCustomer(tenant: { id: number; name: string; email: string | null }): Promise<string | null>;

@@ -1,9 +1,9 @@
 /**
  * Saved cards and their charges, through a payment gateway.
  *
- * A charge's id is stored before the gateway hears of it and never made again; no call is made inside a transaction.
- * What a card paid becomes credit once. A charge of which nobody knows how it went is ended by reconciliation without
- * anybody having paid, and until then it is named in a list. No card number ever comes here.
+ * A charge's id is stored before the gateway receives it and never reused; no gateway call is made inside a transaction.
+ * A card payment becomes credit once. Reconciliation voids or refunds a charge with an unknown result, and lists it until
+ * then. No card number is ever received.
  */
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '#common/errors/index.ts';
@@ -14,8 +14,8 @@ import { record } from '#service-kit/audit/index.ts';
 import { inTransaction, isUniqueViolation, type Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome, SavedCard } from './charge.ts';
 import type { PaymentGateway } from './gateway.ts';
-import { giveBackOrderCharge } from './give-back.ts';
 import { reconcileCharges, reconcileOrder } from './reconcile-charges.ts';
+import { refundOrderCharge } from './refund-order-charge.ts';
 import {
   finishCardSetup,
   makeCardDefault,
@@ -63,7 +63,7 @@ export interface Payments {
   makeCardDefault(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   removeCard(actor: Actor, tenantId: number, cardId: number): Promise<boolean>;
   /**
-   * Charges the armed card and books credit. `formId` names the form that was sent: sent twice, it charges once. Throws
+   * Charges the default card and adds credit. `formId` names the form that was sent: sent twice, it charges once. Throws
    * `payments.no_card`, `payments.bad_amount`, `payments.repeated`, `payments.closed`.
    */
   addCredit(
@@ -71,7 +71,7 @@ export interface Payments {
     tenantId: number,
     input: { amountQuanta: number; formId: string },
   ): Promise<ChargeOutcome>;
-  /** Commits the intent to charge the armed card for an order, in the order's own transaction; null without a card. */
+  /** Commits the intent to charge the default card for an order, in the order's own transaction; null without a card. */
   intendOrderCharge(tx: Queryable, charge: NewOrderCharge): Promise<Charge | null>;
   /** Takes an intended charge. `whenSettled` runs in the transaction that stores the outcome. */
   takeCharge(
@@ -82,7 +82,7 @@ export interface Payments {
    * Undoes the charge of an order that can't be carried out: in this transaction its credit is taken off again and the
    * charge is handed to reconciliation, which gives the money back. False when no charge of the order had succeeded.
    */
-  giveBackOrderCharge(tx: Queryable, orderId: number): Promise<boolean>;
+  refundOrderCharge(tx: Queryable, orderId: number): Promise<boolean>;
   /** Reconciles the charge of this order now, if it waits. Never rejects for a gateway that does not answer. */
   reconcileOrder(orderId: number): Promise<void>;
   /** Newest first. */
@@ -108,7 +108,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
     tx: Queryable,
     charge: Omit<store.NewCharge, 'cardId' | 'gateway'>,
   ): Promise<Charge | null> {
-    const card = await store.findArmedCard(tx, charge.tenantId, gateway);
+    const card = await store.findChargeableCard(tx, charge.tenantId, gateway);
     if (card === null) return null;
     const made = await store.insertCharge(tx, { ...charge, cardId: card.id, gateway });
     if (made === null)
@@ -133,9 +133,9 @@ export function createPayments(deps: PaymentsDeps): Payments {
       if (!/^[0-9a-f-]{36}$/.test(formId))
         throw new CodedError('payments.bad_amount', 'The form is out of date. Load the page again.');
       const key = `chg_${tenantId}_${formId}`;
-      const wish = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
+      const intent = { key, tenantId, orderId: null, purpose: 'credit' as const, amountQuanta };
       const charge = await inTransaction(deps.db(), async (trx) => {
-        const intended = await intend(trx, wish);
+        const intended = await intend(trx, intent);
         const subject = { kind: 'tenant', id: tenantId };
         const after = { amountQuanta, chargeId: intended?.id, cardId: intended?.cardId };
         if (intended) await record(trx, actor, { operation: 'credit.charge', subject, tenantId, after });
@@ -151,7 +151,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
     intendOrderCharge: (tx, charge) =>
       intend(tx, { ...charge, key: `chg_${randomUUID()}`, purpose: 'order' }),
     takeCharge: (charge, whenSettled) => takeCharge(deps, charge, whenSettled),
-    giveBackOrderCharge,
+    refundOrderCharge,
     reconcileOrder: (orderId) => reconcileOrder(deps, orderId),
     async listCharges(actor, tenantId, limit) {
       requireReach(actor, tenantId);
@@ -164,7 +164,7 @@ export function createPayments(deps: PaymentsDeps): Payments {
     async retryReconciliation(actor, chargeId) {
       requireOperator(actor);
       return inTransaction(deps.db(), async (trx) => {
-        if (!(await store.hastenCharge(trx, { id: chargeId }))) return false;
+        if (!(await store.scheduleReconciliation(trx, { id: chargeId }))) return false;
         const subject = { kind: 'charge', id: chargeId };
         await record(trx, actor, { operation: 'charge.retry_reconciliation', subject });
         return true;
@@ -174,7 +174,8 @@ export function createPayments(deps: PaymentsDeps): Payments {
     async takeCallback(rawBody, signature) {
       const callback = deps.gateway.readCallback?.(rawBody, signature) ?? null;
       if (callback === null) return false;
-      if (callback.chargeKey !== null) await store.hastenCharge(deps.db(), { key: callback.chargeKey });
+      if (callback.chargeKey !== null)
+        await store.scheduleReconciliation(deps.db(), { key: callback.chargeKey });
       return true;
     },
   };

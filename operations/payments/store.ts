@@ -19,7 +19,7 @@ export async function listCards(db: Queryable, tenantId: number, gateway: string
 }
 
 /** The card that is charged: the default one, unless it has expired. */
-export async function findArmedCard(
+export async function findChargeableCard(
   db: Queryable,
   tenantId: number,
   gateway: string,
@@ -118,7 +118,7 @@ export interface NewCharge {
   gateway: string;
 }
 
-/** Null for a closed account, of which nobody takes money any more. */
+/** Null for a closed account, which is no longer charged. */
 export async function insertCharge(tx: Queryable, charge: NewCharge): Promise<Charge | null> {
   const { rows } = await sql<Charge>`
     insert into charges (charge_key, tenant_id, card_id, order_id, purpose, amount_quanta, currency, gateway)
@@ -151,7 +151,7 @@ export async function notePrepared(db: Queryable, chargeId: number, reference: s
 }
 
 /**
- * Ends a charge that somebody waits for; false, and nothing changed, when reconciliation has taken it over since. That
+ * Ends a charge whose caller still waits; false, and nothing changed, when reconciliation has taken it over since. That
  * condition is what keeps a slow answer from crediting what is being given back.
  */
 export async function settleCharge(
@@ -170,7 +170,7 @@ export async function settleCharge(
 }
 
 /**
- * Takes over one charge that waits for reconciliation, or whose process has gone: from here on nobody who still waits
+ * Takes over one charge that waits for reconciliation, or whose process has gone: from then on no caller that still waits
  * for it can settle it as succeeded. The next attempt is put off, so no second worker takes it meanwhile.
  */
 export async function claimUnsettled(db: Queryable, abandonSeconds: number): Promise<Charge | null> {
@@ -223,7 +223,10 @@ export async function noteAttempt(db: Queryable, chargeId: number, error: string
 }
 
 /** Lets reconciliation look at an unconfirmed charge now; false when it isn't one. */
-export async function hastenCharge(db: Queryable, by: { id: number } | { key: string }): Promise<boolean> {
+export async function scheduleReconciliation(
+  db: Queryable,
+  by: { id: number } | { key: string },
+): Promise<boolean> {
   const condition = 'id' in by ? sql`id = ${by.id}` : sql`charge_key = ${by.key}`;
   const { rows } = await sql`
     update charges set next_attempt_at = svc_now() where ${condition} and state = 'unconfirmed' returning 1`.execute(

@@ -43,7 +43,7 @@ export function createStripeGateway(options: StripeGatewayOptions): PaymentGatew
             ...(charge.customerReference === null ? {} : { customer: charge.customerReference }),
             payment_method: charge.cardReference,
             allowed_payment_method_types: ['card'],
-            // A bank that wants to send the customer somewhere can't: nobody is there.
+            // The bank cannot redirect the customer: an off-session charge has no browser.
             automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
             description: charge.description,
             metadata: { charge_key: charge.key, tenant_id: String(charge.tenantId) },
@@ -139,7 +139,7 @@ async function refund(stripe: Stripe, key: string, reference: string): Promise<'
   return 'refunded';
 }
 
-/** How an intent stands. One that the bank wants the customer for is ended here: nobody may take it up later. */
+/** How an intent stands. One that needs the customer's confirmation is cancelled, so that it cannot succeed later. */
 async function settled(stripe: Stripe, intent: Stripe.PaymentIntent): Promise<GatewayState> {
   if (intent.status !== 'requires_action') return stateOf(intent);
   await stripe.paymentIntents.cancel(intent.id, { cancellation_reason: 'abandoned' });
@@ -171,7 +171,7 @@ function declineOf(error: InstanceType<typeof Stripe.errors.StripeCardError>): s
   return error.decline_code ?? error.code ?? 'card_declined';
 }
 
-/** Null for a set-up that Stripe doesn't know: anybody can put a name into the address of the page. */
+/** Null for a set-up that Stripe doesn't know: any caller can put an id into the URL of the page. */
 async function findSession(stripe: Stripe, reference: string): Promise<Stripe.Checkout.Session | null> {
   try {
     return await stripe.checkout.sessions.retrieve(reference, { expand: ['setup_intent.payment_method'] });

@@ -45,8 +45,8 @@ async function customerWithCard(name: string): Promise<{ tenant: Tenant; key: st
 
 async function chargeOf(tenant: Tenant) {
   const [charge] = await world.payments.listCharges(systemActor, tenant.id, 1);
-  const booked = (await stripe.books()).find((intent) => intent.key === charge!.key)!;
-  return { charge: charge!, booked, balance: await world.billing.balanceOf(systemActor, tenant.id) };
+  const intent = (await stripe.books()).find((each) => each.key === charge!.key)!;
+  return { charge: charge!, intent, balance: await world.billing.balanceOf(systemActor, tenant.id) };
 }
 
 /** What a caller is told, and how it stands once reconciliation has had its say. */
@@ -61,7 +61,7 @@ const expected: Record<Behaviour, { status: number; reason?: string; end: string
   'error after charge': { status: 201, end: 'succeeded', kept: true },
   reset: { status: 201, end: 'succeeded', kept: true },
   'in use': { status: 402, reason: 'charge_unconfirmed', end: 'voided', kept: false },
-  // Nobody is there to be asked; nobody may confirm it afterwards either.
+  // An off-session charge cannot ask the customer, and must not be confirmed later.
   'wants the customer': { status: 402, reason: 'charge_declined', end: 'declined', kept: false },
   'callbacks out of order': { status: 201, end: 'succeeded', kept: true },
 };
@@ -82,12 +82,12 @@ for (const behaviour of behaviours) {
       [tenant.id],
     );
     await world.payments.reconcile();
-    const { charge, booked, balance } = await chargeOf(tenant);
+    const { charge, intent, balance } = await chargeOf(tenant);
     assert.equal(charge.state, end);
-    if (behaviour === 'wants the customer') assert.equal(booked.status, 'canceled');
-    assert.equal(booked.amount, 400, 'one month, in cents');
-    assert.ok(booked.captures <= 1);
-    assert.equal(booked.captures - booked.refunds, kept ? 1 : 0);
+    if (behaviour === 'wants the customer') assert.equal(intent.status, 'canceled');
+    assert.equal(intent.amount, 400, 'one month, in cents');
+    assert.ok(intent.captures <= 1);
+    assert.equal(intent.captures - intent.refunds, kept ? 1 : 0);
     assert.equal(balance, kept ? month : 0);
     const { rows } = await world.database.pool.query('select 1 from servers where tenant_id = $1', [
       tenant.id,
@@ -158,12 +158,12 @@ test('a card set-up of another customer gives no card', async () => {
     /No card/,
   );
   await assert.rejects(
-    world.payments.finishCardSetup(systemActor, mine.tenant.id, 'cs_test_nobody_made_this'),
+    world.payments.finishCardSetup(systemActor, mine.tenant.id, 'cs_test_unknown_session'),
     /No card/,
   );
 });
 
-test('a removed card does not come back by going back in the browser, and is not armed', async () => {
+test('a removed card does not return with the browser’s back button, and is not the default card', async () => {
   const customer = await world.createCustomer('Gone back');
   const { tenant } = customer;
   const start = (name: string) =>
@@ -186,7 +186,7 @@ test('a removed card does not come back by going back in the browser, and is not
 test('a closed account is not charged any more', async () => {
   const { tenant } = await customerWithCard('Closed');
   await world.accounts.setTenantStatus(systemActor, tenant.id, 'CLOSED');
-  const wish = { amountQuanta: 100_000, formId: '00000000-0000-4000-8000-000000000001' };
-  await assert.rejects(world.payments.addCredit(systemActor, tenant.id, wish), /closed/);
+  const intent = { amountQuanta: 100_000, formId: '00000000-0000-4000-8000-000000000001' };
+  await assert.rejects(world.payments.addCredit(systemActor, tenant.id, intent), /closed/);
   assert.deepEqual(await world.payments.listCharges(systemActor, tenant.id, 5), []);
 });

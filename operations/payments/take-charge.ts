@@ -4,7 +4,7 @@
  * is the one in its row: a crash anywhere leaves a row from which reconciliation knows what may have happened.
  */
 import { describeError } from '#common/errors/index.ts';
-import { bookEntry } from '#operations/billing/index.ts';
+import { appendLedgerEntry } from '#operations/billing/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { Charge, ChargeOutcome } from './charge.ts';
 import type { GatewayState } from './gateway.ts';
@@ -13,7 +13,7 @@ import * as store from './store.ts';
 
 /**
  * `whenSettled` runs in the transaction that stores the outcome. When another has taken the charge over meanwhile, the
- * outcome is `unconfirmed`, whatever the gateway said: what it took is given back.
+ * outcome is `unconfirmed`, regardless of the gateway's answer: a payment is refunded.
  */
 export async function takeCharge(
   deps: PaymentsDeps,
@@ -100,7 +100,7 @@ async function settleOnce(
 
 /** What a card paid becomes credit, once: its reference is the charge. */
 async function bookCharge(tx: Queryable, charge: Charge): Promise<void> {
-  await bookEntry(tx, {
+  await appendLedgerEntry(tx, {
     tenantId: charge.tenantId,
     amountQuanta: charge.amountQuanta,
     description:

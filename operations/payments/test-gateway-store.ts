@@ -1,10 +1,10 @@
-/** The books of the test gateway: statements of a gateway's side, apart from ours. */
+/** The records of the test gateway, separate from the ledger. */
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { GatewayCharge } from './gateway.ts';
 
-export interface BookedCharge {
+export interface GatewayRecord {
   cardReference: string;
   state: 'prepared' | 'succeeded' | 'declined' | 'canceled' | 'refunded';
 }
@@ -19,8 +19,8 @@ export async function insertPrepared(db: Queryable, charge: GatewayCharge): Prom
   return rows[0]!.reference;
 }
 
-export async function findCharge(db: Queryable, reference: string): Promise<BookedCharge | null> {
-  const { rows } = await sql<BookedCharge>`
+export async function findCharge(db: Queryable, reference: string): Promise<GatewayRecord | null> {
+  const { rows } = await sql<GatewayRecord>`
     select card_reference as "cardReference", state from test_gateway_charges where reference = ${reference}`.execute(
     db,
   );

@@ -1,7 +1,7 @@
 /**
  * The built-in gateway: it moves no money, keeps its books in the database, and behaves as the chosen test card says.
  *
- * It takes test numbers only, so nobody can leave a real card's number here by mistake. Its page is one of ours.
+ * It takes test numbers only, so a real card number cannot be stored by mistake. Its page is part of the portal.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '#common/clock/index.ts';
@@ -93,7 +93,7 @@ async function lose(clock: Clock): Promise<never> {
   throw new Error('the test gateway did not answer in time');
 }
 
-function stateOf(charge: books.BookedCharge | null): GatewayState {
+function stateOf(charge: books.GatewayRecord | null): GatewayState {
   switch (charge?.state) {
     case 'succeeded':
       return { kind: 'succeeded' };

@@ -43,7 +43,7 @@ export async function findUnfinishedAction(db: Queryable, serverId: number): Pro
   return rows[0] ?? null;
 }
 
-export interface PowerWish {
+export interface PowerRequest {
   actionId: number;
   serverId: number;
   command: ActionCommand;
@@ -52,8 +52,8 @@ export interface PowerWish {
 }
 
 /** What the unfinished action of a server asks of the hypervisor. */
-export async function findPowerWish(db: Queryable, serverId: number): Promise<PowerWish | null> {
-  const { rows } = await sql<PowerWish>`
+export async function findPowerRequest(db: Queryable, serverId: number): Promise<PowerRequest | null> {
+  const { rows } = await sql<PowerRequest>`
     select id as "actionId", server_id as "serverId", command, timeout_seconds as "timeoutSeconds",
       on_timeout as "onTimeout"
     from server_actions where server_id = ${serverId} and status in ('queued', 'running')`.execute(db);

@@ -2,7 +2,7 @@ import { CodedError } from '#common/errors/index.ts';
 import { type Actor, forbidden, reachesTenant } from '#operations/accounts/index.ts';
 import type { Scope } from './store.ts';
 
-/** Whose servers this actor may see: a customer's own tenants, everybody's for staff, nobody's for anybody else. */
+/** The servers that this actor may see: a customer's own tenants, all for staff, none for other actors. */
 export function scopeOf(actor: Actor): Scope {
   if (actor.kind === 'customer') return actor.tenantIds;
   return actor.kind === 'staff' || actor.kind === 'system' ? 'all' : [];

@@ -10,7 +10,7 @@ import type { ServersDeps } from './index.ts';
 import { type PowerCommand, powerCourse, type ServerAction } from './server.ts';
 import * as store from './store.ts';
 
-export interface PowerWish {
+export interface PowerRequest {
   command: PowerCommand;
   /** Of a shutdown: how long the guest may take; 0 asks it and does not look. Default 120. */
   timeoutSeconds?: number | undefined;
@@ -37,7 +37,7 @@ export function changePower(
   actor: Actor,
   scope: store.Scope,
   serverId: number,
-  { command, timeoutSeconds, onTimeout }: PowerWish,
+  { command, timeoutSeconds, onTimeout }: PowerRequest,
   hooks: ChangeHooks = {},
 ): Promise<ServerAction> {
   return withServer(deps, actor, scope, serverId, { hooks }, async (tx, server) => {

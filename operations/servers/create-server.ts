@@ -43,7 +43,7 @@ export interface CreateServerResult {
   deploys: DeployBudget;
 }
 
-/** Told of the order in the transaction that makes it, so that whoever called can be found again. */
+/** Called in the transaction that creates the order, so that a repeated call finds it. */
 export type OnOrdered = (tx: Queryable, orderId: number) => Promise<void>;
 
 export interface OrderingOptions {

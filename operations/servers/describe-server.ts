@@ -1,12 +1,12 @@
-/** What owners say of their servers: name, host name, labels. Changes words only; the guest is not touched. */
+/** What owners say of their servers: name, host name, labels. Changes current only; the guest is not touched. */
 import type { Actor } from '#operations/accounts/index.ts';
 import { changedMembers, record } from '#service-kit/audit/index.ts';
 import { notFound, requireWriter } from './authorise.ts';
 import type { ChangeHooks } from './change-server.ts';
 import type { ServersDeps } from './index.ts';
 import { invalidServer } from './server-faults.ts';
-import { wordFaults } from './server-words.ts';
 import * as store from './store.ts';
+import { validateServerFields } from './validate-server-fields.ts';
 
 export interface DescribeServerInput {
   name?: string | undefined;
@@ -29,28 +29,28 @@ export async function describeServer(
   const server = await store.findServer(deps.pool(), scope, serverId);
   if (server === null) throw notFound();
   requireWriter(actor);
-  const faults = wordFaults(input);
+  const faults = validateServerFields(input);
   if (faults.length > 0) throw invalidServer(faults);
   const isChanged = await deps
     .db()
     .transaction()
     .execute(async (tx) => {
-      const words = await store.lockWords(tx, scope, serverId);
-      if (words === null) return false;
+      const current = await store.lockDescription(tx, scope, serverId);
+      if (current === null) return false;
       await precondition?.(tx);
-      const labels = mergeLabels(words.labels, input.labels ?? {});
+      const labels = mergeLabels(current.labels, input.labels ?? {});
       if (Object.keys(labels).length > labelsMax)
         throw invalidServer([
           { path: 'labels', code: 'maxProperties', message: `a server has at most ${labelsMax} labels` },
         ]);
-      const next = { name: input.name ?? words.name, hostname: input.hostname ?? words.hostname, labels };
-      await store.updateWords(tx, serverId, next);
-      const { name, hostname } = words;
+      const next = { name: input.name ?? current.name, hostname: input.hostname ?? current.hostname, labels };
+      await store.updateDescription(tx, serverId, next);
+      const { name, hostname } = current;
       await record(tx, actor, {
         operation: 'server.describe',
         subject: { kind: 'server', id: serverId, name: next.name },
         tenantId: server.tenantId,
-        ...changedMembers({ name, hostname, labels: words.labels }, next),
+        ...changedMembers({ name, hostname, labels: current.labels }, next),
       });
       return true;
     });

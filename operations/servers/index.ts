@@ -14,7 +14,7 @@ import type { Networks } from '#operations/networks/index.ts';
 import type { Orders } from '#operations/orders/index.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import { notFound, scopeOf, scopeOfTenant } from './authorise.ts';
-import { type ChangeHooks, changePower, destroyServer, type PowerWish } from './change-server.ts';
+import { type ChangeHooks, changePower, destroyServer, type PowerRequest } from './change-server.ts';
 import {
   type CreateServerInput,
   type CreateServerResult,
@@ -34,7 +34,7 @@ import {
 import { type Server, type ServerAction, type ServerStatus, statusOf } from './server.ts';
 import * as store from './store.ts';
 
-export type { ChangeHooks, PowerWish } from './change-server.ts';
+export type { ChangeHooks, PowerRequest } from './change-server.ts';
 export { chargeServerHours } from './charge-server-hours.ts';
 export { createOrderLoop } from './complete-orders.ts';
 export type { CreateServerInput, CreateServerResult, ServerForecast } from './create-server.ts';
@@ -127,7 +127,7 @@ export interface Servers {
     actor: Actor,
     tenantId: number | null,
     serverId: number,
-    wish: PowerWish,
+    request: PowerRequest,
     hooks?: ChangeHooks,
   ): Promise<ServerAction>;
   /** Throws `servers.not_found`, `servers.busy`, `servers.provisioning_failed`. */
@@ -167,7 +167,7 @@ export interface Servers {
   resolveProvisioning(actor: Actor, serverId: number, resolution: Resolution): Promise<ServerAction>;
   /** What the hypervisor said about a failed provisioning. Staff only. */
   findFailureDetail(actor: Actor, serverId: number): Promise<string | null>;
-  /** Those of the ids whose servers exist now, for whoever filters by them. */
+  /** The ids whose servers exist now; callers use it to filter lists. */
   listLiveIds(serverIds: readonly number[]): Promise<Set<number>>;
   /** Living VMs in the order of their ids, for the admin API. `clusterIds` absent: all clusters. */
   listInventory(query: {
@@ -193,8 +193,8 @@ export function createServers(deps: ServersDeps): Servers {
       scopeOfTenant(actor, tenantId).length === 0 ? 0 : store.sumRemainingMonth(deps.db(), tenantId),
     countByStatus: (actor, tenantId) => store.countByStatus(deps.db(), scope(actor, tenantId)),
     countOfTenants: (tenantIds) => store.countOfTenants(deps.db(), tenantIds),
-    changePower: (actor, tenantId, serverId, wish, hooks) =>
-      changePower(deps, actor, scope(actor, tenantId), serverId, wish, hooks),
+    changePower: (actor, tenantId, serverId, request, hooks) =>
+      changePower(deps, actor, scope(actor, tenantId), serverId, request, hooks),
     destroyServer: (actor, tenantId, serverId, hooks) =>
       destroyServer(deps, actor, scope(actor, tenantId), serverId, hooks),
     describeServer: (actor, tenantId, serverId, input, precondition) =>

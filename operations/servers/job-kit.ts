@@ -31,7 +31,7 @@ export async function finish(
   });
 }
 
-/** Ends the server's unfinished action, and tells whoever subscribed to that. */
+/** Ends the server's unfinished action and emits its event. */
 export async function endAction(
   tx: Queryable,
   serverId: number,
@@ -41,7 +41,7 @@ export async function endAction(
   if (actionId !== null) await emit(tx, { type: 'action.finished', serverId, actionId });
 }
 
-/** Ends this job and asks for the same later, so that nobody waits meanwhile. */
+/** Ends this job and queues the same job for later, so that no worker waits. */
 export function askAgain(deps: ServersDeps, job: Job, more: object, delayMs: number): Promise<void> {
   return finish(deps, job, async (tx) => {
     await enqueueJob(tx, job.kind, { ...(job.payload as object), ...more }, delayMs);

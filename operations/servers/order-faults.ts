@@ -1,10 +1,10 @@
 /** What is wrong with an order by itself, before anything is looked up. */
 import type { CreateServerInput } from './create-server.ts';
 import type { FieldFault } from './server-faults.ts';
-import { wordFaults } from './server-words.ts';
+import { validateServerFields } from './validate-server-fields.ts';
 
 export function orderFaults(input: CreateServerInput): FieldFault[] {
-  return [...networkFaults(input), ...wordFaults(input)];
+  return [...networkFaults(input), ...validateServerFields(input)];
 }
 
 function networkFaults(input: CreateServerInput): FieldFault[] {

@@ -1,6 +1,6 @@
 /**
  * What operators do about a server whose provisioning failed. Until one of them has, its owner can't destroy it
- * (API-3.4): something of it may stand on a node, and nobody but an operator can tell.
+ * (API-3.4): parts of it may remain on a node, and only an operator can find out.
  */
 import { CodedError } from '#common/errors/index.ts';
 import { type Actor, requireOperator, requireStaff } from '#operations/accounts/index.ts';
@@ -16,7 +16,7 @@ import { endAction, hypervisorOf } from './job-kit.ts';
 import type { ServerAction } from './server.ts';
 import * as store from './store.ts';
 
-/** `repaired`: the guest runs now. `remove`: whatever there is of it goes, as when its owner destroys it. */
+/** `repaired`: the guest runs now. `remove`: its remains are removed, as when its owner destroys it. */
 export type Resolution = 'repaired' | 'remove';
 
 /** Sends a failed server through provisioning again. Operators only; throws `servers.not_failed` for any other state. */

@@ -18,13 +18,13 @@ interface PowerJob {
 
 export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
   const serverId = serverIdOf(job);
-  const wish = await store.findPowerWish(deps.db(), serverId);
-  if (wish === null || wish.actionId !== (job.payload as PowerJob).action_id) return;
+  const request = await store.findPowerRequest(deps.db(), serverId);
+  if (request === null || request.actionId !== (job.payload as PowerJob).action_id) return;
   await store.noteProgress(deps.db(), serverId, 10);
   const { driver } = await hypervisorOf(deps, serverId);
   const name = guestName(serverId);
-  const command = wish.command as PowerCommand;
-  if (command === 'shutdown') return halt(deps, job, driver, wish);
+  const command = request.command as PowerCommand;
+  if (command === 'shutdown') return halt(deps, job, driver, request);
   if (command === 'reboot') await driver.restart(name, 'acpi');
   else if (command === 'reset') await driver.restart(name, 'reset');
   else await driver.setPower(name, command === 'start' ? 'on' : 'off');
@@ -32,25 +32,25 @@ export async function runPower(deps: ServersDeps, job: Job): Promise<void> {
 }
 
 /**
- * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` says that nobody looked,
+ * Asks the guest to halt and looks until it has, or until its time is over. `signal_sent` means that the result was not checked,
  * `timeout` that it did not halt; with `on_timeout: stop` its power is then cut.
  */
 async function halt(
   deps: ServersDeps,
   job: Job,
   driver: HypervisorDriver,
-  wish: store.PowerWish,
+  request: store.PowerRequest,
 ): Promise<void> {
-  const name = guestName(wish.serverId);
+  const name = guestName(request.serverId);
   if (!(job.payload as PowerJob).signalled) await driver.signalShutdown(name);
   if ((await driver.readPower(name)) === 'off')
     return conclude(deps, job, { powerState: 'stopped', outcome: 'stopped' });
-  // The observer sees to the state of a guest that nobody waits for.
-  if (wish.timeoutSeconds === 0)
+  // The power observer updates the state when no job waits for the guest.
+  if (request.timeoutSeconds === 0)
     return conclude(deps, job, { powerState: 'running', outcome: 'signal_sent' });
-  if (!(await store.isActionOlder(deps.db(), wish.serverId, wish.timeoutSeconds)))
+  if (!(await store.isActionOlder(deps.db(), request.serverId, request.timeoutSeconds)))
     return askAgain(deps, job, { signalled: true }, haltPollMs);
-  if (wish.onTimeout === 'stop') {
+  if (request.onTimeout === 'stop') {
     await driver.setPower(name, 'off');
     return conclude(deps, job, { powerState: 'stopped', outcome: 'timeout' });
   }
@@ -59,7 +59,7 @@ async function halt(
     outcome: 'timeout',
     error: {
       code: 'shutdown_timeout',
-      message: `The guest did not halt within ${wish.timeoutSeconds} seconds. Use stop to switch it off.`,
+      message: `The guest did not halt within ${request.timeoutSeconds} seconds. Use stop to switch it off.`,
     },
   });
 }

@@ -162,7 +162,7 @@ const setBroken = (isBroken: boolean) =>
     },
   );
 
-test('API-3.4, API-4.8: whatever is asked in whatever order, a server’s states and refusals are those of the model', async () => {
+test('API-3.4, API-4.8: in every order of requests, a server’s states and refusals are those of the model', async () => {
   const breaks = { isBroken: false };
   await using world = await createWorld({
     hypervisor: (usual) => ({

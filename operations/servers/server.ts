@@ -60,7 +60,7 @@ export interface Server {
   /** False for a server that is reached through private networks only. */
   hasPublicIp: boolean;
   privateNetworks: Attachment[];
-  /** Null while nobody has touched it: everything passes. */
+  /** Null until the first change: all traffic passes. */
   firewall: { isEnabled: boolean; status: 'applied' | 'pending' | 'failed'; ruleCount: number } | null;
   /** The unfinished action, while which the server is locked. */
   currentAction: ServerAction | null;
@@ -91,7 +91,7 @@ export function statusOf(server: Pick<Server, 'provisioningState' | 'powerState'
     : (server.provisioningState as Exclude<ProvisioningState, 'ready' | 'deleted'>);
 }
 
-/** What came of a shutdown: it halted, it was asked to and nobody waited, or it did not halt in its time. */
+/** The result of a shutdown: halted, signalled without waiting, or not halted within the timeout. */
 export type ShutdownOutcome = 'stopped' | 'signal_sent' | 'timeout';
 
 /** The power state that a command leads to, and the one shown on the way. */

@@ -43,14 +43,14 @@ export const serverText = `
 export {
   countActions,
   findAction,
-  findPowerWish,
+  findPowerRequest,
   findUnfinishedAction,
   finishAction,
   insertAction,
   isActionOlder,
   listActions,
   noteProgress,
-  type PowerWish,
+  type PowerRequest,
 } from './action-store.ts';
 export { countByStatus, countServers, listServers, type ServerFilter } from './list-store.ts';
 
@@ -183,7 +183,7 @@ export async function releaseInterfaces(tx: Queryable, serverId: number): Promis
 }
 
 /** A server's own words, its row locked until the transaction ends; null for one that is not of the scope. */
-export async function lockWords(
+export async function lockDescription(
   tx: Queryable,
   scope: Scope,
   serverId: number,
@@ -195,7 +195,7 @@ export async function lockWords(
   return rows[0] ?? null;
 }
 
-export async function updateWords(
+export async function updateDescription(
   tx: Queryable,
   serverId: number,
   words: { name: string; hostname: string; labels: Readonly<Record<string, string>> },
@@ -282,7 +282,7 @@ export async function readClock(db: Queryable): Promise<Date> {
 }
 
 /**
- * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. Whatever has changed
+ * Brings the ready servers of a node to what was seen there; one that was not seen is `unknown`. A state that has changed
  * since the look began, or is being acted upon, is left alone: the look is older than that.
  */
 export async function applyObservation(
@@ -320,7 +320,7 @@ export interface DueHour {
  * The next uncharged hour of each server that has one; rows that another worker holds are left to it. What a month has
  * cost so far is read once the rows are locked: the locking statement could still see what was before the worker
  * that held them last, and so charge beyond the cap. In the order of accounts, because their balances are taken in this
- * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment on at which somebody
+ * order: two workers wait for each other instead of deadlocking. Nothing is due from the moment at which the customer
  * asked for the server to be destroyed.
  */
 export async function lockDueHours(

@@ -195,7 +195,7 @@ test('I2, API-5.6: cookies have no influence on any call of the API', async () =
   }
 });
 
-test('I4, API-2.1.a: a new key is in one response, whatever the browser does then', async () => {
+test('I4, API-2.1.a: a new key is in one response only, after any action of the browser', async () => {
   const { cookie, token } = sessions.other;
   const create = async () => {
     const answer = await fetch(`${world.url}/client/developer/`, {

@@ -11,7 +11,7 @@ import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { createBandwidth } from '#operations/bandwidth/index.ts';
-import { bookEntry, createBilling } from '#operations/billing/index.ts';
+import { appendLedgerEntry, createBilling } from '#operations/billing/index.ts';
 import {
   createCatalog,
   ensureCluster,
@@ -297,7 +297,12 @@ export async function createWorld(options: WorldOptions = {}) {
       const amountQuanta = quanta - (await billing.balanceOf(systemActor, tenant.id));
       const metadata = { source: 'test', reference: `set-${made}` };
       if (amountQuanta !== 0)
-        await bookEntry(database.db, { tenantId: tenant.id, amountQuanta, description: 'Test', metadata });
+        await appendLedgerEntry(database.db, {
+          tenantId: tenant.id,
+          amountQuanta,
+          description: 'Test',
+          metadata,
+        });
     },
 
     /** A key of this customer, for all tenants of its organization unless some are named. */

@@ -42,7 +42,7 @@ export function plantSql(rewrite: (text: string, values: readonly unknown[]) => 
   };
 }
 
-/** Whatever belongs to one workspace is found in all of them. */
+/** Planted fault: a query for one workspace returns the rows of all. */
 export function withoutOwner(text: string): string {
   return text.replaceAll(/(?:\b\w+\.)?tenant_id = (?:any\(\$\d+(?:::bigint\[\])?\)|\$\d+)/g, '(true or $&)');
 }

@@ -5,7 +5,7 @@ import { badge, type Content, code, type Html, moment, type Tone, table } from '
 export const actionWords: Record<ServerAction['command'], { name: string; going: string }> = {
   create: { name: 'Deploy', going: 'Being deployed' },
   start: { name: 'Start', going: 'Starting' },
-  shutdown: { name: 'Shut down', going: 'Waiting for the guest to halt' },
+  shutdown: { name: 'Shut down', going: 'Waiting for the operating system to shut down' },
   stop: { name: 'Power off', going: 'Switching off' },
   reboot: { name: 'Reboot', going: 'Rebooting' },
   reset: { name: 'Reset', going: 'Resetting' },
@@ -25,7 +25,7 @@ export function serverActionsTable(
   options: { withIds?: boolean; emptyText: string },
 ): Html {
   return table<ServerAction>({
-    caption: 'What was done',
+    caption: 'Activity',
     columns: [
       {
         key: 'command',
@@ -36,13 +36,13 @@ export function serverActionsTable(
             : actionWords[action.command].name,
       },
       { key: 'status', header: 'Status', cell: (action) => badge(actionTones[action.status], action.status) },
-      { key: 'outcome', header: 'What came of it', kind: 'prose', cell: outcomeOf },
+      { key: 'outcome', header: 'Result', kind: 'prose', cell: outcomeOf },
       {
         key: 'by',
-        header: 'Asked by',
-        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'a person'),
+        header: 'By',
+        cell: (action) => (action.requestedByKey ? ['key ', code(action.requestedByKey)] : 'Person'),
       },
-      { key: 'asked', header: 'Asked', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
+      { key: 'asked', header: 'Requested', cell: (action) => moment(Date.parse(action.createdAt), nowMs) },
       {
         key: 'finished',
         header: 'Finished',
@@ -57,11 +57,11 @@ export function serverActionsTable(
 function outcomeOf(action: ServerAction): Content {
   if (action.error !== null) return action.error.message;
   if (action.status !== 'success') return `${action.progress} %`;
-  if (!action.changed) return 'It was so already.';
+  if (!action.changed) return 'No change was needed.';
   const outcomes: Record<string, string> = {
-    stopped: 'The guest halted.',
-    signal_sent: 'The guest was asked to halt.',
-    timeout: 'The guest did not halt in its time, so its power was cut.',
+    stopped: 'The operating system shut down.',
+    signal_sent: 'The operating system was asked to shut down.',
+    timeout: 'The operating system did not shut down in time, so the power was cut.',
   };
   return outcomes[action.outcome ?? ''] ?? 'Done.';
 }

@@ -55,7 +55,7 @@ test('the life of a server arrives in order, signed, thin, and only what was cho
   assert.equal(hooks.at('/told/200').length, 4, 'what was taken is not sent again');
 });
 
-test('nobody is told of another organization, another workspace, or what happened before they asked', async () => {
+test('an endpoint gets no events of another organization, another workspace, or from before its creation', async () => {
   const party = await hooks.createParty('Here');
   const other = await hooks.createParty('There');
   await world.deploy(party.tenant, 'before');
@@ -159,7 +159,7 @@ test('a redirect is not followed, and what a receiver says is not kept', async (
   assert.ok(!JSON.stringify(rows).includes('secret-of-the-receiver'));
 });
 
-test('a receiver that does not answer keeps nobody else waiting, and many workers send nothing twice', async () => {
+test('a receiver that does not answer delays no other endpoint, and many workers send nothing twice', async () => {
   const party = await hooks.createParty('Many');
   await hooks.createEndpoint(party, '/many/200', ['usage.threshold']);
   const silent = await world.webhooks.createEndpoint(party.actor, {

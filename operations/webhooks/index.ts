@@ -2,7 +2,7 @@
  * Webhooks: customers name addresses and choose events, and are told what happened, signed by Standard Webhooks.
  *
  * An event is written in the transaction of its change (`operations/events`) and delivered at least once over three
- * days. One worker serves one endpoint at a time, so a receiver that hangs keeps nobody else waiting. Deliveries go to
+ * days. One worker serves one endpoint at a time, so a hanging receiver delays no other endpoint. Deliveries go to
  * addresses on the public internet only. Each endpoint has a log, and everything in it can be sent again.
  */
 import { type Actor, requireStaff } from '#operations/accounts/index.ts';

@@ -16,7 +16,7 @@ export interface ClaimedEndpoint {
  * Claims the endpoint whose delivery has been due the longest, among organizations that hold the fewest workers: at most
  * `perOrganizationMax` of one organization are served at a time, so its receivers that hang keep no other organization
  * waiting. One worker serves one endpoint at a time, so deliveries
- * keep their order and a receiver that hangs keeps nobody else waiting; `skip locked` lets workers pass one another.
+ * keep their order and a hanging receiver delays no other endpoint; `skip locked` lets workers pass one another.
  */
 export async function claimEndpoint(
   db: Queryable,

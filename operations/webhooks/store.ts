@@ -119,7 +119,7 @@ export async function deleteEndpoint(db: Queryable, id: number): Promise<void> {
   await sql`delete from webhook_endpoints where id = ${id}`.execute(db);
 }
 
-/** Whoever delivers to it just now loses its claim, and what waits is cancelled. */
+/** A worker that delivers to it loses its claim, and pending deliveries are cancelled. */
 export async function disableEndpoint(tx: Queryable, id: number, reason: 'gone' | 'owner'): Promise<void> {
   await sql`update webhook_endpoints set disabled_at = svc_now(), disabled_reason = ${reason}, term = term + 1,
     claimed_until = null where id = ${id} and disabled_at is null`.execute(tx);
@@ -233,7 +233,7 @@ export async function readQueueHealth(db: Queryable): Promise<QueueHealth> {
   return rows[0]!;
 }
 
-/** An endpoint whose receiver does not take what we send; never its path, which may hold a secret of the receiver's. */
+/** An endpoint with failing deliveries; never its path, which may hold a secret of the receiver's. */
 export interface FailingEndpoint {
   id: number;
   organizationName: string;

@@ -177,14 +177,18 @@ export class Engine {
   /** Books what every flow moved; named and answered ones first, so that floods don't take their rows. */
   flushAll(): void {
     this.#fragments.flushPending();
+    this.#bookOpenFlows(true);
+    this.#bookOpenFlows(false);
+  }
+
+  /** Books the open flows that are named or answered, or the others. */
+  #bookOpenFlows(isKnown: boolean): void {
     const { words, highWater } = this.flows;
-    for (let pass = 0; pass < 2; pass += 1) {
-      for (let base = 0; base < highWater; base += flowWords) {
-        const flags = words[base + Field.flags]!;
-        if ((flags & Flag.alive) === 0) continue;
-        const isFirst = words[base + Field.name] !== 0 || (flags & Flag.answered) !== 0;
-        if (isFirst === (pass === 0)) this.#book(base, true);
-      }
+    for (let base = 0; base < highWater; base += flowWords) {
+      const flags = words[base + Field.flags]!;
+      if ((flags & Flag.alive) === 0) continue;
+      const isThis = (words[base + Field.name]! | (flags & Flag.answered)) !== 0;
+      if (isThis === isKnown) this.#book(base, true);
     }
   }
 

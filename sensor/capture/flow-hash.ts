@@ -7,11 +7,17 @@ import type { Packet } from './packet.ts';
 
 /** True when the packet's source is the lower of its two sockets. */
 export function sourceIsLower(p: Packet): boolean {
-  if (p.source3 !== p.target3) return p.source3 < p.target3;
-  if (p.source2 !== p.target2) return p.source2 < p.target2;
-  if (p.source1 !== p.target1) return p.source1 < p.target1;
-  if (p.source0 !== p.target0) return p.source0 < p.target0;
-  return p.sourcePort <= p.targetPort;
+  const { source0, source1, source2, source3, target0, target1, target2, target3 } = p;
+  // All of them for every packet: a step that only late packets take would have the callers compiled again.
+  const last = source3 < target3;
+  const third = source2 < target2;
+  const second = source1 < target1;
+  const first = source0 < target0;
+  const port = p.sourcePort <= p.targetPort;
+  if (source3 !== target3) return last;
+  if (source2 !== target2) return third;
+  if (source1 !== target1) return second;
+  return source0 === target0 ? port : first;
 }
 
 /** True when the record at `base` has the packet's addresses. */

@@ -130,8 +130,10 @@ export class FlowTable {
     const index = this.#index;
     const words = this.words;
     const mask = this.#mask;
-    let at = hash & mask;
+    let at = hash - 1;
     for (;;) {
+      // Ahead of the look and not behind it: what is done for the first packets already is compiled once.
+      at = (at + 1) & mask;
       const place = index[at]!;
       if (place === 0) return -1;
       if (((place ^ hash) & tagMask) === 0) {
@@ -146,7 +148,6 @@ export class FlowTable {
           return base;
         }
       }
-      at = (at + 1) & mask;
     }
   }
 
@@ -174,8 +175,9 @@ export class FlowTable {
     const index = this.#index;
     const words = this.words;
     const mask = this.#mask;
-    let place = hash & mask;
+    let place = hash - 1;
     for (;;) {
+      place = (place + 1) & mask;
       const word = index[place]!;
       if (word === 0) return -1;
       if (((word ^ hash) & tagMask) === 0) {
@@ -196,7 +198,6 @@ export class FlowTable {
           return base;
         }
       }
-      place = (place + 1) & mask;
     }
   }
 
@@ -381,10 +382,12 @@ export class FlowTable {
 
 /** As `sourceIsLower`, of addresses one behind the other. */
 function sourceIsLower6(view: DataView, at: number, ports: number): boolean {
-  for (let word = 12; word >= 0; word -= 4) {
+  for (let word = 16; word > 0; ) {
+    word -= 4;
     const source = view.getInt32(at + word);
     const target = view.getInt32(at + 16 + word);
-    if (source !== target) return source < target;
+    const isLower = source < target;
+    if (source !== target) return isLower;
   }
   return ports >>> 16 <= (ports & 0xffff);
 }

@@ -5,6 +5,9 @@
  * Nothing here is text: flows are rows of words, sums are kept by key, and both leave memory for a file when they are
  * many. Of single packets that nothing answered and nothing names a part is listed, or a flood would be the result;
  * `cut` says how much was left out.
+ *
+ * What single packets and full lists need is looked up and counted for every flow: the first of them often come at the
+ * capture's end, and a way that was never taken before would have all this compiled again.
  */
 import { evidenceOf, Field, Flag, flowWords } from './flow-record.ts';
 import type { FlowTable } from './flow-table.ts';
@@ -92,11 +95,12 @@ export class Listing {
     const { seed, file } = options;
     this.#firstNames = new Int32Array(options.flowsMax);
     this.flows = new RowStore(flowRowWords, flowBytesMax, file);
-    // Each flow has two addresses.
+    // Each flow may be a conversation of its own; of addresses and applications there are fewer, and they stay in the cache.
     const table = { recordsMax: keysMax, recordsMin: Math.min(keysMax, options.flowsMax * 2), seed, file };
     this.conversations = new SummingTable({ ...table, keyWords: 9, sumCount: 4 });
-    this.hosts = new SummingTable({ ...table, keyWords: 5, sumCount: 3 });
-    this.applications = new SummingTable({ ...table, keyWords: 7, sumCount: 3 });
+    const few = { ...table, recordsMin: Math.max(256, table.recordsMin >> 4) };
+    this.hosts = new SummingTable({ ...few, keyWords: 5, sumCount: 3 });
+    this.applications = new SummingTable({ ...few, keyWords: 7, sumCount: 3 });
   }
 
   /** Notes a name that was seen on the flow at `base`. */
@@ -137,10 +141,13 @@ export class Listing {
     const packets = upPackets + downPackets;
     if (packets === 0) return;
     const flags = words[base + Field.flags]!;
-    const isNoise = packets <= 2 && (flags & Flag.answered) === 0 && words[base + Field.name] === 0;
+    const isUnknown = ((flags & Flag.answered) | words[base + Field.name]!) === 0;
+    const isNoise = packets <= 2 && isUnknown;
     this.#addConversation(words, base, up, upPackets, down, downPackets, isNoise);
-    const isLowerSure = !isNoise || (flags & Flag.lowerIsLocal) !== 0;
-    const isHigherSure = !isNoise || (flags & Flag.higherIsLocal) !== 0;
+    const isLowerLocal = (flags & Flag.lowerIsLocal) !== 0;
+    const isHigherLocal = (flags & Flag.higherIsLocal) !== 0;
+    const isLowerSure = !isNoise || isLowerLocal;
+    const isHigherSure = !isNoise || isHigherLocal;
     if (isSameAddress(words, base)) {
       this.#addHost(words, base, base, up + down, up + down, packets, isLowerSure);
     } else {
@@ -156,14 +163,13 @@ export class Listing {
     const first = this.#firstNames[record]!;
     this.#firstNames[record] = 0;
     const name = words[base + Field.name]! - 1;
-    const isNoise = name < 0 && words[base + Field.packets]! + words[base + Field.packets + 1]! === 1;
-    if (isNoise) {
-      if (this.#noise.flows >= noiseMax) {
-        this.cut.flows += 1;
-        return;
-      }
-      this.#noise.flows += 1;
-    }
+    const isSingle = words[base + Field.packets]! + words[base + Field.packets + 1]! === 1;
+    const isNoise = name < 0 && isSingle;
+    const noise = this.#noise;
+    const isFull = noise.flows >= noiseMax;
+    this.cut.flows += isNoise && isFull ? 1 : 0;
+    if (isNoise && isFull) return;
+    noise.flows += isNoise ? 1 : 0;
     if (first === 0) {
       this.#addFlowRow(words, sums, base, serial, name < 0 ? 0 : evidenceOf(words, base), name);
       return;
@@ -244,13 +250,16 @@ export class Listing {
       key[4 + word] = words[b + word]!;
     }
     key[8] = (words[base + Field.meta]! >> 8) & 0xff;
-    const at = table.locate(!isNoise || this.#noise.conversations < noiseMax);
-    if (isNoise && table.isNew) this.#noise.conversations += 1;
-    if (at < 0) {
-      this.cut.conversationPackets += packetsUp + packetsDown;
-      this.cut.conversationBytes += bytesUp + bytesDown;
-      return;
-    }
+    const noise = this.#noise;
+    const hasRoom = noise.conversations < noiseMax;
+    const at = table.locate(!isNoise || hasRoom);
+    noise.conversations += table.isNew && isNoise ? 1 : 0;
+    const packets = packetsUp + packetsDown;
+    const bytes = bytesUp + bytesDown;
+    const { cut } = this;
+    cut.conversationPackets += at < 0 ? packets : 0;
+    cut.conversationBytes += at < 0 ? bytes : 0;
+    if (at < 0) return;
     const { sums } = table;
     const isSame = isOrdered && !isUnsignedAbove(words, base + 4, base);
     const up = at + (isOrdered ? 0 : 2);
@@ -274,12 +283,12 @@ export class Listing {
     const { key } = table;
     for (let word = 0; word < 4; word += 1) key[word] = words[address + word]!;
     key[4] = (words[base + Field.meta]! >> 8) & 0xff;
-    const at = table.locate(isSure || this.#noise.hosts < noiseMax);
-    if (!isSure && table.isNew) this.#noise.hosts += 1;
-    if (at < 0) {
-      this.cut.hostPackets += packets;
-      return;
-    }
+    const noise = this.#noise;
+    const hasRoom = noise.hosts < noiseMax;
+    const at = table.locate(isSure || hasRoom);
+    noise.hosts += table.isNew && !isSure ? 1 : 0;
+    this.cut.hostPackets += at < 0 ? packets : 0;
+    if (at < 0) return;
     const { sums } = table;
     sums[at]! += rxBytes;
     sums[at + 1]! += txBytes;
@@ -314,17 +323,22 @@ export class Listing {
     const isLabelled = protocolLabel(meta & 0xff, version) !== null;
     const isAddress = !isLabelled && name < 0;
     const remote = base + (client === 0 ? (isServed ? 0 : 4) : isServed ? 4 : 0);
-    for (let word = 0; word < 4; word += 1) key[word] = isAddress ? words[remote + word]! : 0;
+    const mask = isAddress ? -1 : 0;
+    for (let word = 0; word < 4; word += 1) key[word] = words[remote + word]! & mask;
     key[4] = (meta & 0xff) | ((isAddress ? version : 0) << 8);
-    key[5] = client === 0 ? ports & 0xffff : ports >>> 16;
+    const lower = ports >>> 16;
+    const higher = ports & 0xffff;
+    key[5] = client === 0 ? higher : lower;
     key[6] = isLabelled ? -1 : name;
-    const at = table.locate(!isNoise || this.#noise.applications < noiseMax);
-    if (isNoise && table.isNew) this.#noise.applications += 1;
-    if (at < 0) {
-      this.cut.applicationPackets += packets;
-      this.cut.applicationBytes += up + down;
-      return;
-    }
+    const noise = this.#noise;
+    const hasRoom = noise.applications < noiseMax;
+    const at = table.locate(!isNoise || hasRoom);
+    noise.applications += table.isNew && isNoise ? 1 : 0;
+    const bytes = up + down;
+    const { cut } = this;
+    cut.applicationPackets += at < 0 ? packets : 0;
+    cut.applicationBytes += at < 0 ? bytes : 0;
+    if (at < 0) return;
     const { sums } = table;
     const isUpInbound = (client === 0) === isServed;
     sums[at]! += isUpInbound ? up : down;
@@ -337,10 +351,10 @@ export class Listing {
 const evidenceShift = 20;
 const nameMask = (1 << evidenceShift) - 1;
 
-/** The last words differ most often, so they are looked at first. */
 function isSameAddress(words: Int32Array, base: number): boolean {
-  for (let word = 3; word >= 0; word -= 1) if (words[base + word] !== words[base + 4 + word]) return false;
-  return true;
+  const first = (words[base]! ^ words[base + 4]!) | (words[base + 1]! ^ words[base + 5]!);
+  const last = (words[base + 2]! ^ words[base + 6]!) | (words[base + 3]! ^ words[base + 7]!);
+  return (first | last) === 0;
 }
 
 /** Numerical order of two addresses in words. */

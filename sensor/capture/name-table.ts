@@ -143,8 +143,10 @@ export class NameTable {
     for (; next < from + length; next += 1) rest = (rest << 8) | bytes[next]!;
     hash = mixHash(hash, rest);
     const mask = this.#index.length - 1;
-    let at = hash & mask;
+    let at = hash - 1;
     for (;;) {
+      // Ahead of the look and not behind it: that way is taken from the first name on, and compiled once.
+      at = (at + 1) & mask;
       const id = this.#index[at]! - 1;
       if (id < 0) return at;
       const start = this.#starts[id]!;
@@ -153,7 +155,6 @@ export class NameTable {
         while (i < length && this.#arena[start + i] === bytes[from + i]) i += 1;
         if (i === length) return at;
       }
-      at = (at + 1) & mask;
     }
   }
 }

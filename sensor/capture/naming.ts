@@ -19,6 +19,8 @@ import { StreamInspector } from './stream-inspector.ts';
 import { Evidence, Mode } from './stream-units.ts';
 
 const dnsPort = 53;
+/** Outer names of one length that begin with different characters. */
+const severalStarts = 1;
 
 export interface NamingOptions {
   flows: FlowTable;
@@ -48,6 +50,8 @@ export class Naming {
   /** The packet at hand and its time, for what streams report back. */
   #packet: Packet;
   #now = 0;
+  /** The first character of the outer names of each length, 0 where there are none. */
+  readonly #outerStarts = new Uint8Array(256);
   /** Null but on bridges, where MACs are guests'. */
   readonly #guests: GuestMacs | null;
   /** MAC of the client of the flow at hand, with its VLAN; zeros where it says nothing. */
@@ -59,6 +63,11 @@ export class Naming {
     this.#packet = packet;
     this.#words = options.flows.words;
     this.#dns = new DnsEvidence(options.queriesMax, options.answersMax, options.seed);
+    for (const name of options.outerNames) {
+      const start = this.#outerStarts[name.length];
+      const first = name.charCodeAt(0);
+      this.#outerStarts[name.length] = start === 0 || start === first ? first : severalStarts;
+    }
     this.#guests = options.knowsGuests ? new GuestMacs(options.seed) : null;
     this.#inspector = new StreamInspector(this.#words, options.buffersMax, {
       onClient: (base, side) => this.setClient(base, side),
@@ -200,6 +209,12 @@ export class Naming {
     if (mode !== Mode.dns && mode !== Mode.unseen) this.#inspector.expect(base, side, 0, Mode.done);
   }
 
+  /** False for most names, at less cost than a look into the set. */
+  #mayBeOuter(host: string): boolean {
+    const start = this.#outerStarts[host.length]!;
+    return start === host.charCodeAt(0) || start === severalStarts;
+  }
+
   #onSpokenName(base: number, side: number, kind: number, length: number): void {
     const { names, listing, outerNames } = this.#options;
     const id = names.intern(length);
@@ -207,7 +222,9 @@ export class Naming {
       this.#options.onTruncated();
       return;
     }
-    const evidence = kind === Evidence.sni && outerNames.has(names.host(id)) ? Evidence.outer : kind;
+    const isOuter =
+      kind === Evidence.sni && this.#mayBeOuter(names.host(id)) && outerNames.has(names.host(id));
+    const evidence = isOuter ? Evidence.outer : kind;
     this.setClient(base, side);
     listing?.addName(base, evidence, id);
     const words = this.#words;

@@ -54,8 +54,9 @@ export class RowTable {
     const mask = index.length - 1;
     const { words, rowWords } = this;
     const keyWords = this.#keyWords;
-    let place = hash & mask;
+    let place = hash - 1;
     for (;;) {
+      place = (place + 1) & mask;
       const entry = index[place]!;
       if (entry === 0) break;
       if (((entry ^ hash) & tagMask) === 0) {
@@ -65,7 +66,6 @@ export class RowTable {
         while (word < keyWords && words[at + word] === key[from + word]) word += 1;
         if (word === keyWords) return row;
       }
-      place = (place + 1) & mask;
     }
     return mayAdd ? this.#add(key, from, hash, place) : -1;
   }

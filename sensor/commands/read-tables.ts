@@ -199,15 +199,13 @@ class Connections implements TableRows<Connection> {
   constructor({ flows, continuesRowBefore }: Findings['selection']) {
     this.#flows = flows;
     this.#continues = continuesRowBefore;
-    let continued = 0;
-    for (let row = 0; row < flows.count; row += 1) if (continuesRowBefore(row)) continued += 1;
-    this.#first = continued === 0 ? null : new Uint32Array(flows.count - continued);
-    let at = 0;
-    for (let row = 0; this.#first && row < flows.count; row += 1) {
-      if (continuesRowBefore(row)) continue;
-      this.#first[at] = row;
-      at += 1;
+    const first = new Uint32Array(flows.count);
+    let count = 0;
+    for (let row = 0; row < flows.count; row += 1) {
+      first[count] = row;
+      count += continuesRowBefore(row) ? 0 : 1;
     }
+    this.#first = count === flows.count ? null : first.subarray(0, count);
   }
 
   get count(): number {

@@ -68,7 +68,7 @@ test('API-2.1.2: only the exact secret matches, and no stored digest matches not
   const { secret, digest } = mintCredential('svc');
   assert.ok(secretMatches(digest, secret));
   assert.ok(!secretMatches(null, secret));
-  assert.ok(!secretMatches(null, 'nobody'));
+  assert.ok(!secretMatches(null, 'unknown'));
   const last = secret.at(-1)!;
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   // Four last characters decode to the same bytes; only one of them is the key.

@@ -28,7 +28,7 @@ const secretPattern = /^[A-Za-z0-9_-]{43}$/;
 const idPattern = /^[a-z0-9]{16}$/;
 const tokenLengthMax = 128;
 /** What an unknown id is compared with, so that it takes the time of a known one. */
-const nobodysDigest = createHash('sha256').update('nobody').digest();
+const unknownDigest = createHash('sha256').update('unknown').digest();
 
 /** Makes a credential: a 16-character id and 32 random bytes as base64url. */
 export function mintCredential(prefix: CredentialPrefix): MintedCredential {
@@ -57,7 +57,7 @@ export function digestSecret(secret: string): Buffer {
 
 /** Compares in constant time; with no stored digest it does the same work and says no (API-2.1.2). */
 export function secretMatches(stored: Uint8Array | null, secret: string): boolean {
-  const isEqual = timingSafeEqual(stored ?? nobodysDigest, digestSecret(secret));
+  const isEqual = timingSafeEqual(stored ?? unknownDigest, digestSecret(secret));
   return isEqual && stored !== null;
 }
 

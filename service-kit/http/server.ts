@@ -112,7 +112,7 @@ function makeApp(options: HttpServerOptions): App {
     },
     logger: false,
     schemaController: { compilersFactory: lazyCompilers },
-    // Of `X-Forwarded-For` the last address that is no proxy of ours counts: what stands before it, anybody can write.
+    // Of `X-Forwarded-For` the last address that is not a trusted proxy counts: a client can forge the entries before it.
     trustProxy: options.trustedProxies?.length ? [...options.trustedProxies] : false,
     // A request object survives its reply only in this mode; nothing of ours needs that.
     return503OnClosing: true,

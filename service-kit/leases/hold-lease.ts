@@ -27,7 +27,7 @@ export interface HoldingDeps {
 /** Part of the time that is not trusted: clocks drift, and what was begun wants to end. */
 const marginShare = 0.1;
 
-/** Takes a lease, or takes up the own one again; null while somebody else holds it or when the answer came too late. */
+/** Takes a lease, or takes up the own one again; null while another process holds it or when the answer came too late. */
 export async function takeLease(deps: HoldingDeps, name: string, holder: string): Promise<Lease | null> {
   const askedAtMs = deps.clock.monotonicMs();
   const term = await store.takeLease(deps.db(), name, holder, deps.ttlSeconds);

@@ -14,7 +14,7 @@ test('one holder at a time; an expired lease passes on with a higher term, and t
   assert.equal(await store.takeLease(db, 'feed', 'b', 30), null);
   assert.ok(await holdsTerm(db, 'feed', 1));
   await moveDatabaseClock(database, '31 seconds');
-  assert.ok(!(await holdsTerm(db, 'feed', 1)), 'nobody holds an expired term');
+  assert.ok(!(await holdsTerm(db, 'feed', 1)), 'an expired term has no holder');
   assert.equal(await store.takeLease(db, 'feed', 'b', 30), 2);
   assert.ok(!(await holdsTerm(db, 'feed', 1)));
   assert.equal(await store.takeLease(db, 'feed', 'a', 30), null);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 
 /**
- * Takes a lease, or takes up the own one again; returns its term, or null while somebody else holds it.
+ * Takes a lease, or takes up the own one again; returns its term, or null while another process holds it.
  *
  * One statement decides: who comes back in time keeps the term, a take-over of an expired lease raises it, so two
  * processes can never hold the same term. It never waits: a row that a fenced transaction locks is held by definition,
@@ -37,7 +37,7 @@ export async function takeLease(
 }
 
 /**
- * Renews this term and no other: one that ran out, or that somebody else followed, is not taken anew by it. False when it
+ * Renews this term only: an expired term, or one with a successor, is not taken again. False when it
  * is lost.
  */
 export async function renewTerm(
@@ -63,7 +63,7 @@ export async function releaseTerm(
 }
 
 /**
- * True when this term is still the lease's. Inside a transaction the row stays locked until its end, so nobody can
+ * True when this term is still the lease's. Inside a transaction the row stays locked until its end, so no process can
  * take over between this check and the commit; a process that freezes there is cut off when it has been silent for a
  * minute, or its follower would wait for it without end.
  */

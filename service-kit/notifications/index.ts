@@ -1,8 +1,8 @@
 /**
  * Waiting for a change without asking again and again: PostgreSQL says when something happened (`pg_notify` by the
- * triggers of a program's migrations), and whoever waits for it looks once more.
+ * triggers of a program's migrations), and every waiter checks its condition again.
  *
- * All waits of a process share one connection, which is open while anybody waits; a waiting request holds none of its
+ * All waits of a process share one connection, which is open while a wait exists; a waiting request holds none of its
  * own. A wait that the connection fails under is woken and looks for itself: a lost message costs time, never a lie.
  */
 import type pg from 'pg';

@@ -63,7 +63,7 @@ export function createListener(pool: () => pg.Pool, channel: string): Listener {
     client = null;
     current = null;
     held.removeAllListeners('notification');
-    // A connection that listened is closed and not reused: it would go on receiving what nobody reads.
+    // A connection that listened is closed and not reused: it would continue to receive unread notifications.
     held.release(true);
   }
 

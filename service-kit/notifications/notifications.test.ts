@@ -27,7 +27,7 @@ test('a wait ends with the change that it waits for, and holds no connection of 
   value = 1;
   await database.pool.query("select pg_notify('changes', 'a')");
   assert.deepEqual(new Set(await Promise.all(many)), new Set([1]));
-  assert.equal(looks - before, 50, 'each looked once more, and nobody polled');
+  assert.equal(looks - before, 50, 'each checked once more, and none polled');
   await notifications.stop();
 });
 

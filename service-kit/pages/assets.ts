@@ -2,8 +2,8 @@
  * Stylesheet and scripts, at addresses that hold a hash of their contents, so browsers may keep them for ever.
  *
  * One hash covers all of them (`/assets/<hash>/chart.js`), so scripts import each other by relative path and no
- * bundler or rewriting is needed. A page of an older release that asks with an older hash gets the present file, to be
- * kept by nobody: during a rolling release that is better than an unstyled page.
+ * bundler or rewriting is needed. A page of an older release that asks with an older hash gets the present file, not
+ * cacheable: during a rolling release that is better than an unstyled page.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

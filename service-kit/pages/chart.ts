@@ -127,7 +127,7 @@ export function chartJson(unit: ChartUnit, data: ChartData): Record<string, unkn
   };
 }
 
-/** As many digits as anybody reads: means of minutes have seventeen, which would be half of a page. */
+/** Rounds to readable digits: means of minutes have seventeen digits, which would be half of a page. */
 function shortValue(value: number | null): number | null {
   if (value === null) return null;
   return Math.abs(value) >= 1000 ? Math.round(value * 10) / 10 : Number(value.toPrecision(6));

@@ -19,25 +19,25 @@ export interface ErrorPageOptions {
 
 const words: Record<number, { title: string; text: string }> = {
   400: {
-    title: 'That request could not be read',
-    text: 'Go back, check what was entered, and send it again.',
+    title: 'Invalid request',
+    text: 'Go back, check your input and send it again.',
   },
   403: {
-    title: 'You may not do this',
-    text: 'Your role does not allow it. Ask whoever manages your organization, or sign in as somebody else.',
+    title: 'Permission denied',
+    text: 'Your role does not allow this action. Ask the owner of your organization, or sign in with another account.',
   },
   404: {
-    title: 'There is no such page',
-    text: 'It may have been deleted, or the address is wrong. Start again from the overview.',
+    title: 'Page not found',
+    text: 'It was deleted, or the URL is wrong. Go back to the overview.',
   },
   409: {
     title: 'It changed in the meantime',
-    text: 'Somebody else was faster. Load the page again and look before you repeat it.',
+    text: 'Another person changed it. Load the page again and check it before you repeat your change.',
   },
-  429: { title: 'Too many tries', text: 'Wait a few minutes, then try again.' },
+  429: { title: 'Too many attempts', text: 'Wait a few minutes, then try again.' },
   500: {
     title: 'Something went wrong on our side',
-    text: 'It was written down. Try again in a moment; nothing you entered was half done.',
+    text: 'The error was logged. Nothing was changed. Try again in a moment.',
   },
   503: { title: 'Not available right now', text: 'The database does not answer. Try again in a moment.' },
 };

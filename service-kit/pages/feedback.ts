@@ -56,7 +56,7 @@ export interface AgendaItem {
   text: Content;
 }
 
-/** Things that wait for somebody, one under the other; on a phone each takes the width that it needs. */
+/** A list of items that need attention; on a phone each item takes the width that it needs. */
 export function agenda(label: string, items: readonly AgendaItem[]): Html {
   return html`<ul class="agenda" aria-label="${label}">${items.map(
     (item) =>
@@ -66,7 +66,7 @@ export function agenda(label: string, items: readonly AgendaItem[]): Html {
 
 export interface ProgressOptions {
   label: string;
-  /** Left out while nobody can tell. */
+  /** Absent while it is unknown. */
   value?: number | undefined;
   max?: number | undefined;
   /** "Writing the disk, 3 of 7 steps". */

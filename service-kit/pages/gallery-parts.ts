@@ -49,7 +49,7 @@ export function galleryCharts(nowMs: number, range: Range): Html {
           { name: link('/dev/gallery', 'old-1'), detail: '10.20.0.9', tone: 'bad', state: 'not connected' },
         ],
         more: 2,
-        emptyText: 'Attached servers hang here.',
+        emptyText: 'Attached servers appear here.',
       }),
       chart({
         id: 'nothing',
@@ -90,7 +90,7 @@ const servers: GalleryServer[] = [
     seenMs: 20_000,
   },
   {
-    name: 'database-with-a-very-long-name-that-nobody-typed-by-hand',
+    name: 'database-with-a-very-long-name-that-a-program-generated',
     address: '2001:db8:4f3a:1200:5054:ff:fe12:3456',
     state: 'running',
     inBytes: 7_120_000,
@@ -365,8 +365,8 @@ export function galleryFeedback(): Html {
     html`<div class="card">${progress({ label: 'Looking for a node', detail: 'This may take a minute; you may leave this page.' })}</div>`,
     html`<div class="table-frame">${skeleton(3)}</div>`,
     agenda('What waits', [
-      { tone: 'bad', state: 'now', title: 'node-3 does not answer', text: '4 guests live there.' },
-      { tone: 'warn', state: 'soon', title: 'One charge waits', text: 'Nobody knows yet how it went.' },
+      { tone: 'bad', state: 'now', title: 'node-3 does not answer', text: '4 servers run on it.' },
+      { tone: 'warn', state: 'soon', title: 'One charge is unconfirmed', text: 'Payment result unknown.' },
     ]),
     html`<div class="card">${emptyState({ title: 'All quiet', text: 'Incidents appear here when traffic leaves what is expected.' })}</div>`,
   ]);

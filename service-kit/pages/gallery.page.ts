@@ -122,8 +122,7 @@ export function registerGallery(app: App, nowMs: () => number = Date.now): void 
   );
   app.get('/dev/gallery/sign-in', async (request, reply) => {
     const { failed } = request.query as { failed?: string };
-    const error =
-      failed === undefined ? undefined : 'That email and password do not fit. Check both and try again.';
+    const error = failed === undefined ? undefined : 'Email or password is incorrect.';
     return sendPage(reply, signInPage({ area: 'Monitor', error, email: error && 'ada@example.net' }));
   });
   app.get<{ Params: { status: string } }>('/dev/gallery/error/:status', async (request, reply) => {

@@ -49,7 +49,7 @@ describe('link', () => {
     }
   });
 
-  test('whatever passes is http, https, mailto or this server to a browser', () => {
+  test('every accepted link is http, https, mailto or this server to a browser', () => {
     const part = fc.constantFrom(
       'javascript',
       ':',

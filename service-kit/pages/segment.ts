@@ -14,7 +14,7 @@ export interface SegmentMember {
 }
 
 export interface SegmentOptions {
-  /** What it is called, for whoever hears the page. */
+  /** Its accessible name. */
   label: string;
   /** On the bar: its block of addresses. */
   title: Content;

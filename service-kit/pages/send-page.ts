@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Html } from './html.ts';
 
-/** Only files of this server run, style or are asked; forms post here alone; nobody frames us. */
+/** Scripts, styles and requests only from and to this server; forms post to it only; framing is forbidden. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -87,7 +87,7 @@ const HTMX_SETTINGS = JSON.stringify({
   includeIndicatorCSS: false,
   history: false,
   noSwap: [204, 304, '4xx', '5xx'],
-  // What somebody has unfolded stays unfolded when the part around it is renewed.
+  // An element that the reader opened stays open when its surroundings refresh.
   morphIgnore: ['data-htmx-powered', 'open'],
 });
 

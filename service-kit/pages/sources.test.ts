@@ -45,7 +45,7 @@ const htmlFile = 'service-kit/pages/html.ts';
 function sources(): string[] {
   return ['operations', 'monitor', 'service-kit'].flatMap((folder) =>
     readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
-      // What stands in for somebody else in tests may be as ugly as they are.
+      // Test doubles of other products are not checked.
       .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.includes('/testing/'))
       .map((path) => `${folder}/${path}`),
   );

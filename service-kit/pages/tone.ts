@@ -1,4 +1,4 @@
-/** What a colour may say. Colour never speaks alone: whatever takes a tone also shows a word or a shape. */
+/** The meaning of a colour. Colour is never the only sign: every element with a tone also shows a word or a shape. */
 export type Tone = 'neutral' | 'info' | 'good' | 'warn' | 'bad';
 
 const marks: Record<Tone, string> = { neutral: '○', info: '●', good: '●', warn: '▲', bad: '■' };

@@ -41,7 +41,7 @@ export interface BackupTarget {
   program: string;
   /** Name of the setting that would hold a URL. */
   urlSetting: string;
-  /** Its value; with one the server is somebody else's to back up. */
+  /** Its value; with one, the server's operator is responsible for its backup. */
   url: string | null;
   /** The program's own folder in the data directory. */
   programDir: string;

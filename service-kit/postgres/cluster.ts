@@ -50,7 +50,7 @@ export async function makeFolder(dir: string, urlSetting: string): Promise<void>
   }
 }
 
-/** The socket is the only way in, and its folder admits the owner alone. A folder of somebody else is refused. */
+/** The socket is the only way in, and its folder admits the owner alone. A folder of another user is refused. */
 export async function makeSocketFolder(socketDir: string, runtime: PostgresRuntime): Promise<void> {
   await mkdir(socketDir, { recursive: true, mode: 0o700 });
   await runtime.giveFolder(socketDir);
@@ -58,7 +58,7 @@ export async function makeSocketFolder(socketDir: string, runtime: PostgresRunti
   if (!facts.isDirectory() || facts.uid !== runtime.uid) {
     throw new CodedError(
       'postgres.socket_folder',
-      `${socketDir} belongs to somebody else. Remove it and start again.`,
+      `${socketDir} belongs to another user. Remove it and start again.`,
     );
   }
   await chmod(socketDir, 0o700);

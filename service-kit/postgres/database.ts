@@ -70,10 +70,10 @@ const readerConnections = 4;
 
 /**
  * A client whose connection is cut when a statement is not answered in time. TCP alone would wait a quarter of an hour for
- * a peer that vanished, and whoever waits on it holds its place in the pool and the work that it began.
+ * a vanished peer, and the waiting caller holds its pool connection and its open transaction meanwhile.
  */
-function impatientClient(answerMs: number): typeof pg.Client {
-  return class ImpatientClient extends pg.Client {
+function createTimeoutClient(answerMs: number): typeof pg.Client {
+  return class TimeoutClient extends pg.Client {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads of the driver.
     override query(...args: any[]): any {
       const timer = setTimeout(() => {
@@ -117,7 +117,7 @@ export function createPool(
     max,
     connectionTimeoutMillis: 10_000,
     idleTimeoutMillis: 30_000,
-    Client: impatientClient(options.answerMs ?? usualAnswerMs),
+    Client: createTimeoutClient(options.answerMs ?? usualAnswerMs),
     ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
   });
   pool.on('error', () => {});

@@ -1,4 +1,4 @@
-/** A server that nobody owns: it goes on when its starter ends. For tests, whose files share one. */
+/** A server that outlives the process that started it. For tests, whose files share one. */
 import { open, truncate } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Reporter } from '#common/reporter/index.ts';

@@ -87,7 +87,7 @@ test('a folder that can not be made is said in one sentence that names the setti
 const needsRoot = { skip: process.getuid?.() === 0 ? false : 'needs root' };
 
 test(
-  'as root the server is a user of its own without any capability, and lets nobody in but root',
+  'as root the server runs as its own user without any capability, and admits root only',
   needsRoot,
   async (t) => {
     // mkdtemp makes it 0700, as /root is: the server's user can't pass it.
@@ -186,9 +186,9 @@ test(
     writeFileSync(join(data, 'pg_hba.conf'), 'local all all trust\n');
     const { uid, gid } = statSync('/etc/passwd');
     assert.equal(uid, 0);
-    const nobody = Number(/^nobody:x:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))![1]);
+    const otherUser = Number(/^nobody:x:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))![1]);
     for (const entry of ['.', ...(readdirSync(data, { recursive: true }) as string[])])
-      chownSync(join(data, entry), nobody, gid);
+      chownSync(join(data, entry), otherUser, gid);
     const again = embedded(dir);
     await again.start();
     t.after(async () => {
@@ -201,7 +201,7 @@ test(
       "alter table kept add column n int; alter type mood add value 'bad'; drop table days; drop function one()",
     );
     await query(again.url, "insert into kept (m) values ('bad')");
-    assert.notEqual(statSync(data).uid, nobody);
+    assert.notEqual(statSync(data).uid, otherUser);
     assert.match(readFileSync(join(data, 'pg_hba.conf'), 'utf8'), /peer/);
   },
 );

@@ -74,12 +74,12 @@ export function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Embedd
     started.once('exit', (code, signal) => {
       if (child !== started) return;
       child = null;
-      // One that never answered is the business of whoever waits for it below.
+      // A server that never answered is handled by the wait below.
       if (hasAnswered && !isStopping) void relaunch(code, signal);
     });
     await waitUntilAnswering(started, socketDir(), logFile);
     hasAnswered = true;
-    // It answered and died in the same instant: nobody else has noticed.
+    // It answered and died in the same instant: no other code has noticed.
     if (child !== started && !isStopping) throw new CodedError('postgres.died', 'PostgreSQL died at once.');
   }
 

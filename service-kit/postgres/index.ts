@@ -3,7 +3,7 @@
  *
  * `createDatabase` is inert until `start()`, which brings the server up, applies the migrations and fails with one
  * clear sentence when it can't. Pools survive a restart of the server; a query that meets it fails and may be retried
- * by whoever knows that it is safe.
+ * by a caller that knows that it is safe.
  */
 export { copyRows } from './copy.ts';
 export {

@@ -1,7 +1,7 @@
 /**
  * Gives a database a new data key and seals every secret with it.
  *
- * Rows are sealed anew in steps of their own, beside running processes: whatever is written meanwhile is sealed with the
+ * Rows are sealed anew in steps of their own, beside running processes: rows written meanwhile are sealed with the
  * new key. A run that is killed leaves both keys, and the next run goes on. The former keys are deleted only after no
  * row needs them, while transactions that chose one of them are waited for.
  */

@@ -23,7 +23,7 @@ async function writeList(name: string, passwords: readonly string[], newline: st
   return path;
 }
 
-test('every password of the list is found and no other, whatever the length of the list and its line ends', async () => {
+test('every password of the list is found and no other, for any length of the list and any line ends', async () => {
   for (const [size, newline] of [
     [1, '\n'],
     [2, '\r\n'],

@@ -15,13 +15,13 @@ export async function hashPassword(password: string): Promise<string> {
   return `$argon2id$v=19$${parameters}$${unpadded(nonce)}$${unpadded(tag)}`;
 }
 
-let nobody: Promise<string> | null = null;
+let unknownHash: Promise<string> | null = null;
 
-/** True for the right password. With `stored` null (nobody has that e-mail) it does the same work and says no. */
+/** True for the right password. With `stored` null (unknown e-mail) it does the same work and returns false. */
 export async function verifyPassword(stored: string | null, password: string): Promise<boolean> {
-  nobody ??= hashPassword('nobody');
+  unknownHash ??= hashPassword('unknown');
   const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(
-    stored ?? (await nobody),
+    stored ?? (await unknownHash),
   );
   if (!match) return false;
   const [, memory, passes, parallelism, nonce, tag] = match;

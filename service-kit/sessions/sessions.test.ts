@@ -12,12 +12,12 @@ import {
   verifyPassword,
 } from './index.ts';
 
-test('a password verifies against its own hash only, and nobody has none', async () => {
+test('a password verifies against its own hash only, and never without a hash', async () => {
   const stored = await hashPassword('correct horse');
   assert.match(stored, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   assert.ok(await verifyPassword(stored, 'correct horse'));
   assert.ok(!(await verifyPassword(stored, 'correct horsf')));
-  assert.ok(!(await verifyPassword(null, 'nobody')));
+  assert.ok(!(await verifyPassword(null, 'unknown')));
 });
 
 test('a session lives until it is ended, idle too long or too old', async () => {
@@ -136,7 +136,7 @@ test('a session is confirmed for fifteen minutes; confirming it again gives it a
 
 test('every spelling of an email that reaches one person has one count', () => {
   assert.equal(foldEmail(' Admin@Example.com '), 'admin@example.com');
-  // PostgreSQL would fold both to "admin": they are other texts here, so they find nobody.
+  // PostgreSQL would fold both to "admin": they are different texts here, so they match no person.
   assert.notEqual(foldEmail('adm\u0130n@example.com'), 'admin@example.com');
 });
 

@@ -79,7 +79,7 @@ export interface Sessions {
   knowDevice(email: string, cookieHeader: string | undefined): Promise<string | null>;
 }
 
-/** One source alone can't use up the attempts of an email, so it locks nobody but itself out. */
+/** One source alone can't use up the attempts of an email, so it locks out only itself. */
 const sourcesPerEmail = 5;
 /** A code has a million values, three of which are right at a time. */
 const codeFailuresMax = 5;

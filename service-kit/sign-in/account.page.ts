@@ -96,7 +96,7 @@ function sessionsSection({ base, person, sessions, nowMs }: AccountView): Html {
       title: 'Sessions',
       id: 'sessions',
       description:
-        'Browsers in which you are signed in. End those that you do not know, then change your password.',
+        'Browsers that are signed in to your account. End sessions that you do not recognize, then change your password.',
       actions:
         others > 0 &&
         actionButton({

@@ -14,7 +14,7 @@ import { codeForm } from './code-form.ts';
 import { passkeyButton, passkeyOptionsPath, siteOf } from './passkey-button.ts';
 import type { SignInPerson } from './people.ts';
 import { alone } from './reset.page.ts';
-import { tellOfRecovery } from './second-step.routes.ts';
+import { mailRecoveryUse } from './second-step.routes.ts';
 import type { SignInDeps } from './sign-in.routes.ts';
 
 declare module 'fastify' {
@@ -111,7 +111,7 @@ async function isPassword(deps: ConfirmDeps, person: SignInPerson, answer: strin
 
 async function isCode(deps: ConfirmDeps, person: SignInPerson, answer: string): Promise<boolean> {
   const kind = await deps.factors.takeCode(person.id, answer);
-  if (kind === 'recovery') await tellOfRecovery(deps, person);
+  if (kind === 'recovery') await mailRecoveryUse(deps, person);
   return kind !== null;
 }
 

@@ -92,7 +92,7 @@ function passkeyPart({ base, csrfToken, passkeys, canAddPasskey, nowMs }: Factor
                 csrfToken,
                 fields: { passkey: passkey.id },
               },
-              'It opens this account no more. Delete it on your device too.',
+              'You can no longer sign in with it. Delete it on your device too.',
             ),
         },
       ],
@@ -147,7 +147,7 @@ function appPart({ base, csrfToken, state }: FactorView): Content {
       action: `${base}/app/remove`,
       csrfToken,
     },
-    'Its codes are not asked for and not accepted any more.',
+    'Its codes are no longer accepted.',
   )}</div>`;
 }
 
@@ -162,7 +162,7 @@ function recoveryPart({ base, csrfToken, state }: FactorView): Content {
       action: `${base}/recovery`,
       csrfToken,
     },
-    'The codes that you have stop working. The new ones are shown once, on the next page.',
+    'Your current codes stop working. The new codes are shown once, on the next page.',
   )}</div>`;
 }
 
@@ -200,12 +200,12 @@ export function recoveryCodesPage(options: { base: string; codes: readonly strin
       title: 'Your recovery codes',
       state: {
         tone: 'warn',
-        text: 'Keep them where you will find them without your phone. They are shown only now.',
+        text: 'Store them where you can find them without your phone. They are shown only now.',
       },
     }),
     html`<p>Each code works once, in place of your second factor.</p>`,
     codeBlock({ label: 'Recovery codes', code: options.codes.join('\n') }),
-    html`<p>${link(`${options.base}/`, 'I have kept them', { kind: 'primary' })}</p>`,
+    html`<p>${link(`${options.base}/`, 'I have stored them', { kind: 'primary' })}</p>`,
   ];
 }
 

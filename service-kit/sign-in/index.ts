@@ -1,8 +1,8 @@
 /**
  * Signing in, one's own password and sessions: the same pages for operations' people and the monitor's.
  *
- * No answer says whether an email belongs to a person. Links that set a password are mailed, work once, and never sign
- * anybody in by being opened.
+ * No answer says whether an email belongs to a person. Links that set a password are mailed, work once, and opening
+ * one never signs a person in.
  */
 
 export { type AccountPagesOptions, registerAccountPages } from './account.routes.ts';

@@ -64,7 +64,7 @@ export function newBrowserMail(
   return mailOf(reader.email, 'New sign-in to your account', [
     `Hello ${reader.name},`,
     `your account was used from a browser that is new to us: ${oneLine(from.browser)}, address ${from.source}, ${formatTime(from.atMs)}.`,
-    'If this was you, there is nothing to do. If not, set a new password now, which ends all sessions:',
+    'If this was you, no action is needed. If not, set a new password now. That ends all sessions:',
     resetUrl,
   ]);
 }
@@ -82,7 +82,7 @@ export function factorsChangedMail(reader: Reader, what: string, resetUrl: strin
   return mailOf(reader.email, 'Your second factor was changed', [
     `Hello ${reader.name},`,
     `${what}.`,
-    'If this was not you, set a new password now, which ends all sessions:',
+    'If this was not you, set a new password now. That ends all sessions:',
     resetUrl,
   ]);
 }

@@ -1,6 +1,6 @@
 /**
- * `/sign-in/passkey`: signing in by a passkey alone, also as the second step. Failures of others keep nobody out of it,
- * because nothing can be guessed here.
+ * `/sign-in/passkey`: signing in by a passkey alone, also as the second step. Failures of others do not block it,
+ * because a passkey cannot be guessed.
  */
 import { Type } from 'typebox';
 import { type App, HttpError, sourceBucket } from '#service-kit/http/index.ts';

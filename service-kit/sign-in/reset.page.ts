@@ -38,14 +38,14 @@ export function resetPage(options: PageOptions & { canSend: boolean; email?: str
       ]
     : notice({
         tone: 'warn',
-        title: 'No mail can be sent',
-        text: 'No mail server is set up here. Ask support for a link to set a new password.',
+        title: 'Mail is not available',
+        text: 'This installation has no mail server. Ask support for a link to set a new password.',
       });
   return alone(area, 'Reset your password', [content, backToSignIn()]);
 }
 
 export function resetSentPage({ area }: PageOptions): Html {
-  return alone(area, 'Look into your mailbox', [
+  return alone(area, 'Check your mailbox', [
     html`<p>If this address has an account, a link to set a new password is on its way. It works once, for one
       hour.</p><p class="hint">No mail after some minutes? Check the address and the spam folder.</p>`,
     backToSignIn(),
@@ -76,8 +76,8 @@ export function setPasswordPage(
 }
 
 export function linkGonePage({ area }: PageOptions): Html {
-  return alone(area, 'This link does not work any more', [
-    html`<p>It was used, replaced by a newer one, or is too old.</p>`,
+  return alone(area, 'This link is not valid', [
+    html`<p>It was used, replaced by a newer one, or has expired.</p>`,
     html`<div class="form-buttons">${link('/reset-password', 'Request a new link', { kind: 'primary' })}${link('/sign-in', 'Sign in', { kind: 'button' })}</div>`,
   ]);
 }

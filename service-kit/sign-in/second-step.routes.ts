@@ -87,14 +87,14 @@ export function registerSecondStep(app: App, deps: SignInDeps): void {
       );
     await attempt.giveBack();
     await factors.endStep(secret);
-    if (kind === 'recovery') await tellOfRecovery(deps, person);
+    if (kind === 'recovery') await mailRecoveryUse(deps, person);
     reply.header('set-cookie', stepCookie(deps, '', 0));
     return completeSignIn(deps, request, reply, person, next);
   });
 }
 
 /** Mails a person that one of their recovery codes was used, with how many are left. */
-export async function tellOfRecovery(
+export async function mailRecoveryUse(
   { factors, post }: Pick<SignInDeps, 'factors' | 'post'>,
   person: SignInPerson,
 ): Promise<void> {

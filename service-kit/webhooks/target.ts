@@ -15,9 +15,7 @@ export function parseEndpointUrl(text: string, rules: TargetRules): string {
   if (url === null || text.length > urlLengthMax)
     throw invalidWebhook('Give a whole address, such as https://example.com/hook.');
   if (url.protocol !== 'https:' && !(rules.allowPrivate && url.protocol === 'http:'))
-    throw invalidWebhook(
-      'The address must begin with https://, so that nobody on the way reads or changes what we send.',
-    );
+    throw invalidWebhook('The address must begin with https://, so that deliveries are encrypted.');
   if (url.username !== '' || url.password !== '')
     throw invalidWebhook('The address must not hold a name or a password.');
   const port = Number(url.port || 443);
@@ -42,7 +40,7 @@ export function isAllowedAddress(address: string, rules: TargetRules): boolean {
   return bytes !== null && isGlobalUnicast(bytes);
 }
 
-/** The fault of whoever configures a webhook, in words for them. */
+/** An error in the configuration of a webhook, with a message for the person who configures it. */
 export function invalidWebhook(message: string): CodedError {
   return new CodedError('webhooks.invalid', message);
 }

@@ -94,7 +94,7 @@ export const mutationsOfApi: readonly Mutation[] = [
   },
   {
     rule: 'API-2.7',
-    what: 'overage is booked under another source',
+    what: 'overage is entered under another source',
     file: 'operations/billing-maintenance/charge-overage.ts',
     find: "source: 'api_overage'",
     replace: "source: 'overage'",
@@ -167,7 +167,7 @@ export const mutationsOfApi: readonly Mutation[] = [
     rule: 'API-5.5',
     what: 'another deployment needs no credit and no card',
     file: access,
-    find: '  if (refusal) return refusal;\n  if (facts.balanceQuanta > 0 || facts.hasArmedCard) return null;',
+    find: '  if (refusal) return refusal;\n  if (facts.balanceQuanta > 0 || facts.hasChargeableCard) return null;',
     replace: '  if (refusal) return refusal;\n  if (facts.status) return null;',
   },
   {

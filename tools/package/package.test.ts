@@ -215,10 +215,10 @@ test('it installs with dpkg alone, and the sensor reads, enrols and runs as its 
   const compiled = await machine.run('find /var/cache/svc-sensor -type f -user svc-sensor | wc -l');
   assert.ok(Number(compiled.stdout) > 100, 'the service finds its modules compiled at its first start');
 
-  const nobody = 'setpriv --reuid nobody --regid nogroup --clear-groups --';
-  const help = await machine.run(`${nobody} svc-sensor --help`);
+  const asNobody = 'setpriv --reuid nobody --regid nogroup --clear-groups --';
+  const help = await machine.run(`${asNobody} svc-sensor --help`);
   assert.match(help.stdout, /Usage: svc-sensor .*read .*run .*enrol /s, help.stderr);
-  const read = await machine.run(`${nobody} svc-sensor read --json /tmp/small.pcap`);
+  const read = await machine.run(`${asNobody} svc-sensor read --json /tmp/small.pcap`);
   assert.equal(JSON.parse(read.stdout).capture.ip_packets, 1, read.stderr);
   assert.equal(
     (await machine.run('gzip -dc /usr/share/man/man8/svc-sensor.8.gz | grep -c SVC_SENSOR_SPOOL_MIB')).stdout,

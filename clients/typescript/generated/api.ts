@@ -588,7 +588,7 @@ export type ServerFirewall = {
     /** In the portal. */
     editable: boolean;
   }[];
-  /** The platform’s own, in force before the others; nobody can edit them. */
+  /** Rules of the platform, applied before all others. They cannot be edited. */
   implicit_rules: {
     direction: 'inbound' | 'outbound';
     action: 'accept' | 'drop';
@@ -663,7 +663,7 @@ export type Usage = {
   count: number;
   /** Free requests of the month. */
   included_count: number;
-  /** Requests beyond the free ones. */
+  /** Requests above the free quota. */
   overage_count: number;
   /** Those of them that have been charged. */
   overage_charged_count: number;
@@ -844,7 +844,7 @@ export type WebhookEvent =
     timestamp: string;
     data: AccountEventData;
   }
-  /** Somebody pressed the test button of the endpoint. */
+  /** A test event, sent with the test button of the endpoint. */
   | {
     type: 'webhook.test';
     /** When it happened, not when it was sent. */
@@ -1021,7 +1021,7 @@ export class Api extends Caller {
     return this.call<Key>({ method: 'GET', path: `/api/v2/key`, options });
   }
 
-  /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and what those beyond the free ones cost. Going over never blocks a call. */
+  /** Read the requests of a month. Counted requests of the workspace’s account in a UTC calendar month: by key, by day, and the cost of those above the free quota. Going over never blocks a call. */
   readUsage(options: ReadUsageQuery & CallOptions = {}): Promise<Usage> {
     return this.call<Usage>({ method: 'GET', path: `/api/v2/usage`, query: ['period', 'group_by'], options });
   }

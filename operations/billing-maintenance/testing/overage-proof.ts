@@ -22,7 +22,7 @@ type Step =
   | { kind: 'month' }
   | { kind: 'included'; count: number };
 
-const killPoints = ['after closing', 'after locking', 'after booking', 'before commit'] as const;
+const killPoints = ['after closing', 'after locking', 'after the entry', 'before commit'] as const;
 const planted = ['mark set to the total', 'no row lock', 'live value for a closed month'] as const;
 type Fault = (typeof planted)[number] | null;
 
@@ -238,12 +238,12 @@ async function tick(
   });
   await chargeOverage({
     db: () => clock.db,
-    metering: plant(mortal(metering, dieAt), setting, model.included, price),
+    metering: plant(crashingMetering(metering, dieAt), setting, model.included, price),
   });
 }
 
 /** A process that dies at a step leaves what a thrown error leaves: a transaction that never commits. */
-function mortal(metering: Metering, at: (typeof killPoints)[number] | null): Metering {
+function crashingMetering(metering: Metering, at: (typeof killPoints)[number] | null): Metering {
   const die = () => {
     throw new Error('killed');
   };
@@ -258,7 +258,7 @@ function mortal(metering: Metering, at: (typeof killPoints)[number] | null): Met
       return at === 'after locking' ? die() : due;
     },
     async noteCharged(...given) {
-      if (at === 'after booking') die();
+      if (at === 'after the entry') die();
       await metering.noteCharged(...given);
       if (at === 'before commit') die();
     },
@@ -276,7 +276,7 @@ function plant(metering: Metering, setting: Setting, included: number, price: Ov
     case 'no row lock':
       return {
         ...metering,
-        // A worker that read before another one booked holds what is charged by now; the lock would have made it wait.
+        // A worker that read before another one charged holds old figures; the lock would have made it wait.
         async lockDueOverage(tx, after, limit) {
           const due = await metering.lockDueOverage(tx, after, limit);
           const answer = due.length === 0 ? (setting.readBefore ?? due) : due;

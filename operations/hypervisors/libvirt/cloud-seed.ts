@@ -9,7 +9,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition } from '../guest.ts';
 import { run } from './run-virsh.ts';
 
-/** Writes the image into a folder of its own, hands its path over, and removes the folder whatever happens. */
+/** Writes the image into a folder of its own, passes its path on, and always removes the folder. */
 export async function withSeedImage<T>(
   guest: GuestDefinition,
   use: (path: string) => Promise<T>,
@@ -45,11 +45,11 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
   const network = {
     version: 2,
     ethernets: {
-      ...(guest.mac === null ? {} : { public0: publicCard(guest, guest.mac) }),
+      ...(guest.mac === null ? {} : { public0: publicNic(guest, guest.mac) }),
       ...Object.fromEntries(
-        guest.privateInterfaces.map((card) => [
-          `private${card.networkId}`,
-          { match: { macaddress: card.mac }, addresses: [`${card.address}/${card.prefixLength}`] },
+        guest.privateInterfaces.map((nic) => [
+          `private${nic.networkId}`,
+          { match: { macaddress: nic.mac }, addresses: [`${nic.address}/${nic.prefixLength}`] },
         ]),
       ),
     },
@@ -62,7 +62,7 @@ export function seedFiles(guest: GuestDefinition, passwordHash: string): Record<
   };
 }
 
-function publicCard(guest: GuestDefinition, mac: string): object {
+function publicNic(guest: GuestDefinition, mac: string): object {
   return {
     match: { macaddress: mac },
     addresses: guest.addresses.map((one) => `${one.address}/${one.prefixLength}`),

@@ -8,7 +8,7 @@ import { CodedError } from '#common/errors/index.ts';
 
 export interface DomainPlan {
   name: string;
-  /** null: no card on the bridge. */
+  /** null: no NIC on the bridge. */
   mac: string | null;
   vcpus: number;
   memoryMb: number;
@@ -40,7 +40,7 @@ export function checked(kind: keyof typeof patterns, text: string | null): strin
   );
 }
 
-/** The guest's network card at the node. Made from the guest's name, so that its counters can be told apart. */
+/** The guest's NIC at the node. Made from the guest's name, so that its counters can be told apart. */
 export function deviceOf(name: string): string {
   // A device has at most 15 characters; ids of more than eleven digits are cut to their unlike end.
   return `svc${checked('name', name).slice(3).slice(-11)}`;
@@ -74,7 +74,7 @@ ${plan.type === 'kvm' ? "  <cpu mode='host-model'/>\n" : ''}  <clock offset='utc
       <target dev='sda' bus='sata'/>
       <readonly/>
     </disk>
-${plan.mac === null ? '' : publicCard(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
+${plan.mac === null ? '' : publicNic(plan, plan.mac)}    <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
     <console type='pty'/>
     <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
   </devices>
@@ -82,7 +82,7 @@ ${plan.mac === null ? '' : publicCard(plan, plan.mac)}    <channel type='unix'><
 `;
 }
 
-function publicCard(plan: DomainPlan, mac: string): string {
+function publicNic(plan: DomainPlan, mac: string): string {
   return `    <interface type='bridge'>
       <mac address='${escapeXml(checked('mac', mac))}'/>
       <source bridge='${escapeXml(checked('bridge', plan.bridge))}'/>

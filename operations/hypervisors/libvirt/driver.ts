@@ -2,7 +2,7 @@
  * Guests of libvirt, one node behind one connection URI, spoken to through `virsh`.
  *
  * A guest is a domain `vm-<id>` with two volumes of the node's storage pool: a copy-on-write disk over the volume
- * `<image>.qcow2`, and a seed image. A guest counts as addressable when its card has sent something: until then it is
+ * `<image>.qcow2`, and a seed image. A guest counts as addressable when its NIC has sent something: until then it is
  * `booting`, and the caller asks again.
  */
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { CodedError } from '#common/errors/index.ts';
 import type { GuestDefinition, HypervisorDriver, HypervisorNode, ObservedGuest } from '../guest.ts';
 import { withSeedImage } from './cloud-seed.ts';
 import { checked, domainXml } from './domain-xml.ts';
-import { attachCard, detachCard, removeSegment, syncCards } from './private-networks.ts';
+import { attachNic, detachNic, removeSegment, syncNics } from './private-networks.ts';
 import { readDomstats } from './read-domstats.ts';
 import { createVirsh, type Virsh } from './run-virsh.ts';
 
@@ -49,7 +49,7 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
         await define(call, guest, pool, bridge);
         await step(60);
       }
-      for (const card of guest.privateInterfaces) await attachCard(call, guest.name, card);
+      for (const nic of guest.privateInterfaces) await attachNic(call, guest.name, nic);
       await unlessSo(['start', checked('name', guest.name)], /already active|already running/i);
       await step(80);
       const seen = (await observe(call)).find((one) => one.name === guest.name);
@@ -78,12 +78,12 @@ export function createLibvirtDriver(node: HypervisorNode, virsh?: Virsh): Hyperv
       for (const volume of [diskOf(name), seedOf(name)])
         await unlessSo(['vol-delete', '--pool', pool, volume], /Storage volume not found/i);
     },
-    async attachInterface(guest, card) {
-      await attachCard(call, guest, card);
+    async attachInterface(guest, nic) {
+      await attachNic(call, guest, nic);
       return { requiresReboot: false };
     },
-    detachInterface: (guest, card) => detachCard(call, guest, card),
-    syncNetwork: (networkId, members) => syncCards(call, networkId, members),
+    detachInterface: (guest, nic) => detachNic(call, guest, nic),
+    syncNetwork: (networkId, members) => syncNics(call, networkId, members),
     removeNetwork: (networkId) => removeSegment(call, networkId),
   };
 }

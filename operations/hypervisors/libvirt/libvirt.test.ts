@@ -181,7 +181,7 @@ test('states and counters are read out of what virsh says', () => {
   net.0.tx.bytes=1676
   net.1.name=svcp7
 
-Domain: 'somebody-else'
+Domain: 'other-host'
   state.state=1
 
 Domain: 'vm-8'

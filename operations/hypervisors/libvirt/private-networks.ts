@@ -19,30 +19,30 @@ export function segmentName(networkId: number): string {
   throw new CodedError('hypervisor.refused', `${networkId} is no private network.`);
 }
 
-/** Plugs the card in, now and at every start; one that is there is left alone. */
-export async function attachCard(call: Virsh, guest: string, card: PrivateInterface): Promise<void> {
+/** Plugs the NIC in, now and at every start; one that is there is left alone. */
+export async function attachNic(call: Virsh, guest: string, nic: PrivateInterface): Promise<void> {
   const name = checked('name', guest);
-  const segment = segmentName(card.networkId);
-  await ensureSegment(call, card.networkId);
-  if ((await listCards(call, name)).some((one) => one.mac === card.mac && one.source === segment)) return;
+  const segment = segmentName(nic.networkId);
+  await ensureSegment(call, nic.networkId);
+  if ((await listNics(call, name)).some((one) => one.mac === nic.mac && one.source === segment)) return;
   await call([
     ...['attach-interface', name, 'network', segment],
-    ...['--mac', checked('mac', card.mac), '--model', 'virtio', '--config'],
+    ...['--mac', checked('mac', nic.mac), '--model', 'virtio', '--config'],
     ...((await isRunning(call, name)) ? ['--live'] : []),
   ]);
 }
 
-/** Takes the card away, also from a guest that is not there. */
-export async function detachCard(
+/** Takes the NIC away, also from a guest that is not there. */
+export async function detachNic(
   call: Virsh,
   guest: string,
-  card: Pick<PrivateInterface, 'mac'>,
+  nic: Pick<PrivateInterface, 'mac'>,
 ): Promise<void> {
   const name = checked('name', guest);
   try {
-    if (!(await listCards(call, name)).some((one) => one.mac === card.mac)) return;
+    if (!(await listNics(call, name)).some((one) => one.mac === nic.mac)) return;
     await call([
-      ...['detach-interface', name, 'network', '--mac', checked('mac', card.mac), '--config'],
+      ...['detach-interface', name, 'network', '--mac', checked('mac', nic.mac), '--config'],
       ...((await isRunning(call, name)) ? ['--live'] : []),
     ]);
   } catch (error) {
@@ -50,8 +50,8 @@ export async function detachCard(
   }
 }
 
-/** Makes the segment hold exactly these cards. */
-export async function syncCards(
+/** Makes the segment hold exactly these NICs. */
+export async function syncNics(
   call: Virsh,
   networkId: number,
   members: readonly { guest: string; interface: PrivateInterface }[],
@@ -62,12 +62,12 @@ export async function syncCards(
     .split(/\s+/)
     .filter((name) => /^vm-\d+$/.test(name));
   for (const guest of guests) {
-    for (const card of await listCards(call, guest)) {
-      if (card.source === segmentName(networkId) && !wanted.has(`${guest} ${card.mac}`))
-        await detachCard(call, guest, card);
+    for (const nic of await listNics(call, guest)) {
+      if (nic.source === segmentName(networkId) && !wanted.has(`${guest} ${nic.mac}`))
+        await detachNic(call, guest, nic);
     }
   }
-  for (const member of members) await attachCard(call, member.guest, member.interface);
+  for (const member of members) await attachNic(call, member.guest, member.interface);
 }
 
 export async function removeSegment(call: Virsh, networkId: number): Promise<void> {
@@ -105,8 +105,8 @@ async function define(call: Virsh, segment: string, networkId: number): Promise<
   }
 }
 
-/** The cards that the guest has at its next start: columns device, type, source, model, MAC. */
-async function listCards(call: Virsh, guest: string): Promise<{ source: string; mac: string }[]> {
+/** The NICs that the guest has at its next start: columns device, type, source, model, MAC. */
+async function listNics(call: Virsh, guest: string): Promise<{ source: string; mac: string }[]> {
   const text = await call(['domiflist', guest, '--inactive']);
   return text.split('\n').flatMap((line) => {
     const columns = line.trim().split(/\s+/);

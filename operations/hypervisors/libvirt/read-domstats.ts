@@ -35,7 +35,7 @@ function countersOf(values: ReadonlyMap<string, string>): ObservedGuest['interfa
     const received = values.get(`net.${index}.rx.bytes`);
     const sent = values.get(`net.${index}.tx.bytes`);
     if (device === undefined || received === undefined || sent === undefined) continue;
-    // Public cards have the device that `deviceOf` names; libvirt names the others.
+    // Public NICs have the device that `deviceOf` names; libvirt names the others.
     const isPublic = device.startsWith('svc');
     found.push({ device, isPublic, receivedBytes: Number(received), sentBytes: Number(sent) });
   }

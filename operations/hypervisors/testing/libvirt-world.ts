@@ -45,7 +45,7 @@ export async function createLibvirtWorld(): Promise<LibvirtWorld> {
   const child = spawn(
     'unshare',
     ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', join(folder, 'start.sh')],
-    // Not a pipe: nobody would read it while `virsh` is waited for.
+    // Not a pipe: it would not be read while `virsh` is waited for.
     { stdio: 'ignore' },
   );
   const uri = `qemu+unix:///system?socket=${folder}/run/libvirt-sock`;
@@ -99,7 +99,7 @@ cgroup_controllers = [ ]
 remember_owner = 0
 namespaces = [ ]
 END
-# In software, as the emulators of a machine that can not virtualise: what a nested /dev/kvm does is anybody's guess.
+# In software, as the emulators of a machine that can not virtualise: the behaviour of a nested /dev/kvm is not defined.
 if [ -e /dev/kvm ]; then mount --bind /dev/null /dev/kvm; fi
 ip link set lo up
 ip link add br0 type bridge

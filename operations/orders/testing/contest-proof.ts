@@ -105,7 +105,7 @@ export async function proveContests(options: {
 
 interface Process {
   ordering: Ordering;
-  /** Orders; `died` when the process did not live to say what came of it. */
+  /** Orders; `died` when the process ended before it answered. */
   order(input: CreateServerInput): Promise<string>;
   /** Where it dies, once. */
   deathAt: DeathPoint | null;
@@ -150,7 +150,7 @@ function startProcess(world: World, fault: ContestFault | undefined): Process {
           return outcome;
         },
         ...(fault === 'nothing is held, and the money is kept'
-          ? { giveBackOrderCharge: async () => false }
+          ? { refundOrderCharge: async () => false }
           : {}),
       }),
       ...plantOf(fault),
@@ -265,7 +265,7 @@ async function compare(
   return sellRest(world, round, judge, servers);
 }
 
-/** What nobody got can be bought by the next order, and not more than that. */
+/** The next order can buy what was left over, and no more. */
 async function sellRest(
   world: World,
   round: ContestRound,

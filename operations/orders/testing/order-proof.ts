@@ -4,7 +4,7 @@
  * and killed; the others are cut off inside this one.
  *
  * Every order must end bought (one capture kept, one month of credit, one server and one job) or not bought (nothing
- * kept, no credit, no server), whoever died when; what a caller was told must be what happened.
+ * kept, no credit, no server), at every crash point; the caller's answer must match the outcome.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { systemClock } from '#common/clock/index.ts';
 import { createStripeGateway } from '#operations/payments/stripe-gateway.ts';
-import { type Behaviour, type BookedIntent, behaviours } from '#operations/payments/testing/fake-stripe.ts';
+import { type Behaviour, behaviours, type GatewayIntent } from '#operations/payments/testing/fake-stripe.ts';
 import { type FakeStripe, startFakeStripe } from '#operations/payments/testing/start-fake-stripe.ts';
 import { createOrderLoop } from '#operations/servers/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
@@ -23,8 +23,8 @@ import {
   orderAndCut,
   type WorkerFault,
   workerFaults,
-} from './mortal-ordering.ts';
-import type { OrderAnswer, OrderWish } from './order-worker.ts';
+} from './crash-injection.ts';
+import type { OrderAnswer, OrderRequest } from './order-worker.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
 
 const month = 40_000;
@@ -47,7 +47,7 @@ export function crossCases(n: number): Case[] {
   }));
 }
 
-/** Cards that are charged after the caller was told that nothing is certain. */
+/** Cards whose charge succeeds after the caller got `charge_unconfirmed`. */
 export function lateCases(n: number): Case[] {
   const late: Behaviour[] = ['late success', 'timeout after'];
   return Array.from({ length: n }, (_, index) => ({ behaviour: late[index % 2]!, killAt: null }));
@@ -110,8 +110,8 @@ export async function proveOrders(
     for (let one = cutOff.shift(); one; one = cutOff.shift()) {
       const { tenantId, behaviour, killAt } = one;
       await stripe.plan({ tenantId, behaviour });
-      const wish = { tenantId, killAt, fault: workerFault };
-      const answer = await orderAndCut(world.database.url, stripe.url, wish);
+      const request = { tenantId, killAt, fault: workerFault };
+      const answer = await orderAndCut(world.database.url, stripe.url, request);
       if (answer === null) cuts += 1;
       note(tenantId, answer);
     }
@@ -149,7 +149,7 @@ function atGateway(killAt: KillPoint | null, pid: number) {
 interface Worker {
   child: ChildProcess;
   /** What the caller was told; null when the process died over it. */
-  order(wish: OrderWish): Promise<string | null>;
+  order(request: OrderRequest): Promise<string | null>;
 }
 
 async function startWorker(
@@ -165,9 +165,9 @@ async function startWorker(
   const exited = once(child, 'exit');
   return {
     child,
-    async order(wish) {
+    async order(request) {
       const line = once(lines, 'line');
-      child.stdin!.write(`${JSON.stringify(wish)}\n`);
+      child.stdin!.write(`${JSON.stringify(request)}\n`);
       const first = await Promise.race([line, exited.then(() => null)]);
       return first === null ? null : (JSON.parse(String(first[0])) as OrderAnswer).answer;
     },
@@ -205,7 +205,7 @@ async function seedTenants(world: World, n: number): Promise<number[]> {
   return ids;
 }
 
-/** Everybody is back: two reconcilers at once, before and after the late charges succeed, and the completer. */
+/** All processes run again: two reconcilers at once, before and after the late charges succeed, and the completer. */
 async function settle(world: World, judge: Ordering, stripe: FakeStripe, isPlanted: boolean): Promise<void> {
   const { pool } = world.database;
   for (const isLate of [false, true]) {
@@ -236,7 +236,7 @@ interface Outcome {
 
 async function compare(
   pool: pg.Pool,
-  books: readonly BookedIntent[],
+  books: readonly GatewayIntent[],
   tenantIds: readonly number[],
   answers: ReadonlyMap<number, string>,
   cases: readonly Case[],
@@ -278,7 +278,7 @@ async function compare(
 /** What is wrong with one order; null when nothing is. */
 function judgeOrder(
   outcome: Outcome,
-  intents: readonly BookedIntent[],
+  intents: readonly GatewayIntent[],
   answer: string | undefined,
 ): string | null {
   const captures = intents.reduce((sum, intent) => sum + intent.captures, 0);
@@ -293,7 +293,7 @@ function judgeOrder(
   if (isBought !== (kept === 1)) return isBought ? 'a server without payment' : 'charged, but nothing for it';
   if (outcome.balance !== kept * month) return `credit of ${outcome.balance}`;
   if (answer === '201' && !isBought) return 'the caller was told of a server';
-  if (answer?.startsWith('charge_') && isBought) return 'the caller was told that nothing is ordered';
+  if (answer?.startsWith('charge_') && isBought) return 'the answer said that no order was placed';
   if (answer !== undefined && !['201', 'charge_declined', 'charge_unconfirmed'].includes(answer))
     return `the caller was told ${answer}`;
   if (outcome.orders.length > 1) return 'two orders';

@@ -4,9 +4,9 @@
  */
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { createMortalOrdering, type KillPoint, type WorkerFault } from './mortal-ordering.ts';
+import { createCrashingOrdering, type KillPoint, type WorkerFault } from './crash-injection.ts';
 
-export interface OrderWish {
+export interface OrderRequest {
   tenantId: number;
   killAt: KillPoint | null;
 }
@@ -18,15 +18,15 @@ export interface OrderAnswer {
 }
 
 async function run(databaseUrl: string, stripeUrl: string, fault: WorkerFault | undefined): Promise<void> {
-  const mortal = createMortalOrdering(databaseUrl, stripeUrl, {
+  const worker = createCrashingOrdering(databaseUrl, stripeUrl, {
     fault,
     die: () => process.kill(process.pid, 'SIGKILL'),
   });
   process.stdout.write('ready\n');
   for await (const line of createInterface({ input: process.stdin })) {
-    const wish = JSON.parse(line) as OrderWish;
-    const answer = await mortal.order(wish.tenantId, wish.killAt);
-    process.stdout.write(`${JSON.stringify({ tenantId: wish.tenantId, answer } satisfies OrderAnswer)}\n`);
+    const request = JSON.parse(line) as OrderRequest;
+    const answer = await worker.order(request.tenantId, request.killAt);
+    process.stdout.write(`${JSON.stringify({ tenantId: request.tenantId, answer } satisfies OrderAnswer)}\n`);
   }
 }
 

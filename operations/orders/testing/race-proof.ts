@@ -7,7 +7,7 @@
  */
 import fc from 'fast-check';
 import { systemActor } from '#operations/accounts/index.ts';
-import { bookEntry } from '#operations/billing/index.ts';
+import { appendLedgerEntry } from '#operations/billing/index.ts';
 import { createTestGateway } from '#operations/payments/index.ts';
 import { createWorld } from '#operations/testing/create-world.ts';
 import { createOrdering, type Ordering } from './ordering.ts';
@@ -63,7 +63,7 @@ export async function proveRaces(options: {
     await world.setBalance(tenant, 1);
     const drain = () =>
       world.database.db.transaction().execute((tx) =>
-        bookEntry(tx, {
+        appendLedgerEntry(tx, {
           tenantId: tenant.id,
           amountQuanta: -1,
           description: 'spent',

@@ -26,7 +26,7 @@ export const behaviours = [
 export type Behaviour = (typeof behaviours)[number];
 
 export interface Plan {
-  /** Whose charges behave so; everybody's when absent. */
+  /** The tenant whose charges behave so; all tenants when absent. */
   tenantId?: number;
   behaviour: Behaviour;
   /** Ends this process while it waits for the confirmation, before or after the money was taken. */
@@ -35,7 +35,7 @@ export interface Plan {
   callbackSecret?: string;
 }
 
-export interface BookedIntent {
+export interface GatewayIntent {
   id: string;
   key: string;
   amount: number;
@@ -44,7 +44,7 @@ export interface BookedIntent {
   refunds: number;
 }
 
-interface Intent extends BookedIntent {
+interface Intent extends GatewayIntent {
   plan: Plan;
   customer: string | null;
   inUse: number;
@@ -299,7 +299,7 @@ function testing(path: string, text: string, response: ServerResponse): void {
     send(response, 200, heard);
     return;
   }
-  const books = [...intents.values()].map(({ plan: _, customer: _c, inUse: _i, ...booked }) => booked);
+  const books = [...intents.values()].map(({ plan: _, customer: _c, inUse: _i, ...intent }) => intent);
   send(response, 200, books);
 }
 

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { BookedIntent, Plan } from './fake-stripe.ts';
+import type { GatewayIntent, Plan } from './fake-stripe.ts';
 
 export interface FakeStripe extends AsyncDisposable {
   url: string;
   plan(plan: Plan): Promise<void>;
   /** Lets the charges that are still being processed succeed. */
   finishLate(): Promise<void>;
-  books(): Promise<BookedIntent[]>;
+  books(): Promise<GatewayIntent[]>;
   /** Everything that it was told, in order. */
   heard(): Promise<string[]>;
 }
@@ -31,7 +31,7 @@ export async function startFakeStripe(): Promise<FakeStripe> {
       await ask('late');
     },
     heard: () => ask('heard') as Promise<string[]>,
-    books: () => ask('books') as Promise<BookedIntent[]>,
+    books: () => ask('books') as Promise<GatewayIntent[]>,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await once(child, 'exit');

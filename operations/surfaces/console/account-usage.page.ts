@@ -48,7 +48,7 @@ export function accountUsagePage({ staff, tenant, usage, months, price }: Accoun
         stat({
           label: 'Free',
           value: formatCount(usage.includedCount),
-          source: usage.isOpen ? 'as it is set now' : 'as it was kept when the month closed',
+          source: usage.isOpen ? 'current price' : 'price when the month closed',
         }),
         stat({
           label: 'Overage',
@@ -58,7 +58,7 @@ export function accountUsagePage({ staff, tenant, usage, months, price }: Accoun
         stat({
           label: 'Charged requests',
           value: formatCount(usage.chargedCount),
-          source: 'so far, of those beyond the free ones',
+          source: 'so far, above the free quota',
         }),
       ),
       requestsChart(usage, 'normal'),
@@ -66,7 +66,7 @@ export function accountUsagePage({ staff, tenant, usage, months, price }: Accoun
       section(
         { title: 'By key' },
         requestsByKeyTable(usage, {
-          empty: { title: 'No requests in this month', text: 'Keys that call the API will stand here.' },
+          empty: { title: 'No requests in this month', text: 'Keys that called the API appear here.' },
         }),
       ),
     ],
@@ -78,7 +78,7 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
   if (usage.overageCount > 0)
     return {
       tone: 'info',
-      text: `${made}, ${formatCount(usage.overageCount)} beyond the free ones: ${formatMoney(usage.overageQuanta, currency)}.`,
+      text: `${made}, ${formatCount(usage.overageCount)} above the free quota: ${formatMoney(usage.overageQuanta, currency)}.`,
     };
   if (usage.count === 0) return { tone: 'neutral', text: `It has not called the API in ${usage.period}.` };
   return { tone: 'good', text: `${made}, all of them free.` };

@@ -1,11 +1,11 @@
-/** What waits for somebody, the worst first: each with the page where it is dealt with. */
+/** Attention items, most severe first, each with a link to the page that resolves it. */
 import type { Node } from '#operations/clusters/index.ts';
 import { formatCount, formatDuration, type Tone } from '#service-kit/pages/index.ts';
 import { isAway, isNearlyFull } from './clusters.page.ts';
 import type { OverviewFacts } from './overview.page.ts';
 import { lateSeconds } from './webhooks.routes.ts';
 
-export interface Matter {
+export interface AttentionItem {
   tone: Extract<Tone, 'bad' | 'warn'>;
   title: string;
   /** Why it matters and what to do. */
@@ -16,105 +16,105 @@ export interface Matter {
 const many = (count: number, one: string, more: string) =>
   count === 1 ? `One ${one}` : `${formatCount(count)} ${more}`;
 
-export function findMatters(facts: OverviewFacts, nowMs: number): Matter[] {
+export function findAttentionItems(facts: OverviewFacts, nowMs: number): AttentionItem[] {
   const found = [...ofServers(facts), ...ofNodes(facts, nowMs), ...ofMoney(facts), ...ofDelivery(facts)];
   return found.sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'));
 }
 
-function ofServers({ servers }: OverviewFacts): Matter[] {
+function ofServers({ servers }: OverviewFacts): AttentionItem[] {
   const failed = servers.get('failed') ?? 0;
   if (failed === 0) return [];
   return [
     {
       tone: 'bad',
       title: many(failed, 'server failed to provision', 'servers failed to provision'),
-      text: 'Their owners can neither use nor destroy them until somebody retries or resolves it.',
+      text: 'Customers cannot use or destroy these servers until an operator retries or resolves the provisioning.',
       href: '/console/servers/?status=failed',
     },
   ];
 }
 
-function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Matter[] {
+function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): AttentionItem[] {
   const away = nodes.filter((node) => isAway(node, nowMs));
   const without = clusters.filter(
     (cluster) => !nodes.some((node) => node.clusterId === cluster.id && node.isOpen),
   );
   const bare = clusters.filter((cluster) => !pools.some((pool) => pool.clusterId === cluster.id));
   const names = (all: readonly { name: string }[]) => all.map((each) => each.name).join(', ');
-  const matters: (Matter | false)[] = [
+  const items: (AttentionItem | false)[] = [
     ...(away.length > awayMax ? [allAway(away)] : away.map(oneAway)),
     // Where there is none at all, the first steps say so.
     nodes.length > 0 &&
       without.length > 0 && {
         tone: 'warn',
-        title: `${names(without)} can take no guests`,
-        text: 'There is no open node. Orders for a location without room are refused.',
+        title: `${names(without)} has no open node`,
+        text: 'No server can be placed there. Orders for a location without capacity are refused.',
         href: '/console/clusters/',
       },
     pools.length > 0 &&
       bare.length > 0 && {
         tone: 'warn',
         title: `${names(bare)} has no addresses`,
-        text: 'Only servers without a public address fit there.',
+        text: 'Only servers without a public address can be deployed there.',
         href: '/console/clusters/',
       },
     ...pools.filter(isNearlyFull).map(
-      (pool): Matter => ({
+      (pool): AttentionItem => ({
         tone: 'warn',
-        title: `The addresses of ${pool.prefix} are nearly used up`,
-        text: `${formatCount(pool.givenCount)} of ${formatCount(pool.size)} are given away.`,
+        title: `The addresses of ${pool.prefix} are nearly exhausted`,
+        text: `${formatCount(pool.givenCount)} of ${formatCount(pool.size)} are allocated.`,
         href: '/console/clusters/',
       }),
     ),
   ];
-  return matters.filter((matter) => matter !== false);
+  return items.filter((matter) => matter !== false);
 }
 
 /** More than these are told as one: then it is the way to them that is broken. */
 const awayMax = 3;
 
-const guestsOf = (count: number) => many(count, 'guest lives', 'guests live');
+const guestsOf = (count: number) => many(count, 'server runs', 'servers run');
 
-const oneAway = (node: Node): Matter => ({
+const oneAway = (node: Node): AttentionItem => ({
   tone: 'bad',
   title: `${node.name} does not answer`,
-  text: `${guestsOf(node.guestCount)} there. ${node.lastError ?? 'Nothing was heard of it for a minute.'}`,
+  text: `${guestsOf(node.guestCount)} on it. ${node.lastError ?? 'No answer for one minute.'}`,
   href: `/console/clusters/nodes/${node.id}`,
 });
 
-const allAway = (nodes: readonly Node[]): Matter => ({
+const allAway = (nodes: readonly Node[]): AttentionItem => ({
   tone: 'bad',
   title: `${formatCount(nodes.length)} nodes do not answer`,
-  text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} there. Does operations run and reach them? ${nodes.map((node) => node.name).join(', ')}.`,
+  text: `${guestsOf(nodes.reduce((sum, node) => sum + node.guestCount, 0))} on them. Check that operations runs and can reach them: ${nodes.map((node) => node.name).join(', ')}.`,
   href: '/console/clusters/',
 });
 
-function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): Matter[] {
+function ofMoney({ waitingCharges, oldestChargeMs, customers }: OverviewFacts): AttentionItem[] {
   const { inDebt } = customers;
-  const matters: (Matter | false)[] = [
+  const items: (AttentionItem | false)[] = [
     waitingCharges > 0 && {
       tone: oldestChargeMs > 3_600_000 ? 'bad' : 'warn',
-      title: many(waitingCharges, 'card charge waits', 'card charges wait'),
-      text: `It is not known yet what became of ${waitingCharges === 1 ? 'it' : 'them'}; the oldest was made ${formatDuration(oldestChargeMs / 1000)} ago.`,
+      title: many(waitingCharges, 'card charge is unconfirmed', 'card charges are unconfirmed'),
+      text: `Payment result unknown. The oldest was made ${formatDuration(oldestChargeMs / 1000)} ago.`,
       href: '/console/reconciliation/',
     },
     inDebt > 0 && {
       tone: 'warn',
       title: many(inDebt, 'customer is in debt', 'customers are in debt'),
-      text: 'The next billing maintenance suspends them, unless they are already.',
+      text: 'The next billing maintenance suspends them if they are still active.',
       href: '/console/customers/?status=debt',
     },
   ];
-  return matters.filter((matter) => matter !== false);
+  return items.filter((matter) => matter !== false);
 }
 
-function ofDelivery({ webhooks }: OverviewFacts): Matter[] {
+function ofDelivery({ webhooks }: OverviewFacts): AttentionItem[] {
   if (webhooks.oldestSeconds <= lateSeconds) return [];
   return [
     {
       tone: 'bad',
       title: `Webhooks are ${formatDuration(webhooks.oldestSeconds)} late`,
-      text: 'Customers’ programs hear of nothing. Look at the log of operations for “webhooks”.',
+      text: 'Customers do not receive events. Check the operations log for “webhooks”.',
       href: '/console/webhooks/',
     },
   ];

@@ -79,7 +79,7 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
   return section(
     {
       title: 'Plans',
-      description: 'A new price is the price of later orders. Servers keep the one they were ordered at.',
+      description: 'A new price applies to new orders. Existing servers keep their price.',
       actions: addLink(staff, 'plans', 'New plan'),
     },
     table<Offer<Plan>>({
@@ -103,16 +103,16 @@ function planSection({ staff, plans }: CatalogPageOptions): Html {
           kind: 'figure',
           cell: (plan) => formatCount(plan.diskGb),
         },
-        { key: 'hour', header: 'An hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
+        { key: 'hour', header: 'Per hour', kind: 'figure', cell: (plan) => formatMoney(plan.hourlyQuanta) },
         {
           key: 'month',
-          header: 'At most a month',
+          header: 'Monthly cap',
           kind: 'figure',
           cell: (plan) => formatMoney(plan.monthlyCapQuanta),
         },
       ],
       rows: plans,
-      empty: { title: 'No plans yet', text: 'A plan is a size of server and its price.' },
+      empty: { title: 'No plans yet', text: 'A plan is a server size and its price.' },
     }),
   );
 }
@@ -134,7 +134,7 @@ function imageSection({ staff, images }: CatalogPageOptions): Html {
         { key: 'family', header: 'Family', cell: (image) => image.family },
       ],
       rows: images,
-      empty: { title: 'No images yet', text: 'An image is the system that a new server starts with.' },
+      empty: { title: 'No images yet', text: 'An image is the operating system of a new server.' },
     }),
   );
 }
@@ -166,7 +166,7 @@ function locationSection({ staff, locations, clusters }: CatalogPageOptions): Ht
         },
       ],
       rows: locations,
-      empty: { title: 'No locations yet', text: 'A location is a place that customers choose.' },
+      empty: { title: 'No locations yet', text: 'A location is a data center that customers choose.' },
     }),
   );
 }

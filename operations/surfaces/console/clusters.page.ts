@@ -36,7 +36,7 @@ export interface ClustersPageOptions {
 
 /** Not seen for this long, a node is said to be away. */
 const awayMs = 60_000;
-/** Above this share of its addresses given away, a range is said to be nearly full. */
+/** Above this share of allocated addresses, a range counts as nearly full. */
 const nearlyFull = 0.9;
 
 /** `/console/clusters/`: where guests can run and how much room is left. */
@@ -85,11 +85,11 @@ export function clustersPage(options: ClustersPageOptions): Html {
 
 function emptyOf({ staff, locations }: ClustersPageOptions) {
   const text =
-    'A cluster is a group of hypervisors in one location. Servers are placed on its nodes and get their addresses out of its ranges.';
+    'A cluster is a group of hypervisors in one location. Servers are placed on its nodes and get addresses from its ranges.';
   const action =
     locations.length === 0
-      ? { label: 'Make a location first', href: '/console/catalog/locations/new' }
-      : { label: 'Make the first cluster', href: '/console/clusters/new' };
+      ? { label: 'Create a location first', href: '/console/catalog/locations/new' }
+      : { label: 'Create the first cluster', href: '/console/clusters/new' };
   return { title: 'No clusters yet', text, ...(staff.canChange ? { action } : {}) };
 }
 
@@ -98,17 +98,17 @@ export function roomChart({ days, nodes }: Pick<ClustersPageOptions, 'days' | 'n
   const capacity = Math.floor(nodes.reduce((sum, node) => sum + node.capacity.memoryMb, 0) / 1024);
   return chart({
     id: 'room',
-    title: 'Memory given to guests, GiB, last 30 days',
+    title: 'Memory allocated to servers, GiB, last 30 days',
     unit: 'count',
     size: 'small',
-    source: 'end of each UTC day, and now; the dashed line is what all nodes offer today',
-    emptyText: 'No guest has held memory in the last 30 days.',
+    source: 'at the end of each UTC day, and now; the dashed line is the capacity of all nodes today',
+    emptyText: 'No memory was allocated in the last 30 days.',
     data: {
       timesMs: days.map((day) => day.at.getTime()),
       series: days.every((day) => day.memoryMb === 0)
         ? []
         : [
-            { label: 'Given away', values: days.map((day) => Math.round(day.memoryMb / 1024)) },
+            { label: 'Allocated', values: days.map((day) => Math.round(day.memoryMb / 1024)) },
             { label: 'Offered', values: days.map(() => capacity), isExpected: true },
           ],
     },
@@ -127,7 +127,7 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
       { key: 'state', header: 'State', cell: (node) => nodeBadge(node, nowMs) },
       { key: 'seen', header: 'Last answer', cell: (node) => age(node.seenAt?.getTime() ?? null, nowMs) },
       { key: 'guests', header: 'Guests', kind: 'figure', cell: (node) => formatCount(node.guestCount) },
-      { key: 'memory', header: 'Memory given away', cell: share('memoryMb') },
+      { key: 'memory', header: 'Memory allocated', cell: share('memoryMb') },
       {
         key: 'memory-free',
         header: 'Free',
@@ -136,14 +136,14 @@ function nodeTable(nodes: readonly Node[], nowMs: number): Html {
         cell: (node) =>
           formatCount(Math.floor(Math.max(0, node.capacity.memoryMb - node.used.memoryMb) / 1024)),
       },
-      { key: 'vcpus', header: 'vCPUs given away', cell: share('vcpus') },
-      { key: 'disk', header: 'Disk given away', cell: share('diskGb') },
+      { key: 'vcpus', header: 'vCPUs allocated', cell: share('vcpus') },
+      { key: 'disk', header: 'Disk allocated', cell: share('diskGb') },
     ],
     rows: nodes,
     rowTone: (node) => (isAway(node, nowMs) ? 'bad' : undefined),
     empty: {
       title: 'No nodes yet',
-      text: 'Servers are placed on the nodes of a cluster. Without one, nothing fits here.',
+      text: 'Servers are placed on the nodes of a cluster. Add a node to deploy servers.',
     },
   });
 }
@@ -156,14 +156,14 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
       { key: 'gateway', header: 'Gateway', kind: 'code', cell: (pool) => pool.gateway },
       {
         key: 'range',
-        header: 'Given to guests',
+        header: 'Allocated',
         kind: 'code',
         cell: (pool) => `${pool.firstAddress} – ${pool.lastAddress}`,
       },
       { key: 'given', header: 'In use', kind: 'figure', cell: (pool) => formatCount(pool.givenCount) },
       {
         key: 'share',
-        header: 'Given away',
+        header: 'Allocated',
         cell: (pool) =>
           Number.isFinite(pool.size) ? shareBar(pool.givenCount / Math.max(1, pool.size)) : 'plenty left',
       },
@@ -184,7 +184,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
                     action: `/console/clusters/pools/${pool.id}/remove`,
                     csrfToken: staff.csrfToken,
                   },
-                  'No server has an address of it. New servers get none from it any more.',
+                  'No server uses an address of it. New servers will not get addresses from it.',
                 ),
             },
           ]
@@ -194,7 +194,7 @@ function poolTable(staff: Staff, pools: readonly PoolUse[]): Html {
     rowTone: (pool) => (isNearlyFull(pool) ? 'warn' : undefined),
     empty: {
       title: 'No addresses yet',
-      text: 'Guests get one address of each family out of the ranges here. Without one, only private servers fit.',
+      text: 'Servers get their public addresses from these ranges. Without a range, only servers without a public address can be deployed.',
     },
   });
 }
@@ -214,9 +214,9 @@ export function nodeBadge(node: Node, nowMs: number): Html {
 function describeRoom(nodes: readonly Node[]): string {
   const sum = (of: (node: Node) => number) => nodes.reduce((total, node) => total + of(node), 0);
   const capacity = sum((node) => node.capacity.memoryMb);
-  if (capacity === 0) return 'It has no room.';
+  if (capacity === 0) return 'No free capacity.';
   const guests = sum((node) => node.guestCount);
-  return `${formatPercent(sum((node) => node.used.memoryMb) / capacity)} of its memory is given away, to ${formatCount(guests)} ${guests === 1 ? 'guest' : 'guests'}.`;
+  return `${formatPercent(sum((node) => node.used.memoryMb) / capacity)} of its memory is allocated to ${formatCount(guests)} ${guests === 1 ? 'server' : 'servers'}.`;
 }
 
 /** The state of all nodes and ranges in a sentence. */
@@ -226,10 +226,10 @@ export function describeClusters({
   pools,
   nowMs,
 }: Pick<ClustersPageOptions, 'clusters' | 'nodes' | 'pools' | 'nowMs'>): { tone: Tone; text: string } {
-  if (clusters.length === 0) return { tone: 'warn', text: 'There is no cluster: nothing can run yet.' };
+  if (clusters.length === 0) return { tone: 'warn', text: 'No clusters yet. Create one to deploy servers.' };
   const away = nodes.filter((node) => isAway(node, nowMs));
   const open = nodes.filter((node) => node.isOpen && !isAway(node, nowMs)).length;
-  const told = `${formatCount(open)} of ${formatCount(nodes.length)} nodes take new guests`;
+  const told = `${formatCount(open)} of ${formatCount(nodes.length)} nodes accept new servers`;
   if (away.length > 0) {
     const names =
       away.length > 3 ? `${formatCount(away.length)} nodes` : away.map((node) => node.name).join(', ');
@@ -241,9 +241,9 @@ export function describeClusters({
   if (without.length > 0)
     return {
       tone: 'warn',
-      text: `${without.map((one) => one.name).join(', ')} can take no guests: there is no open node. ${told}.`,
+      text: `${without.map((one) => one.name).join(', ')} has no open node. ${told}.`,
     };
   const full = pools.find(isNearlyFull);
-  if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly used up; ${told}.` };
+  if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly exhausted; ${told}.` };
   return { tone: 'good', text: `All nodes answer; ${told}.` };
 }

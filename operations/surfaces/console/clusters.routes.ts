@@ -38,13 +38,13 @@ const NodeBody = Type.Object({
 });
 
 const outcomes: Record<string, string> = {
-  added: 'The node takes guests now.',
+  added: 'The node accepts new servers.',
   saved: 'Saved.',
-  open: 'The node takes guests again.',
-  close: 'The node takes no new guests.',
-  made: 'The cluster is made. Give it a node and addresses.',
+  open: 'The node accepts new servers again.',
+  close: 'The node accepts no new servers.',
+  made: 'The cluster is created. Add a node and an address range.',
   removed: 'Removed.',
-  kept: 'Addresses of this range have been given to servers, and their history stays. Nothing was removed.',
+  kept: 'Nothing was removed. Servers have used addresses of this range, and their history is kept.',
 };
 
 export function registerClusters(app: App, deps: ClustersDeps): void {

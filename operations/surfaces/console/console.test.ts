@@ -99,7 +99,7 @@ test('saving a project keeps the permissions that its form does not show', async
 test('staff see whether webhooks are sent in time', async () => {
   for (const cookie of [operator, support]) {
     const page = await (await get('/console/webhooks/', cookie)).text();
-    assert.match(page, /Everything is sent in time/);
+    assert.match(page, /All deliveries are on time/);
   }
   const { tenant, owner } = await world.createCustomer('Late');
   const actor = (await world.accounts.customerActorOf(owner.id))!;
@@ -115,7 +115,7 @@ test('staff see whether webhooks are sent in time', async () => {
     "update webhook_endpoints set failing_since = now() - interval '3 hours', consecutive_failures = 4",
   );
   const failing = await (await get('/console/webhooks/', support)).text();
-  assert.match(failing, /some receivers do not take what we send/);
+  assert.match(failing, /Deliveries to some endpoints are failing/);
   assert.match(failing, /Late[\s\S]*example\.com[\s\S]*3 h ago/);
   assert.doesNotMatch(failing, /secret-path/, 'a receiver’s path may be its secret');
   await world.deploy(tenant, 'late');

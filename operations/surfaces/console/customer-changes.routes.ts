@@ -132,7 +132,7 @@ function registerMembers(app: App, deps: CustomersDeps): void {
   );
 }
 
-/** A member who is nobody of ours: staff are changed on their own page, where nobody shuts themselves out. */
+/** A member who is not staff: staff are changed on their own page, which prevents self-lockout. */
 async function findMember(deps: CustomersDeps, id: string, personId: string): Promise<Membership> {
   const tenant = await findCustomer(deps, id);
   const members = await deps.accounts.membersOf(tenant.organizationId);

@@ -19,7 +19,7 @@ import type { Staff } from './guard.ts';
 interface AccountOptions {
   staff: Staff;
   tenant: Tenant;
-  /** Names the adjustment's form: sent twice, it is booked once. */
+  /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
 }
 
@@ -30,29 +30,29 @@ export function accountActions({ staff, tenant, formId }: AccountOptions): Conte
   const { currency } = tenant;
   const isActive = tenant.status === 'ACTIVE';
   return [
-    drawer({ id: 'book-payment', open: 'Book a payment', title: 'Book a payment' }, [
+    drawer({ id: 'book-payment', open: 'Record a payment', title: 'Record a payment' }, [
       html`<p>Money that came in another way than by card, such as a bank transfer. It counts as a deposit, which opens
         the API to an account that never paid.</p>`,
-      form({ action: `${base}/credit`, csrfToken, submit: 'Book payment' }, [
+      form({ action: `${base}/credit`, csrfToken, submit: 'Record payment' }, [
         field({ name: 'amount', label: `Amount in ${currency}`, required: true, placeholder: '25.00' }),
         field({
           name: 'reference',
           label: 'Reference',
-          hint: 'Names the payment; the same one is never booked twice.',
+          hint: 'Identifies the payment. A reference is recorded once only.',
           required: true,
           maxLength: 100,
         }),
       ]),
     ]),
     drawer({ id: 'adjust-credit', open: 'Adjust credit', title: 'Adjust credit' }, [
-      html`<p>Gives credit or takes it without a payment. The customer reads the reason in the ledger.</p>`,
+      html`<p>Adds or removes credit without a payment. The customer sees the reason in the ledger.</p>`,
       form({ action: `${base}/adjust`, csrfToken, submit: 'Adjust credit' }, [
         hiddenField('form_id', formId),
         field({
           id: 'adjust-amount',
           name: 'amount',
           label: `Amount in ${currency}`,
-          hint: 'With a minus to take credit away.',
+          hint: 'Negative to remove credit.',
           required: true,
           placeholder: '-5.00',
         }),
@@ -121,7 +121,7 @@ export function membersSection({
           : []),
       ],
       rows: members,
-      empty: { title: 'Nobody', text: 'Members of the organization will stand here.' },
+      empty: { title: 'No members', text: 'Members of the organization appear here.' },
     }),
   );
 }
@@ -146,7 +146,7 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
         csrfToken,
         fields: { person: member.personId },
       },
-      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+      'For a person who lost all second factors. Their sessions end. They sign in with the password only until they set up a new factor.',
     ),
     member.isActive
       ? askButton(
@@ -158,7 +158,7 @@ function memberActions(staff: Staff, tenant: Tenant, member: Membership): Conten
             csrfToken,
             fields: { person: member.personId, active: 'no' },
           },
-          'Their sessions end for good, and their API keys are refused until an operator activates them again.',
+          'Their sessions end. Their API keys are refused until an operator activates the person again.',
         )
       : actionButton({
           action: `${base}/active`,

@@ -54,7 +54,7 @@ export interface CustomerPageOptions {
   members: readonly Membership[];
   servers: readonly Server[];
   keys: readonly KeySummary[];
-  /** Names the adjustment's form: sent twice, it is booked once. */
+  /** Names the adjustment's form: sent twice, it is entered once. */
   formId: string;
   nowMs: number;
   toast?: { tone: Tone; text: string } | undefined;
@@ -111,24 +111,27 @@ function stateOf({ tenant, access }: CustomerPageOptions): { tone: Tone; text: s
   if (refusal !== null)
     return {
       tone: tenant.status === 'CLOSED' ? 'neutral' : 'warn',
-      text: `The API answers ${refusal.status} ${refusal.reason}: ${describeRefusal(refusal)}`,
+      text: `API locked (${refusal.status} ${refusal.reason}): ${describeRefusal(refusal)}`,
     };
   const deployment = judgeDeployment(access);
   return deployment === null
-    ? { tone: 'good', text: 'Active: the API is open, another server can be ordered.' }
-    : { tone: 'info', text: `Active: the API is open; another server is refused with ${deployment.reason}.` };
+    ? { tone: 'good', text: 'Active. The API is available and new servers can be ordered.' }
+    : { tone: 'info', text: `Active. The API is available. New servers are refused: ${deployment.reason}.` };
 }
 
 function figures({ tenant, access, servers, cards, keys }: CustomerPageOptions): Html {
-  const armed = cards.find((card) => card.isDefault && !card.isExpired);
+  const defaultCard = cards.find((card) => card.isDefault && !card.isExpired);
   return stats(
     stat({
       label: 'Credit',
       value: formatMoney(access.balanceQuanta, tenant.currency),
       tone: access.balanceQuanta < 0 ? 'bad' : 'neutral',
-      source: 'now, sum of the ledger',
+      source: 'current ledger balance',
     }),
-    stat({ label: 'Card', value: armed ? `${armed.brand} ···· ${armed.last4}` : 'none armed' }),
+    stat({
+      label: 'Card',
+      value: defaultCard ? `${defaultCard.brand} ···· ${defaultCard.last4}` : 'No card',
+    }),
     stat({ label: 'Servers', value: formatCount(servers.length) }),
     stat({ label: 'Active keys', value: formatCount(keys.filter((key) => key.isActive).length) }),
   );
@@ -140,7 +143,9 @@ function facts({ tenant, profile }: CustomerPageOptions): Html {
     { term: 'Name in the API', value: code(tenant.slug) },
     {
       term: 'Invoiced to',
-      value: profile ? `${profile.legalName}, ${profile.email}, ${profile.country}` : badge('warn', 'nobody'),
+      value: profile
+        ? `${profile.legalName}, ${profile.email}, ${profile.country}`
+        : badge('warn', 'billing profile missing'),
     },
     { term: 'Since', value: formatTime(tenant.createdAt.getTime()) },
   ]);
@@ -168,7 +173,7 @@ function serversTable({ servers, tenant, nowMs }: CustomerPageOptions): Html {
         { key: 'age', header: 'Made', cell: (server) => age(server.createdAt.getTime(), nowMs) },
       ],
       rows: servers,
-      empty: { title: 'No servers', text: 'Servers of this account will stand here.' },
+      empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },
     }),
   );
 }
@@ -212,7 +217,7 @@ function cardsTable({ cards, nowMs }: CustomerPageOptions): Content {
         { key: 'saved', header: 'Saved', cell: (card) => age(card.createdAt.getTime(), nowMs) },
       ],
       rows: cards,
-      empty: { title: 'None', text: 'Cards that the customer saves will stand here.' },
+      empty: { title: 'None', text: 'Cards that the customer saves appear here.' },
     }),
   );
 }
@@ -246,7 +251,7 @@ function chargesTable({ charges, tenant }: CustomerPageOptions): Content {
         },
       ],
       rows: charges,
-      empty: { title: 'None', text: 'Charges of saved cards will stand here.' },
+      empty: { title: 'None', text: 'Card charges appear here.' },
     }),
   );
 }
@@ -271,7 +276,7 @@ function keysTable({ keys, tenant, nowMs }: CustomerPageOptions): Html {
         { key: 'used', header: 'Last used', cell: (key) => age(key.lastUsedAt?.getTime(), nowMs) },
       ],
       rows: keys,
-      empty: { title: 'No keys', text: 'Keys that the owner creates will stand here.' },
+      empty: { title: 'No keys', text: 'Keys that the owner creates appear here.' },
     }),
   );
 }
@@ -281,15 +286,15 @@ function closing({ staff, tenant, servers, closeError }: CustomerPageOptions): H
     servers.length === 0
       ? 'It has no servers.'
       : servers.length === 1
-        ? 'It still has a server, which goes on running and costing.'
-        : `It still has ${formatCount(servers.length)} servers, which go on running and costing.`;
+        ? 'It still has a server, which keeps running and is charged.'
+        : `It still has ${formatCount(servers.length)} servers, which keep running and are charged.`;
   return section(
     { title: 'Close the account' },
     confirm({
       action: `/console/customers/${tenant.id}/close`,
       csrfToken: staff.csrfToken,
       name: tenant.name,
-      consequence: html`A closed account stays closed, and its API with it. ${left}`,
+      consequence: html`You cannot reopen a closed account. ${left}`,
       submit: 'Close the account',
       error: closeError,
     }),

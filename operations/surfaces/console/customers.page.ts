@@ -130,9 +130,9 @@ export function customersPage(options: CustomersPageOptions): Html {
 
 function emptyOf({ staff, all }: CustomersPageOptions) {
   if (all.length > 0)
-    return { title: 'Nobody like that', text: 'Names, organizations and ids are searched.' };
-  const text = 'A customer is an organization with an owner who signs in, and an account that pays for it.';
-  const action = { label: 'Make the first customer', href: `${path}new` };
+    return { title: 'No customer matches', text: 'Names, organizations and ids are searched.' };
+  const text = 'A customer is an organization with an owner who signs in, and a workspace that is invoiced.';
+  const action = { label: 'Create the first customer', href: `${path}new` };
   return { title: 'No customers yet', text, ...(staff.canChange ? { action } : {}) };
 }
 
@@ -146,7 +146,7 @@ function pagesOf({ rows, fittingCount, filter, page, hasMore }: CustomersPageOpt
 }
 
 function stateOf(rows: readonly CustomerRow[]): { tone: Tone; text: string } {
-  if (rows.length === 0) return { tone: 'neutral', text: 'There is no customer yet.' };
+  if (rows.length === 0) return { tone: 'neutral', text: 'No customers yet.' };
   const all = rows.length === 1 ? 'One customer' : `${formatCount(rows.length)} customers`;
   const suspended = rows.filter((row) => row.tenant.status === 'SUSPENDED').length;
   const inDebt = rows.filter((row) => (row.balanceQuanta ?? 0) < 0).length;

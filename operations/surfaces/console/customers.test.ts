@@ -27,14 +27,14 @@ const setPassword = (link: string, given: string) =>
 
 const visit = (email: string) => visitSurface(world, email, '/console/');
 
-test('an operator finds a customer, books credit once, suspends, activates and closes; the API follows', async () => {
+test('an operator finds a customer, records credit once, suspends, activates and closes; the API follows', async () => {
   const customer = await world.createCustomer('Console customer');
   const { tenant } = customer;
-  await world.createCustomer('Somebody else');
+  await world.createCustomer('Other customer');
   const operator = await visit('operator@svc.test');
   const list = await operator.page('/console/customers/?text=console+cust');
   assert.match(list, new RegExp(`/console/customers/${tenant.id}"`));
-  assert.doesNotMatch(list, /Somebody else/);
+  assert.doesNotMatch(list, /Other customer/);
   const at = `/console/customers/${tenant.id}`;
   const credit = { amount: '12.34', reference: 'transfer 7' };
   assert.match((await operator.post(`${at}/credit`, credit)).headers.get('location')!, /done=credit/);
@@ -44,7 +44,7 @@ test('an operator finds a customer, books credit once, suspends, activates and c
   const reason = async () => (await world.billing.accessOf([tenant.id])).get(tenant.id)!.status;
   await operator.post(`${at}/status`, { status: 'SUSPENDED' });
   assert.equal(await reason(), 'SUSPENDED');
-  assert.match(await operator.page(at), /The API answers 403 account_suspended/);
+  assert.match(await operator.page(at), /API locked \(403 account_suspended\)/);
   await operator.post(`${at}/status`, { status: 'ACTIVE' });
   assert.equal(await reason(), 'ACTIVE');
   assert.equal((await operator.post(`${at}/close`, { confirm_name: 'something else' })).status, 422);
@@ -106,7 +106,7 @@ test('a charge that waits is named with its customer, and an operator lets the g
   const charge = /name="charge" value="(\d+)"/.exec(page)![1]!;
   assert.equal((await operator.post('/console/reconciliation/retry', { charge })).status, 303);
   assert.equal(await world.payments.reconcile(), 1);
-  assert.match(await operator.page('/console/reconciliation/'), /No charge waits/);
+  assert.match(await operator.page('/console/reconciliation/'), /No unconfirmed charges/);
   assert.equal((await operator.post('/console/reconciliation/retry', { charge })).status, 404);
 });
 
@@ -146,14 +146,17 @@ test('an operator gives and takes credit for a reason, once for each form; the c
   const gift = { amount: '5', reason: 'Sorry for the outage', form_id: formId };
   assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=adjusted/);
   assert.match((await operator.post(`${at}/adjust`, gift)).headers.get('location')!, /done=known/);
-  const taken = { amount: '−2.50', reason: 'Booked twice', form_id: crypto.randomUUID() };
+  const taken = { amount: '−2.50', reason: 'Recorded twice', form_id: crypto.randomUUID() };
   await operator.post(`${at}/adjust`, taken);
   assert.equal(await world.billing.balanceOf(systemActor, tenant.id), 1_025_000);
   for (const wrong of [{ amount: '0' }, { amount: '-' }, { amount: '--5' }, { reason: ' ' }]) {
     const given = { ...taken, ...wrong, form_id: crypto.randomUUID() };
     assert.equal((await operator.post(`${at}/adjust`, given)).status, 422, JSON.stringify(wrong));
   }
-  assert.match(await operator.page(`${at}/ledger`), /Credit is \$102\.50[\s\S]*Booked twice[\s\S]*−\$2\.50/);
+  assert.match(
+    await operator.page(`${at}/ledger`),
+    /Credit is \$102\.50[\s\S]*Recorded twice[\s\S]*−\$2\.50/,
+  );
   const cookie = await world.signIn(email);
   const own = await fetch(`${world.url}/client/billing/`, { headers: { accept: 'text/html', cookie } });
   assert.match(await own.text(), /Sorry for the outage/);

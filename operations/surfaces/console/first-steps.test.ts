@@ -51,14 +51,14 @@ test('the overview leads a new operator step by step to a server that runs, and 
     return answer.to;
   };
   assert.match(await page('/console/'), /8 steps are left/);
-  assert.match(await page('/console/clusters/'), /Make a location first/);
-  await told('make a location', [
+  assert.match(await page('/console/clusters/'), /Create a location first/);
+  await told('create a location', [
     '/console/catalog/locations',
     { slug: 'fra1', name: 'Frankfurt 1', country: 'de' },
   ]);
   const [location] = await world.catalog.listAllLocations();
   assert.equal(location!.country, 'DE');
-  await told('make a cluster', [
+  await told('create a cluster', [
     '/console/clusters/',
     { name: 'fra1-a', location: String(location!.id), driver: 'simulated' },
   ]);
@@ -72,17 +72,17 @@ test('the overview leads a new operator step by step to a server that runs, and 
   const range = { gateway: '198.51.100.1', first: '198.51.100.10', last: '198.51.100.20' };
   await told('add addresses', [`${at}/pools`, { prefix: '198.51.100.0/24', ...range }]);
   const sizes = { vcpus: '1', memory_gib: '0.5', disk_gb: '10', hourly: '0.0060', monthly: '4' };
-  await told('make a plan', ['/console/catalog/plans', { slug: 'nano', name: 'Nano', ...sizes }]);
-  await told('make an image', [
+  await told('create a plan', ['/console/catalog/plans', { slug: 'nano', name: 'Nano', ...sizes }]);
+  await told('create an image', [
     '/console/catalog/images',
     { slug: 'debian-13', name: 'Debian 13', family: 'Debian' },
   ]);
   const owner = { email: 'first@customer.test', name: 'First Owner' };
-  const to = await told('make a customer', ['/console/customers/', { organization: 'First', ...owner }]);
+  const to = await told('create a customer', ['/console/customers/', { organization: 'First', ...owner }]);
   const project = await told('connect the monitor', ['/console/projects/', { name: 'Monitor' }]);
   assert.match((await send(`${project}/tokens`, {})).text, /svcadm_/);
   assert.doesNotMatch(await page('/console/'), /First steps/);
-  assert.match(await page('/console/'), /Nothing needs anybody; 0 of 0 servers running/);
+  assert.match(await page('/console/'), /All clear; 0 of 0 servers running/);
 
   const tenantId = Number(/customers\/(\d+)/.exec(to)![1]);
   const person = (await world.accounts.findPersonByEmail(owner.email))!;
@@ -103,14 +103,14 @@ test('the overview leads a new operator step by step to a server that runs, and 
   const server = (await world.servers.findServer(actor, tenantId, serverId))!;
   assert.deepEqual([server.powerState, server.addresses[0]!.address], ['running', '198.51.100.10']);
   assert.match(await page('/console/'), /1 of 1 servers running/);
-  assert.match(await page('/console/clusters/'), /of its memory is given away, to 1 guest\./);
+  assert.match(await page('/console/clusters/'), /of its memory is allocated to 1 server\./);
 });
 
 test('support is told the same and led to no form', async () => {
   await world.database.pool.query('update plans set is_offered = false');
   const { page } = await visit('support@staff.test');
   const overview = await page('/console/');
-  assert.equal(next(overview), 'make a plan');
+  assert.equal(next(overview), 'create a plan');
   assert.doesNotMatch(overview, /href="[^"]*\/new"/);
 });
 
@@ -143,7 +143,7 @@ test('what can not be right is refused at its field, and what was typed stays', 
     ['/console/catalog/plans', { ...plan, monthly: '0.001' }, /At least the price of an hour/],
     ['/console/catalog/plans', { ...plan, vcpus: '1.5' }, /whole number above zero/],
     ['/console/customers/', { ...customer, organization: ' ' }, /must have 1 to 120 characters/],
-    ['/console/customers/', { ...customer, email: 'nobody' }, /must look like/],
+    ['/console/customers/', { ...customer, email: 'no-address' }, /must look like/],
     ['/console/customers/', { ...customer, email: 'a@x.test,b@x.test' }, /must look like/],
     ['/console/customers/', { ...customer, email: 'support@staff.test' }, /one of our own people/],
   ];
@@ -155,7 +155,7 @@ test('what can not be right is refused at its field, and what was typed stays', 
     if (fields.name === 'Other') assert.match(answer.text, /value="other"/);
     assert.doesNotMatch(answer.text, new RegExp(`value="${password}"`));
   }
-  assert.equal((await world.accounts.listTenants(systemActor)).length, 1, 'nobody was half made');
+  assert.equal((await world.accounts.listTenants(systemActor)).length, 1, 'no partial customer exists');
   assert.equal(await world.accounts.findPersonByEmail('second@customer.test'), null);
 });
 
@@ -180,7 +180,7 @@ test('a plan’s new price is for later orders, a withdrawn one can not be order
   const [pool] = await world.addresses.listPools(systemActor, null);
   assert.deepEqual([pool!.givenCount, pool!.size], [1, 11]);
   const kept = await send(`/console/clusters/pools/${pool!.id}/remove`, {});
-  assert.match(await page(kept.to), /their history stays\. Nothing was removed/);
+  assert.match(await page(kept.to), /Nothing was removed\. Servers have used/);
   const cluster = (await world.catalog.listClusters())[0]!;
   const six = { gateway: '2001:db8::1', first: '2001:db8::10', last: '2001:db8::ffff:ffff:ffff:fff' };
   await send(`/console/clusters/${cluster.id}/pools`, { prefix: '2001:db8::/64', ...six });

@@ -16,50 +16,50 @@ export function firstSteps(facts: OverviewFacts): Step[] {
     clusterId === undefined ? '/console/clusters/' : `/console/clusters/${clusterId}/${what}/new`;
   return [
     {
-      title: 'Make a location',
-      text: 'A place that customers choose.',
+      title: 'Create a location',
+      text: 'A data center that customers choose.',
       href: '/console/catalog/locations/new',
       isDone: locations.length > 0,
     },
     {
-      title: 'Make a cluster',
-      text: 'The hypervisors of a location, and what drives them.',
+      title: 'Create a cluster',
+      text: 'The hypervisors of a location and their driver.',
       href: '/console/clusters/new',
       isDone: clusters.length > 0,
     },
     {
       title: 'Add a node',
-      text: 'A machine that runs guests, and how much of it may be given away.',
+      text: 'A hypervisor host, and how much of its capacity may be allocated.',
       href: inCluster('nodes'),
       isDone: nodes.length > 0,
     },
     {
       title: 'Add addresses',
-      text: 'The range that new servers get their addresses out of.',
+      text: 'The range from which new servers get addresses.',
       href: inCluster('pools'),
       isDone: pools.length > 0,
     },
     {
-      title: 'Make a plan',
-      text: 'A size of server and its price.',
+      title: 'Create a plan',
+      text: 'A server size and its price.',
       href: '/console/catalog/plans/new',
       isDone: plans.some((plan) => plan.isOffered),
     },
     {
-      title: 'Make an image',
-      text: 'The system that a new server starts with.',
+      title: 'Create an image',
+      text: 'The operating system of a new server.',
       href: '/console/catalog/images/new',
       isDone: images.some((image) => image.isOffered),
     },
     {
-      title: 'Make a customer',
+      title: 'Create a customer',
       text: 'An organization with an owner who signs in.',
       href: '/console/customers/new',
       isDone: customerCount > 0,
     },
     {
       title: 'Connect the monitor',
-      text: 'It needs a project and a token; with them customers see the traffic of their own servers.',
+      text: 'Create a project and a token. Customers then see the traffic of their own servers.',
       href: '/console/projects/',
       isDone: tokens.some((token) => token.isActive),
     },
@@ -69,7 +69,7 @@ export function firstSteps(facts: OverviewFacts): Step[] {
 export function stepsSection(steps: readonly Step[], canChange: boolean): Html {
   const next = steps.find((step) => !step.isDone);
   return section(
-    { title: 'First steps', description: 'What this installation lacks, in the order in which it is made.' },
+    { title: 'First steps', description: 'Steps that are not done yet, in order.' },
     agenda(
       'First steps',
       steps.map((step) => ({

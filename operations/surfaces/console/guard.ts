@@ -27,7 +27,7 @@ export interface GuardDeps extends Omit<ConfirmDeps, 'people'> {
 
 /**
  * A hook: strangers are sent to sign in, customers see nothing here, and support gets one refusal for every form, before
- * anybody looks at its fields. The operations refuse support as well: theirs is the lock, this is the answer.
+ * its fields are validated. The operations refuse support as well; this hook only gives the better answer.
  */
 export function guardConsole(deps: GuardDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -53,7 +53,7 @@ export function guardConsole(deps: GuardDeps) {
     if (isUnsafe && actor.role !== 'operator' && !request.routeOptions.config.isOwn)
       throw new HttpError(403, {
         code: 'forbidden',
-        message: 'Support reads everything and changes nothing. Ask an operator to do this.',
+        message: 'Support is read-only. Ask an operator to do this.',
       });
     const isAccount = request.url.startsWith('/console/account/');
     if (deps.requireSecondFactor && !isAccount && !(await deps.factors.stateOf(person.id)).hasAny)
@@ -67,5 +67,5 @@ export function guardConsole(deps: GuardDeps) {
 }
 
 export function noSuchPage(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is nothing at this path.' });
+  return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
 }

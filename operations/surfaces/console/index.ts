@@ -1,8 +1,8 @@
 /**
- * The operators' console under `/console/`: what needs somebody, customers, servers, what is offered and where it runs,
+ * The operators' console under `/console/`: attention items, customers, servers, the catalog and its clusters,
  * and the projects of the admin API.
  *
- * Staff only; everybody else gets the 404 of a page that does not exist. Support reads all of it and changes nothing:
+ * Staff only; all others get the 404 of a page that does not exist. Support reads all of it and changes nothing:
  * the operations refuse, and the pages show them no form.
  */
 import type { Clock } from '#common/clock/index.ts';
@@ -66,7 +66,7 @@ export interface ConsoleDeps {
   factors: SecondFactors;
   /** Where people reach this program; null: as the request says. */
   publicUrl: string | null;
-  /** Nobody uses the console without a second factor. */
+  /** The console requires a second factor. */
   requireSecondFactor: boolean;
   clock: Clock;
 }
@@ -76,7 +76,7 @@ export async function registerConsole(app: App, deps: ConsoleDeps): Promise<void
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      // Before the fields are validated: a form without permission gets no field errors.
       routes.addHook('preValidation', guardConsole(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;

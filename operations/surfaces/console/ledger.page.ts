@@ -75,6 +75,6 @@ export function ledgerTable(
     ],
     rows: entries,
     pages: pages?.nextHref || pages?.previousHref ? pages : undefined,
-    empty: { title: 'No entries', text: 'Payments, adjustments and charges will stand here.' },
+    empty: { title: 'No entries', text: 'Payments, adjustments and charges appear here.' },
   });
 }

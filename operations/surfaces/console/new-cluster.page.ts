@@ -24,7 +24,10 @@ export function newClusterPage(options: NewClusterOptions): Html {
     [
       pageHeader({
         title: 'New cluster',
-        state: { tone: 'info', text: 'Then give it a node and addresses, and servers can be placed there.' },
+        state: {
+          tone: 'info',
+          text: 'Then add a node and an address range, so that servers can be placed in it.',
+        },
       }),
       clusterForm(options),
     ],
@@ -36,7 +39,7 @@ function clusterForm({ staff, locations, form: given, faults }: NewClusterOption
     {
       action: '/console/clusters/',
       csrfToken: staff.csrfToken,
-      submit: 'Make cluster',
+      submit: 'Create cluster',
       cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
     },
     [
@@ -61,7 +64,7 @@ function clusterForm({ staff, locations, form: given, faults }: NewClusterOption
         kind: 'select',
         name: 'driver',
         label: 'Driver',
-        hint: ['What runs the guests: ', code('libvirt'), ' on real machines.'],
+        hint: ['Runs the servers: ', code('libvirt'), ' on real machines.'],
         value: given?.driver ?? 'libvirt',
         options: driverNames.map((name) => ({ value: name, label: name })),
         error: faults?.get('driver'),

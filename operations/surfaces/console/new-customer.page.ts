@@ -23,14 +23,14 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
         title: 'New customer',
         state: {
           tone: 'info',
-          text: 'The owner sets a password, says who is invoiced, and pays or gets credit; then servers can be deployed.',
+          text: 'The owner sets a password, adds a billing profile, and pays or gets credit. Then servers can be deployed.',
         },
       }),
       form(
         {
           action: '/console/customers/',
           csrfToken: staff.csrfToken,
-          submit: 'Make customer',
+          submit: 'Create customer',
           cancel: link('/console/customers/', 'Cancel', { kind: 'button' }),
         },
         [
@@ -46,7 +46,7 @@ export function newCustomerPage({ staff, given, fault }: NewCustomerOptions): Ht
             kind: 'email',
             name: 'email',
             label: 'E-mail of its owner',
-            hint: 'They get a link to set a password. A person who has an account keeps name and password.',
+            hint: 'We mail a link to set a password. A person who already has an account keeps their name and password.',
             required: true,
             maxLength: 254,
             autocomplete: 'off',

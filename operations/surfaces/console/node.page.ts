@@ -95,11 +95,11 @@ export function nodePage(options: NodePageOptions): Html {
 }
 
 function stateOf(node: Node, nowMs: number): { tone: Tone; text: string } {
-  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'guest' : 'guests'}`;
+  const guests = `${formatCount(node.guestCount)} ${node.guestCount === 1 ? 'server' : 'servers'}`;
   if (isAway(node, nowMs)) return { tone: 'bad', text: `It does not answer; it has ${guests}.` };
   return node.isOpen
-    ? { tone: 'good', text: `Takes new guests, has ${guests}.` }
-    : { tone: 'warn', text: `Closed: takes no new guests, has ${guests}.` };
+    ? { tone: 'good', text: `Accepts new servers, has ${guests}.` }
+    : { tone: 'warn', text: `Closed for new servers, has ${guests}.` };
 }
 
 function switches(staff: Staff, node: Node): Content {
@@ -116,7 +116,7 @@ function switches(staff: Staff, node: Node): Content {
             action: `${action}/close`,
             csrfToken,
           },
-          'It takes no new servers until it is opened again. The servers on it go on running.',
+          'It accepts no new servers until it is opened again. Its servers keep running.',
         )
       : actionButton({ action: `${action}/open`, csrfToken, label: 'Open' }),
     node.guestCount === 0 &&
@@ -128,7 +128,7 @@ function switches(staff: Staff, node: Node): Content {
           action: `${action}/remove`,
           csrfToken,
         },
-        'It has no servers. Its address and its credentials are forgotten.',
+        'It has no servers. Its address and credentials are deleted.',
       ),
   ];
 }
@@ -187,20 +187,20 @@ function nodeForm({ staff, cluster, node, form: given, faults }: NodePageOptions
       cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
     },
     [
-      node === null && text('name', 'Name', 'As it is called in your network.', 'node-1'),
+      node === null && text('name', 'Name', 'Its host name in your network.', 'node-1'),
       isLibvirt && [
-        text('uri', 'Connection', 'How virsh reaches it.', 'qemu+ssh://svc@node-1/system'),
+        text('uri', 'Connection', 'Connection URI for virsh.', 'qemu+ssh://svc@node-1/system'),
         text(
           'storage_pool',
           'Storage pool',
-          'Holds the images, such as debian-13.qcow2, and the guests’ disks.',
+          'Contains the images, such as debian-13.qcow2, and the disks of the servers.',
           'guests',
         ),
-        text('bridge', 'Bridge', 'That guests are plugged into.', 'br0'),
+        text('bridge', 'Bridge', 'The bridge to which servers are connected.', 'br0'),
       ],
-      size('vcpus', 'vCPUs that may be given away'),
-      size('memory_gib', 'Memory that may be given away, GiB'),
-      size('disk_gb', 'Disk that may be given away, GB'),
+      size('vcpus', 'vCPUs that may be allocated'),
+      size('memory_gib', 'Memory that may be allocated, GiB'),
+      size('disk_gb', 'Disk that may be allocated, GB'),
     ],
   );
 }

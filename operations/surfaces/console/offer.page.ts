@@ -29,7 +29,7 @@ interface OfferField {
 const slug = (placeholder: string): OfferField => ({
   name: 'slug',
   label: 'Name in the API',
-  hint: 'Customers’ programs say it, so it never changes.',
+  hint: 'Customers’ programs use it, so it cannot be changed.',
   placeholder,
   isCode: true,
   isFixed: true,
@@ -47,11 +47,11 @@ const fieldsOf: Readonly<Record<OfferKind, readonly OfferField[]>> = {
     { name: 'vcpus', label: 'vCPUs', placeholder: '2', isFixed: true },
     { name: 'memory_gib', label: 'Memory, GiB', placeholder: '4', isFixed: true },
     { name: 'disk_gb', label: 'Disk, GB', placeholder: '80', isFixed: true },
-    { name: 'hourly', label: 'Price of an hour, USD', hint: 'Down to 0.0001.', placeholder: '0.0089' },
+    { name: 'hourly', label: 'Price per hour, USD', hint: 'At least 0.0001.', placeholder: '0.0089' },
     {
       name: 'monthly',
-      label: 'Most that a month costs, USD',
-      hint: 'Also what the first month of a server costs that a card has to pay for.',
+      label: 'Monthly cap, USD',
+      hint: 'Also the amount that a first order by card charges.',
       placeholder: '6.00',
     },
   ],
@@ -110,12 +110,12 @@ export function offerPage(options: OfferPageOptions): Html {
 function stateOf({ kind, id, form: given }: OfferPageOptions) {
   if (id === null)
     return kind === 'locations'
-      ? { tone: 'info' as const, text: 'Customers can order here once it has a cluster with a node.' }
-      : { tone: 'info' as const, text: 'Customers can order it as soon as it is made.' };
+      ? { tone: 'info' as const, text: 'Customers can order in it once it has a cluster with a node.' }
+      : { tone: 'info' as const, text: 'Customers can order it as soon as it is created.' };
   if (kind === 'locations') return undefined;
   return given.offered === 'on'
     ? { tone: 'good' as const, text: 'Customers can order it.' }
-    : { tone: 'neutral' as const, text: 'Withdrawn: servers that have it keep it, nobody can order it.' };
+    : { tone: 'neutral' as const, text: 'Withdrawn: existing servers keep it, and it cannot be ordered.' };
 }
 
 function fields({ kind, id, form: given, fault }: OfferPageOptions): Content {
@@ -132,7 +132,7 @@ function fields({ kind, id, form: given, fault }: OfferPageOptions): Content {
       kind: 'checkbox',
       name: 'offered',
       label: 'Offered',
-      hint: 'Without it nobody can order it; what runs goes on.',
+      hint: 'Clear to stop new orders. Existing servers keep running.',
       checked: given.offered === 'on',
     });
   return html`${texts}${offered}`;

@@ -1,4 +1,4 @@
-/** `/console/`: what needs somebody first, then how the whole is doing. */
+/** `/console/`: attention items first, then the key figures. */
 import type { PoolUse } from '#operations/addresses/index.ts';
 import type { AdminToken } from '#operations/admin-projects/index.ts';
 import type { Cluster, Image, Location, Offer, Plan } from '#operations/catalog/index.ts';
@@ -22,7 +22,7 @@ import {
   stats,
   type Tone,
 } from '#service-kit/pages/index.ts';
-import { findMatters, type Matter } from './attention.ts';
+import { type AttentionItem, findAttentionItems } from './attention.ts';
 import { roomChart } from './clusters.page.ts';
 import { firstSteps, type Step, stepsSection } from './first-steps.ts';
 import { consoleFrame } from './frame.ts';
@@ -56,7 +56,7 @@ export interface OverviewOptions {
 }
 
 export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
-  const matters = findMatters(facts, nowMs);
+  const items = findAttentionItems(facts, nowMs);
   const steps = firstSteps(facts);
   const next = steps.find((step) => !step.isDone);
   const hasGuests = facts.days.some((day) => day.memoryMb > 0);
@@ -66,10 +66,10 @@ export function overviewPage({ staff, facts, nowMs }: OverviewOptions): Html {
       refreshing({ id: 'now', url: '/console/', everySeconds: 30 }, [
         pageHeader({
           title: 'Overview',
-          state: stateOf(facts, matters, steps),
+          state: stateOf(facts, items, steps),
           actions: staff.canChange && next && link(next.href, next.title, { kind: 'primary' }),
         }),
-        matters.length > 0 && mattersSection(matters),
+        items.length > 0 && attentionSection(items),
         (facts.customerCount > 0 || facts.nodes.length > 0) && figures(facts),
       ]),
       next && stepsSection(steps, staff.canChange),
@@ -85,33 +85,33 @@ const serversOf = (facts: OverviewFacts) =>
 
 function stateOf(
   facts: OverviewFacts,
-  matters: readonly Matter[],
+  items: readonly AttentionItem[],
   steps: readonly Step[],
 ): { tone: Tone; text: string } {
   const running = `${formatCount(runningOf(facts))} of ${formatCount(serversOf(facts))} servers running`;
-  if (matters.length > 0) {
-    const count = matters.length === 1 ? 'One thing needs' : `${formatCount(matters.length)} things need`;
-    return { tone: matters[0]!.tone, text: `${count} somebody; ${running}.` };
+  if (items.length > 0) {
+    const count = items.length === 1 ? 'One item needs' : `${formatCount(items.length)} items need`;
+    return { tone: items[0]!.tone, text: `${count} attention; ${running}.` };
   }
   const open = steps.filter((step) => !step.isDone);
   if (open.length > 0) {
     const left = open.length === 1 ? 'One step is' : `${formatCount(open.length)} steps are`;
     return {
       tone: 'info',
-      text: `${left} left before all of it works. Next: ${lowerFirst(open[0]!.title)}.`,
+      text: `${left} left to finish the setup. Next: ${lowerFirst(open[0]!.title)}.`,
     };
   }
-  return { tone: 'good', text: `Nothing needs anybody; ${running}.` };
+  return { tone: 'good', text: `All clear; ${running}.` };
 }
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 
-function mattersSection(matters: readonly Matter[]): Html {
+function attentionSection(items: readonly AttentionItem[]): Html {
   return section(
     { title: 'Needs attention' },
     agenda(
       'Needs attention',
-      matters.map(({ tone, title, text, href }) => ({
+      items.map(({ tone, title, text, href }) => ({
         tone,
         state: tone === 'bad' ? 'now' : 'soon',
         title: link(href, title),
@@ -140,16 +140,16 @@ function figures(facts: OverviewFacts): Content {
       source: `of ${formatCount(serversOf(facts))}`,
     }),
     stat({
-      label: 'Memory given away',
+      label: 'Memory allocated',
       href: '/console/clusters/',
-      value: capacity === 0 ? 'none there' : formatPercent(given / capacity),
+      value: capacity === 0 ? 'no capacity' : formatPercent(given / capacity),
       source: `${formatCount(Math.floor(Math.max(0, capacity - given) / 1024))} GiB free on ${formatCount(nodes.length)} ${nodes.length === 1 ? 'node' : 'nodes'}`,
     }),
     stat({
       label: 'API requests this month',
       href: '/console/billing/usage/api/',
       value: formatCount(usage.count),
-      source: `${formatMoney(usage.overageQuanta)} beyond the free ones`,
+      source: `${formatMoney(usage.overageQuanta)} above the free quota`,
     }),
   )}`;
 }

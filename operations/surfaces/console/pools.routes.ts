@@ -113,7 +113,7 @@ function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
         title,
         state: {
           tone: 'info',
-          text: 'Each new server gets one address of each family that its cluster has.',
+          text: 'Each new server gets one IPv4 and one IPv6 address, as far as its cluster has ranges.',
         },
       }),
       form(
@@ -124,10 +124,10 @@ function poolPage({ staff, cluster, given, fault }: PoolPageOptions): Html {
           cancel: link('/console/clusters/', 'Cancel', { kind: 'button' }),
         },
         [
-          line('prefix', 'Network', '203.0.113.0/24', 'IPv4 or IPv6, as it is routed to the nodes’ bridge.'),
+          line('prefix', 'Network', '203.0.113.0/24', 'IPv4 or IPv6, routed to the bridge of the nodes.'),
           line('gateway', 'Gateway', '203.0.113.1'),
-          line('first', 'First address for guests', '203.0.113.10'),
-          line('last', 'Last address for guests', '203.0.113.250'),
+          line('first', 'First address for servers', '203.0.113.10'),
+          line('last', 'Last address for servers', '203.0.113.250'),
         ],
       ),
     ],

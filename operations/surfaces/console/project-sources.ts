@@ -36,7 +36,7 @@ export function sourcesSection(options: SourcesOptions): Content {
     {
       title: 'Traffic sources',
       description:
-        'Each assigned address has one source: a site of a project. Another source takes over after 15 minutes without a delivery, or when an operator hands over.',
+        'Each assigned address has one source: a site of a project. Another source takes over after 15 minutes without a delivery, or when an operator transfers the address.',
     },
     [
       sourcesTable(options),

@@ -57,14 +57,15 @@ export function projectPage(options: ProjectPageOptions): Html {
         title: project.name,
         state:
           active === 0
-            ? { tone: 'warn', text: 'No active token: nobody can use this project.' }
+            ? { tone: 'warn', text: 'No active token. Issue one to use this project.' }
             : { tone: 'good', text: `${active === 1 ? 'One active token' : `${active} active tokens`}.` },
       }),
       token !== undefined && newToken(token),
       section(
         {
           title: 'Tokens',
-          description: 'Several may be active at once, so that they can be exchanged without a gap.',
+          description:
+            'Several tokens may be active at once, so you can replace one without an interruption.',
         },
         [tokensTable(options), staff.canChange && issueForm(options)],
       ),
@@ -79,7 +80,7 @@ function newToken(token: string): Content {
     notice({
       tone: 'warn',
       title: 'Copy the token now',
-      text: 'It is shown on this page only. We keep a digest of it, so nobody can show it to you again.',
+      text: 'It is shown on this page only. We store only its digest and cannot show it again.',
     }),
     codeBlock({ code: token, label: 'Token' }),
   ];
@@ -105,7 +106,7 @@ function tokensTable({ tokens, staff, project, nowMs }: ProjectPageOptions): Htm
         cell: (token) =>
           token.isActive && staff.canChange
             ? drawer({ id: `revoke-${token.id}`, open: 'Revoke', title: 'Revoke this token?' }, [
-                html`<p>Whoever uses ${code(`svcadm_${token.id}_…`)} is refused from the next call on. A revoked token
+                html`<p>Calls with ${code(`svcadm_${token.id}_…`)} are refused from now on. A revoked token
                   never works again: issue its successor first.</p>`,
                 actionButton({
                   action: `/console/projects/${project.id}/revoke`,

@@ -77,7 +77,7 @@ export function projectsPage(options: ProjectsPageOptions): Html {
 export function namesOfClusters(project: AdminProject, clusters: readonly Cluster[]): string {
   if (project.clusterIds === null) return 'all';
   const names = new Map(clusters.map((cluster) => [cluster.id, cluster.name]));
-  return project.clusterIds.map((id) => names.get(id) ?? `${id}, which is not there`).join(', ');
+  return project.clusterIds.map((id) => names.get(id) ?? `${id}, which does not exist`).join(', ');
 }
 
 function createSection({ staff, error, name, clusters, grantable }: ProjectsPageOptions): Html {

@@ -1,4 +1,4 @@
-/** `/console/reconciliation/`: charges of which nobody knows yet how they went, and how those before them ended. */
+/** `/console/reconciliation/`: charges with an unknown result, and the results of earlier ones. */
 import { Type } from 'typebox';
 import type { Clock } from '#common/clock/index.ts';
 import type { Accounts } from '#operations/accounts/index.ts';
@@ -79,26 +79,25 @@ function page(options: PageOptions): Html {
       title: 'Reconciliation',
       current: 'reconciliation',
       breadcrumb: [{ label: 'Reconciliation' }],
-      ...(isAsked ? { toast: { tone: 'good', text: 'The gateway is asked again within seconds.' } } : {}),
+      ...(isAsked ? { toast: { tone: 'good', text: 'We ask the gateway again within seconds.' } } : {}),
     },
     [
       pageHeader({ title: 'Reconciliation', state: stateOf(waiting, options.nowMs) }),
       section(
         {
           title: 'Waiting',
-          description:
-            'The caller was told that nothing is certain. Each is ended at the gateway, or given back if it was taken; a late success buys nothing.',
+          description: 'Payment result unknown. We void or refund it automatically.',
         },
         chargeTable(options, waiting, 'Waiting charges', {
           title: 'Nothing waits',
-          text: 'A charge whose answer was lost will stand here until the gateway has said how it went.',
+          text: 'A charge without an answer appears here until the gateway reports its result.',
         }),
       ),
       section(
-        { title: 'Ended by reconciliation', description: `The newest ${rowsMax} at most.` },
+        { title: 'Ended by reconciliation', description: `The newest ${rowsMax}.` },
         chargeTable(options, ended, 'Ended charges', {
           title: 'None yet',
-          text: 'Charges that were voided or refunded will stand here.',
+          text: 'Voided and refunded charges appear here.',
         }),
       ),
       ordersSection(options),
@@ -107,8 +106,7 @@ function page(options: PageOptions): Html {
 }
 
 function stateOf(waiting: readonly Charge[], nowMs: number): { tone: Tone; text: string } {
-  if (waiting.length === 0)
-    return { tone: 'good', text: 'No charge waits: all that was taken is accounted for.' };
+  if (waiting.length === 0) return { tone: 'good', text: 'No unconfirmed charges.' };
   const oldest = waiting[0]!.createdAt.getTime();
   const isOld = nowMs - oldest > 3_600_000;
   return {
@@ -180,12 +178,12 @@ function chargeTable(
 function ordersSection({ orders, names, nowMs }: PageOptions): Html {
   return section(
     {
-      title: 'Paid orders that could not be carried out',
+      title: 'Paid orders that failed',
       description:
-        'They were refused after the card was charged. The charge of a new order is given back; charges of earlier versions are still the customer’s credit.',
+        'Refused after the card was charged. Charges of new orders are refunded. Charges of earlier versions remain customer credit.',
     },
     table<ClosedOrder>({
-      caption: 'Paid orders that could not be carried out',
+      caption: 'Paid orders that failed',
       columns: [
         {
           key: 'tenant',
@@ -199,7 +197,7 @@ function ordersSection({ orders, names, nowMs }: PageOptions): Html {
         { key: 'at', header: 'Made', cell: (order) => age(order.createdAt.getTime(), nowMs) },
       ],
       rows: orders,
-      empty: { title: 'None', text: 'Orders that were paid and found no room will stand here.' },
+      empty: { title: 'None', text: 'Paid orders that failed appear here.' },
     }),
   );
 }

@@ -60,12 +60,12 @@ export function serverPage(options: ServerPageOptions): Html {
         actions: powerButtons(options),
       }),
       failure(options),
-      section({ title: 'Facts' }, facts(options)),
+      section({ title: 'Details' }, facts(options)),
       section(
-        { title: 'What was done' },
+        { title: 'Activity' },
         serverActionsTable(options, {
           withIds: true,
-          emptyText: 'Everything that is asked of this server will be listed here.',
+          emptyText: 'Actions on this server appear here.',
         }),
       ),
     ],
@@ -89,7 +89,7 @@ function facts({ server, tenant, nowMs }: ServerPageOptions): Html {
       value:
         server.addresses.length > 0
           ? server.addresses.map((each) => html`<div>${code(each.address, true)}</div>`)
-          : 'no public one',
+          : 'no public address',
     },
     {
       term: 'Plan',
@@ -114,7 +114,7 @@ function powerButtons({ staff, server }: ServerPageOptions): Content {
   return [
     actionButton({ action, csrfToken, label: 'Shut down', fields: { action: 'shutdown' } }),
     drawer({ id: 'ask-stop', open: 'Power off', title: 'Power off?' }, [
-      html`<p>The customer’s guest is not asked: what it has not written to its disk is lost.</p>`,
+      html`<p>The operating system is not shut down. Data not yet written to disk is lost.</p>`,
       actionButton({ action, csrfToken, label: 'Power off', kind: 'danger', fields: { action: 'stop' } }),
     ]),
   ];
@@ -129,14 +129,14 @@ function failure({ staff, server, failureDetail, confirmError }: ServerPageOptio
     notice({
       tone: 'bad',
       title: 'Provisioning failed',
-      text: 'Its owner can neither use nor destroy it until an operator retries or resolves it. Nothing is charged for it.',
+      text: 'The customer cannot use or destroy it until an operator retries or resolves it. It is not charged.',
     }),
-    failureDetail !== null && codeBlock({ code: failureDetail, label: 'What the hypervisor said' }),
+    failureDetail !== null && codeBlock({ code: failureDetail, label: 'Hypervisor error' }),
     staff.canChange &&
       section({ title: 'Resolve', id: 'resolve' }, [
         definitionList([
           {
-            term: 'The cause is gone',
+            term: 'The cause is fixed',
             value: actionButton({
               action: `${path}/retry`,
               csrfToken,
@@ -145,7 +145,7 @@ function failure({ staff, server, failureDetail, confirmError }: ServerPageOptio
             }),
           },
           {
-            term: 'The guest was repaired by hand and runs',
+            term: 'The server was repaired by hand and runs',
             value: actionButton({
               action: `${path}/resolve`,
               csrfToken,
@@ -159,7 +159,7 @@ function failure({ staff, server, failureDetail, confirmError }: ServerPageOptio
           csrfToken,
           name: server.name,
           consequence:
-            'It can’t be made: whatever stands of it is removed and its addresses are given back. What was paid for it stays the customer’s credit.',
+            'It cannot be provisioned. Its remains are removed and its addresses released. The payment remains customer credit.',
           submit: 'Remove it',
           fields: { resolution: 'remove' },
           error: confirmError,

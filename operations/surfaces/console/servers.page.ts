@@ -107,11 +107,11 @@ function emptyOf({ query }: ServersPageOptions) {
   if (query.status === 'failed')
     return {
       title: 'Nothing has failed',
-      text: 'A server whose provisioning failed waits here until an operator retries or resolves it; its owner can’t destroy it before.',
+      text: 'A server whose provisioning failed appears here until an operator retries or resolves it. The customer cannot destroy it before that.',
     };
   if (query.status !== undefined || query.q !== undefined)
-    return { title: 'No server fits', text: 'Names, host names, ids and addresses are searched.' };
-  return { title: 'No servers', text: 'Servers that customers deploy will stand here.' };
+    return { title: 'No server matches', text: 'Names, host names, ids and addresses are searched.' };
+  return { title: 'No servers', text: 'Servers that customers deploy appear here.' };
 }
 
 function columnsFor({ staff, tenants, query, details, nowMs }: ServersPageOptions): Column<Server>[] {
@@ -157,7 +157,7 @@ function failureColumns(staff: Staff, details: ReadonlyMap<number, string>): Col
   return [
     {
       key: 'failure',
-      header: 'What the hypervisor said',
+      header: 'Hypervisor error',
       kind: 'prose',
       cell: (server) => details.get(server.id) ?? server.failure?.message,
     },
@@ -192,6 +192,6 @@ function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: stri
   const running = counts.get('running') ?? 0;
   const told = `${formatCount(running)} of ${formatCount(sumOf(counts))} running`;
   return failed > 0
-    ? { tone: 'bad', text: `${failed} failed to provision and wait for an operator, ${told}.` }
+    ? { tone: 'bad', text: `${failed} failed to provision and need an operator, ${told}.` }
     : { tone: 'good', text: `${told}, none failed.` };
 }

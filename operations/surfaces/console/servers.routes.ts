@@ -34,11 +34,11 @@ const ResolveForm = Type.Object({
 });
 
 const outcomes: Record<string, string> = {
-  retry: 'It is queued for provisioning again.',
-  repaired: 'It is handed over to its owner.',
-  remove: 'It is being removed.',
+  retry: 'Provisioning is queued again.',
+  repaired: 'The server is available to its owner.',
+  remove: 'The server is being removed.',
   start: 'Starting.',
-  shutdown: 'The guest was asked to halt.',
+  shutdown: 'The operating system was asked to shut down.',
   stop: 'Switching off.',
 };
 
@@ -87,7 +87,7 @@ export function registerServers(app: App, deps: ServersDeps): void {
     const { resolution } = request.body;
     const server = await findServer(deps, staff, id);
     if (resolution === 'remove' && !isConfirmed(request.body, server.name)) {
-      const confirmError = `Nothing was removed: the name typed is not ${server.name}.`;
+      const confirmError = `Nothing was removed. Type ${server.name} to confirm.`;
       return show(deps, staff, reply, id, 422, { confirmError });
     }
     return change(deps, staff, reply, id, resolution, () =>
@@ -102,7 +102,7 @@ export function registerServers(app: App, deps: ServersDeps): void {
   );
 }
 
-/** Runs an operator's change and shows what came of it; a refusal stands on the page as its toast. */
+/** Runs an operator's change and shows its result; a refusal is shown as a toast. */
 async function change(
   deps: ServersDeps,
   staff: Staff,

@@ -67,7 +67,7 @@ export function staffPage(options: StaffPageOptions): Html {
           : []),
       ],
       rows: people,
-      empty: { title: 'Nobody', text: 'Make the first operator by ./svc operations create-operator.' },
+      empty: { title: 'No staff', text: 'Create the first operator with ./svc operations create-operator.' },
     }),
     staff.canChange && addSection(options),
   ]);
@@ -79,11 +79,11 @@ function stateOf(people: readonly Person[]): { tone: Tone; text: string } {
   if (operators === 1)
     return {
       tone: 'warn',
-      text: 'One operator alone may change things: nobody can help when that one is locked out.',
+      text: 'Only one operator. Add a second one, who can restore access if the first is locked out.',
     };
   return {
     tone: 'good',
-    text: `${formatCount(operators)} of ${formatCount(active.length)} may change things; support reads everything.`,
+    text: `${formatCount(operators)} of ${formatCount(active.length)} have the operator role; support is read-only.`,
   };
 }
 
@@ -108,7 +108,7 @@ function personActions(staff: Staff, person: Person): Content {
         csrfToken,
         fields: { person: person.id },
       },
-      'For a person who has lost them all. Their sessions end, and the password alone signs in until a new factor is set up.',
+      'For a person who lost all second factors. Their sessions end. They sign in with the password only until they set up a new factor.',
     ),
     person.isActive
       ? askButton(
@@ -120,7 +120,7 @@ function personActions(staff: Staff, person: Person): Content {
             csrfToken,
             fields: { person: person.id, active: 'no' },
           },
-          'Their sessions end for good, and they can’t sign in until an operator activates them again.',
+          'Their sessions end. They cannot sign in until an operator activates them again.',
         )
       : actionButton({
           action: '/console/staff/active',
@@ -133,7 +133,7 @@ function personActions(staff: Staff, person: Person): Content {
 
 function addSection({ staff, given }: StaffPageOptions): Html {
   return section(
-    { title: 'Add a person', description: 'They get a link to set their password.' },
+    { title: 'Add a person', description: 'We mail them a link to set their password.' },
     form({ action: '/console/staff/', csrfToken: staff.csrfToken, submit: 'Add', submitKind: 'button' }, [
       field({ name: 'name', label: 'Name', required: true, maxLength: 120, value: given?.name }),
       field({
@@ -152,7 +152,7 @@ function addSection({ staff, given }: StaffPageOptions): Html {
         value: given?.role ?? 'support',
         options: [
           { value: 'support', label: 'Support: reads everything' },
-          { value: 'operator', label: 'Operator: may change everything' },
+          { value: 'operator', label: 'Operator: read and write' },
         ],
       }),
     ]),

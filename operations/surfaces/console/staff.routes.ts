@@ -55,7 +55,7 @@ export function registerStaff(app: App, deps: StaffDeps): void {
       const isActive = request.body.active === 'yes';
       const personId = await findColleague(deps, actor, request.body.person);
       if (personId === actor.personId) {
-        const error = 'You can not deactivate yourself. Ask another operator.';
+        const error = 'You cannot deactivate yourself. Ask another operator.';
         return show(deps, request, reply, { error }, 422);
       }
       await deps.accounts.setPersonActive(actor, personId, isActive);

@@ -59,7 +59,7 @@ export function fleetUsagePage(options: FleetUsageOptions): Html {
       stat({
         label: 'Accounts that called',
         value: formatCount(usage.accountCount),
-        source: `${formatCount(usage.overAccountCount)} beyond their free requests`,
+        source: `${formatCount(usage.overAccountCount)} above their free quota`,
       }),
       stat({
         label: 'Overage',
@@ -129,11 +129,11 @@ export function monthsChart(months: readonly MonthSum[]): Html {
 }
 
 function stateOf(usage: FleetUsage): { tone: Tone; text: string } {
-  if (usage.count === 0) return { tone: 'neutral', text: `Nobody has called the API in ${usage.period}.` };
+  if (usage.count === 0) return { tone: 'neutral', text: `No API requests in ${usage.period}.` };
   const over =
     usage.overAccountCount === 0
-      ? 'none beyond their free requests'
-      : `${formatCount(usage.overAccountCount)} beyond their free requests`;
+      ? 'none above their free quota'
+      : `${formatCount(usage.overAccountCount)} above their free quota`;
   const callers = usage.accountCount === 1 ? 'One account' : `${formatCount(usage.accountCount)} accounts`;
   return {
     tone: 'good',
@@ -199,7 +199,7 @@ function accountsTable({ usage, page }: FleetUsageOptions): Html {
     pages: pagesOf(usage.accounts.length, usage.accountCount, page, here),
     empty: {
       title: 'No requests in this month',
-      text: 'Accounts will stand here as soon as one of their keys calls the API.',
+      text: 'Workspaces whose keys called the API appear here.',
     },
   });
 }
@@ -235,6 +235,6 @@ function keysTable(
     ],
     rows: keys,
     pages: pagesOf(keys.length, keyCount, page, here),
-    empty: { title: 'No requests in this month', text: 'Keys that call the API will stand here.' },
+    empty: { title: 'No requests in this month', text: 'Keys that called the API appear here.' },
   });
 }

@@ -38,7 +38,7 @@ test('API-8.1: support sees every account’s requests and whose key made them, 
   await call(keys[1]!, 9);
   await call(keys[2]!, 2);
   const fleet = (await read('')).text;
-  assert.match(fleet, /2 accounts made 14 requests in \d{4}-\d\d, 1 beyond their free requests/);
+  assert.match(fleet, /2 accounts made 14 requests in \d{4}-\d\d, 1 above their free quota/);
   assert.ok(fleet.indexOf('>Busy<') < fleet.indexOf('>Calm<'), 'most requests first');
   const byKey = (await read('?by=key')).text;
   const rowOf = (id: string) =>
@@ -50,7 +50,7 @@ test('API-8.1: support sees every account’s requests and whose key made them, 
   assert.match(rowOf(ids[1]!), /read key Busy .*active 9 64\.3 %/);
   assert.match(rowOf(ids[2]!), /full key Calm .*active 2 14\.3 %/);
   const account = (await read(`accounts/${busy.tenant.id}`)).text;
-  assert.match(account, /12 requests in \d{4}-\d\d, 2 beyond the free ones/);
+  assert.match(account, /12 requests in \d{4}-\d\d, 2 above the free quota/);
   assert.ok(account.includes(`svc_${ids[1]}_`) && !account.includes(`svc_${ids[2]}_`));
   const months = await world.metering.lastMonths(systemActor, null, 12);
   assert.deepEqual([months.length, months.at(-1)!.count, months.at(-1)!.accountCount], [1, 14, 2]);

@@ -51,26 +51,26 @@ function webhooksPage(
           label: 'Waiting',
           value: formatCount(health.pending),
           unit: 'deliveries',
-          source: 'also those between two attempts',
+          source: 'including retries',
         }),
         stat({
           label: 'Longest overdue',
           value: formatDuration(health.oldestSeconds),
           tone: isLate ? 'bad' : 'good',
-          source: 'since it should have been sent',
+          source: 'since it was due',
         }),
         stat({
           label: 'Failing endpoints',
           value: formatCount(health.failingEndpoints),
           tone: health.failingEndpoints > 0 ? 'warn' : 'neutral',
-          source: 'their receivers do not take what we send',
+          source: 'deliveries are failing',
         }),
         stat({ label: 'Endpoints', value: formatCount(health.endpoints), source: 'of all customers' }),
       ),
       section(
         {
           title: 'Failing endpoints',
-          description: `Those that fail longest, ${failingMax} at most. Their owners see each attempt in the portal and send it again.`,
+          description: `The ${failingMax} endpoints that have failed longest. Their owners see each attempt in the portal and can send it again.`,
         },
         failingTable(failing, nowMs),
       ),
@@ -111,7 +111,7 @@ function failingTable(failing: readonly FailingEndpoint[], nowMs: number): Html 
     rows: failing,
     empty: {
       title: 'None fails',
-      text: 'Endpoints whose receivers do not take what we send will stand here.',
+      text: 'Endpoints with failing deliveries appear here.',
     },
   });
 }
@@ -121,13 +121,13 @@ function stateOf(health: QueueHealth, isLate: boolean): { tone: Tone; text: stri
     const late = formatDuration(health.oldestSeconds);
     return {
       tone: 'bad',
-      text: `Deliveries are ${late} late: look at the log of operations for “webhooks”.`,
+      text: `Deliveries are ${late} late. Check the operations log for “webhooks”.`,
     };
   }
   if (health.failingEndpoints > 0)
     return {
       tone: 'warn',
-      text: 'Sent in time; some receivers do not take what we send, which their owners see.',
+      text: 'On time. Deliveries to some endpoints are failing; their owners see it.',
     };
-  return { tone: 'good', text: 'Everything is sent in time.' };
+  return { tone: 'good', text: 'All deliveries are on time.' };
 }

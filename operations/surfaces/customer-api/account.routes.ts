@@ -37,7 +37,7 @@ export function accountHandlers(deps: AccountHandlerDeps): {
       const id = idOf(request);
       const { tenant: _, ...rest } = request.query as Record<string, unknown>;
       const query = convertQuery(schemas.BandwidthQuery, rest);
-      // What is not there is a 404 whatever was asked of it.
+      // A missing resource is a 404 before the body is validated.
       if ((await deps.servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
       checkQuery(query);
       const { from, to, granularity = 'month' } = query as schemas.BandwidthQuery;

@@ -20,7 +20,7 @@ export interface ActionHandlers {
   readAction: Handler;
 }
 
-/** What is asked of a server's power, and what came of it. */
+/** Power actions of a server and their results. */
 export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
   const { servers } = deps;
   const find = async (call: Call, id: number) => {
@@ -69,7 +69,7 @@ export function actionHandlers(deps: ServerRouteDeps): ActionHandlers {
     async actOnServer(call, request, reply) {
       const id = idOf(request);
       const body = bodyOf(call, request);
-      // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
+      // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
       if ((await servers.findServer(call.actor, call.tenant.id, id)) === null) throw notFound();
       const named = (body as { action?: unknown } | null)?.action;
       if (typeof named === 'string') commandOf(named);

@@ -50,7 +50,7 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
   await world.jobs.drain();
   const only = await read(asked.body.id);
   assert.deepEqual([only.body.status, only.body.outcome], ['success', 'signal_sent']);
-  assert.equal((await call('GET', path, { key })).body.status, 'running', 'nobody saw it halt');
+  assert.equal((await call('GET', path, { key })).body.status, 'running', 'the halt was not observed');
 
   const waits = await act({ action: 'shutdown', timeout_s: 60 });
   await world.jobs.drain();
@@ -77,7 +77,7 @@ test('API-4.c: a shutdown says whether the guest halted, was only asked, or did 
   await moveDatabaseClock(world.database, '0');
 });
 
-test('API-4.c: a guest that takes its time is asked about again, and nobody waits for it meanwhile', async () => {
+test('API-4.c: a slow guest is checked again later, and no worker waits for it', async () => {
   const { serverId, act, read } = await running('Slow');
   stubborn.add(`vm-${serverId}`);
   const asked = await act({ action: 'shutdown' });

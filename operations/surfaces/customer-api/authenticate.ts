@@ -1,6 +1,6 @@
 /**
  * The steps that every call goes through before its endpoint runs, in the order of API-8.2: authenticate, key budget,
- * account gate, scope, count. Whoever is turned away at one step hears nothing about the later ones.
+ * account gate, scope, count. A refusal at one step reveals nothing about the later ones.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type ApiKeys, actorOf, createLookup, type Principal } from '#operations/api-keys/index.ts';
@@ -54,7 +54,7 @@ export function createGate(deps: GateDeps): Gate {
     const token = readBearer(request.raw.rawHeaders);
     const principal = token === null ? null : await deps.apiKeys.verifyKey(token);
     if (principal !== null) return principal;
-    // A call without any credential is refused, but nobody has tried to guess anything.
+    // A call without a credential is refused, but it is not an attempt to guess one.
     if (!hasAuthorization(request.raw.rawHeaders)) throw unauthorized();
     const attempt = deps.authFailures.take(sourceBucket(request.ip));
     throw attempt.isAllowed ? unauthorized() : tooManyFailures(attempt);

@@ -92,7 +92,7 @@ test('every change of a server or network is refused under a tag that is not its
 });
 
 test('the tag of a read, a list that has it, and * let a change through; a weak tag never does', async () => {
-  const { path, tag, send, key } = await customerWithServer('Let through');
+  const { path, tag, send, key } = await customerWithServer('Allowed');
   const first = await tag();
   const weak = await send('PATCH', path, `W/${first}`, { name: 'weak' });
   assert.equal(weak.status, 412);
@@ -144,7 +144,7 @@ test('a create has nothing to match: with If-Match it is refused, dry or not, an
   );
 });
 
-test('a repetition under an Idempotency-Key answers as the first call did, whatever changed since', async () => {
+test('a repetition under an Idempotency-Key answers as the first call did, also after later changes', async () => {
   const { key, path, tag } = await customerWithServer('Repeated');
   const headers = { 'if-match': await tag(), 'idempotency-key': 'stop-once' };
   const act = () => call('POST', `${path}/actions`, { key, headers, body: { action: 'stop' } });

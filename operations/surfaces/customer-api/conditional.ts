@@ -16,7 +16,7 @@ export function entityTag(payload: string): string {
 }
 
 interface TagList {
-  /** `*`: whatever there is. */
+  /** `*`: any version. */
   isAny: boolean;
   tags: { isWeak: boolean; opaque: string }[];
 }

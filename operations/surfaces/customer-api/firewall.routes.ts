@@ -4,8 +4,8 @@ import type { Handler } from './call.ts';
 import { idOf } from './request-parts.ts';
 import { notFound } from './select-tenant.ts';
 
-/** What everybody is, written out. */
-const everybody = ['0.0.0.0/0', '::/0'];
+/** All addresses, as prefixes. */
+const allAddresses = ['0.0.0.0/0', '::/0'];
 
 /** Firewall information (API-4.9). */
 export function firewallHandlers(firewalls: Firewalls): { readServerFirewall: Handler } {
@@ -29,7 +29,7 @@ function showFirewall(firewall: EffectiveFirewall): schemas.ServerFirewall {
     fingerprint: firewall.fingerprint,
     groups: [],
     rules: firewall.rules.map((rule) => {
-      const peers = rule.peers.length > 0 ? rule.peers : everybody;
+      const peers = rule.peers.length > 0 ? rule.peers : allAddresses;
       return {
         id: rule.id,
         position: rule.position,

@@ -161,7 +161,7 @@ test('what can’t be a rule is refused with what to mend', async () => {
     [{ ports: '80; drop' }, 'ports'],
     [{ protocol: 'icmp' }, 'ports'],
     [{ peers: ['10.0.0.1/8'] }, 'peers'],
-    [{ peers: ['everybody'] }, 'peers'],
+    [{ peers: ['not-a-prefix'] }, 'peers'],
     [{ peers: Array(21).fill('10.0.0.0/8') }, 'peers'],
     [{ description: 'x'.repeat(81) }, 'description'],
   ];

@@ -20,7 +20,7 @@ interface Trial {
 }
 
 const path = '/api/v2/servers';
-const deaths = ['nobody', 'before', 'inside', 'after'] as const;
+const deaths = ['none', 'before', 'inside', 'after'] as const;
 
 export async function prove({
   n,
@@ -41,8 +41,7 @@ export async function prove({
     else report(`the planted bug ${bug} was not caught`);
   }
   return {
-    claim:
-      'one Idempotency-Key makes one order, whoever repeats it, at once or after a crash; one answer, one password',
+    claim: 'one Idempotency-Key makes one order, repeated at once or after a crash; one answer, one password',
     tried: n,
     failures: faults.length,
     plantedBugsCaught: `${caught} of ${Object.keys(planted).length}`,
@@ -91,7 +90,7 @@ async function runTrial(at: Trial, name: string): Promise<string[]> {
     const width = 1 + at.random.below(4);
     answers.push(...(await Promise.all(Array.from({ length: width }, () => send()))));
   }
-  // Whoever was told to wait comes again, as a client does.
+  // A call that was told to wait is repeated, as a client does.
   for (let tries = 0; tries < 50 && !answers.some((one) => one.status === 201); tries += 1) {
     await pause(5);
     answers.push(await send());
@@ -114,7 +113,7 @@ async function runTrial(at: Trial, name: string): Promise<string[]> {
 
 /** A caller that got this far and no further; what it held is free after its claim, which is told instead of waited for. */
 async function die(at: Trial, death: (typeof deaths)[number], name: string, body: object): Promise<void> {
-  if (death === 'nobody') return;
+  if (death === 'none') return;
   const begun = await at.world.idempotency.begin({
     keyId: at.key.split('_')[1]!,
     method: 'POST',

@@ -126,7 +126,7 @@ test('a caller that died before its order was made frees its name after its clai
   await moveDatabaseClock(world.database, '3 minutes');
   const made = await send(key, 'once');
   assert.equal(made.status, 201);
-  // The answer is lost; whoever asks again finds the server.
+  // The answer is lost; a repeated call finds the server.
   assert.deepEqual(told(await send(key, 'once')), told(made));
   assert.equal(await ordersOf(customer.tenant.id), 1);
   await moveDatabaseClock(world.database, '25 hours');

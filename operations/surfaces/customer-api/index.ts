@@ -76,7 +76,7 @@ export async function registerCustomerApi(app: App, deps: CustomerApiDeps): Prom
     api.decorateRequest('call', null);
     api.decorateRequest('hasForeignBody', false);
     useBodyReader(api);
-    // Whoever waits for a change gets an answer before the server closes.
+    // Calls that wait for a change get an answer before the server closes.
     api.addHook('preClose', async () => deps.notifications.release());
     api.addHook('onRequest', async (request, reply) => addCommonHeaders(request, reply));
     api.addHook('onSend', (request, reply, payload) => finishAnswer(deps, request, reply, payload));

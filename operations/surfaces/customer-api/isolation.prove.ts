@@ -47,7 +47,7 @@ export async function prove(options: { n: number; seed: number; report: (line: s
     }
   }
   return {
-    claim: `${operations.length} operations: ${total.cells} cells and ${total.pairs} pairs of owners, ${total.allowed} let through (${total.succeeded} with success), none leaks`,
+    claim: `${operations.length} operations: ${total.cells} cells and ${total.pairs} pairs of owners, ${total.allowed} allowed (${total.succeeded} with success), none leaks`,
     tried: total.cells + total.pairs,
     failures: leaks.length,
     plantedBugsCaught: `${planted.caught} of ${planted.of} filters`,

@@ -113,7 +113,7 @@ function itemHandlers(
 ): Pick<NetworkHandlers, 'readNetwork' | 'changeNetwork' | 'deleteNetwork' | 'syncNetwork'> {
   const show = async (call: Call, network: Network) =>
     showNetwork(network, await networks.listMembers(call.actor, call.tenant.id, network.id));
-  /** What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's network. */
+  /** A missing network is a 404 before the body is validated, so that a body reveals nothing about another's network. */
   const find = async (call: Call, request: FastifyRequest) => {
     const network = await networks.findNetwork(call.actor, call.tenant.id, idOf(request));
     if (network === null) throw notFound();

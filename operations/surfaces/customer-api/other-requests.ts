@@ -68,7 +68,7 @@ export function registerUnrouted(app: App): void {
 
 function refusal(allow: string | undefined): HttpError {
   if (allow === undefined)
-    return new HttpError(404, { code: 'not_found', message: 'There is nothing at this path.' });
+    return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
   const message = `This path can't be used with that method. Allowed: ${allow}.`;
   return new HttpError(405, { code: 'method_not_allowed', message }, { allow });
 }

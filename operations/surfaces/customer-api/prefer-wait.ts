@@ -35,7 +35,7 @@ export async function waitWhileAllowed<T>(
   }
 }
 
-/** Aborted when the caller hangs up: nobody waits for nobody. */
+/** Aborted when the caller disconnects, so that no wait outlives its caller. */
 export function callerSignal(request: FastifyRequest): AbortSignal {
   const gone = new AbortController();
   request.raw.socket.once('close', () => gone.abort());

@@ -4,7 +4,7 @@ import { HttpError } from '#service-kit/http/index.ts';
 import type { Call } from './call.ts';
 import { notFound } from './select-tenant.ts';
 
-/** The body as an object; v1 knows no `tenant` and ignores one, whatever it is. */
+/** The body as an object; v1 has no `tenant` field and ignores any value of it. */
 export function bodyOf(call: Call, request: FastifyRequest): unknown {
   // `null` is a body, and none that fits; only an absent one stands for an empty object.
   const body = request.body === undefined ? {} : request.body;

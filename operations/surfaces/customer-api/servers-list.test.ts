@@ -61,7 +61,7 @@ test('API-4.8: the list is filtered by status, name, plan, location, labels and 
     assert.equal((await call('GET', `/api/v2/servers?${query}`, { key })).status, 422, query);
 });
 
-test('API-4.8: pages follow one another in every order, and a server that comes or goes between them moves nobody', async () => {
+test('API-4.8: pages follow one another in every order, and a server created or destroyed between them shifts no other', async () => {
   const customer = await world.createCustomer('Pages');
   const key = await world.createKey(customer);
   const made: string[] = [];
@@ -186,7 +186,7 @@ test('API-5.5: a dry run says what a create would do and cost, by the same rules
   assert.deepEqual(await rows(), { orders: 0, servers: 0, charges: 0, addresses: 0 });
 });
 
-test('a location without room is said before anybody is charged, and a node that is closed takes nobody', async () => {
+test('a location without capacity is refused before the charge, and a closed node gets no server', async () => {
   await using full = await createWorld();
   const ask = createApiClient(full.url);
   const customer = await full.createCustomer('Full');

@@ -98,7 +98,7 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
       const id = idOf(request);
       const wanted = readWaitFor(request.query as Record<string, unknown>);
       if (wanted === null) return showServer(await find(call, id), call.tenant.currency);
-      // Whose it is comes first: nobody waits for another's server.
+      // Ownership is checked first: a caller cannot wait for another's server.
       await find(call, id);
       const seconds = readWait(request, reply) || waitSecondsMax;
       const isEnough = (server: Server) => wanted.includes(statusOf(server)) || statusOf(server) === 'failed';
@@ -113,7 +113,7 @@ export function serverHandlers(deps: ServerRouteDeps): ServerHandlers {
     async updateServer(call, request, reply) {
       const id = idOf(request);
       const body = bodyOf(call, request);
-      // What is not there is a 404 whatever was asked of it, so that a body tells nothing about another's server.
+      // A missing server is a 404 before the body is validated, so that a body reveals nothing about another's server.
       await find(call, id);
       checkUpdate(body);
       const { name, hostname, labels } = body as schemas.UpdateServerRequest;

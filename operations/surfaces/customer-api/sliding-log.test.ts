@@ -43,7 +43,7 @@ test('what is told to wait is long enough', async () => {
   assert.equal(log.take('key').isAllowed, true);
 });
 
-test('API-8.a: no wait beyond the window is ever promised, whatever fractions the clock has', () => {
+test('API-8.a: no announced wait exceeds the window, for any fraction of the clock', () => {
   let now = 0;
   const clock = { ...createTestClock(0), monotonicMs: () => now };
   const log = createSlidingLog({ capacity: 1, windowMs: 60_000, clock });

@@ -70,7 +70,7 @@ test('API-7: a number beyond 2^53 is refused and never taken for its neighbour',
       422,
       number,
     );
-  // The largest that is exact names a network that nobody has.
+  // The largest that is exact names a network that does not exist.
   assert.equal(
     (await call('POST', path, { key, headers, raw: '{"network_id":9007199254740991}' })).status,
     404,
@@ -138,7 +138,7 @@ test('API-9.2: an empty tenant is a variable that was not set: it reaches nothin
   assert.equal((await call('POST', '/api/v2/servers?tenant=', { key, body: order })).status, 404);
 });
 
-test('API-4.9: created_after needs its offset, because without one nobody knows which moment is meant', async () => {
+test('API-4.9: created_after needs its offset, because a time without an offset is ambiguous', async () => {
   for (const text of ['2026-01-01T00:00:00', '2026-01-01T00:00', '2026', 'yesterday', '2026-13-01'])
     assert.deepEqual(
       await faultsOf('GET', `/api/v2/servers?created_after=${text}`),
@@ -149,7 +149,7 @@ test('API-4.9: created_after needs its offset, because without one nobody knows 
     assert.equal((await call('GET', `/api/v2/servers?created_after=${text}`, { key })).status, 200, text);
 });
 
-test('a compressed body is refused with a 415, because nobody unpacks it', async () => {
+test('a compressed body is refused with a 415, because the server does not decompress', async () => {
   for (const encoding of ['gzip', 'br', 'x'])
     assert.equal(
       (await call('POST', '/api/v2/servers', { key, body: order, headers: { 'content-encoding': encoding } }))
@@ -160,7 +160,7 @@ test('a compressed body is refused with a 415, because nobody unpacks it', async
   assert.equal((await call('POST', '/api/v2/servers', { key, body: order, headers: identity })).status, 200);
 });
 
-test('every refusal below /api/ has the API’s body, its id and CORS, whatever the method or the path', async () => {
+test('every refusal below /api/ has the API’s body, its id and CORS, for every method and path', async () => {
   const long = `/api/v2/servers/${'9'.repeat(5_000)}`;
   assert.equal((await call('GET', long, { key })).status, 404);
   assert.equal((await call('GET', long)).status, 401, 'API-8.2: who it is comes first');
@@ -228,7 +228,7 @@ test('a cursor that was made up tells nothing about another account’s servers'
   assert.equal((await call('GET', `/api/v2/servers?sort=name&cursor=${nul}`, { key })).status, 400);
 });
 
-test('application/problem+json says the same in the members of RFC 9457; nobody else gets it', async () => {
+test('application/problem+json says the same in the members of RFC 9457, only on request', async () => {
   const accept = 'application/problem+json';
   const problem = await call('GET', '/api/v2/servers/424242', { key, headers: { accept } });
   assert.equal(problem.headers.get('content-type'), accept);

@@ -105,11 +105,11 @@ test('API-4.0: two workspaces that differ are a 400, one that can not be reached
 test('API-9: v1 ignores a named workspace in query, body and header, even an impossible one', async () => {
   const many = await createMany('Legacy');
   const key = await world.createKey(many);
-  const headers = { 'x-tenant-id': 'nobody' };
+  const headers = { 'x-tenant-id': 'unknown' };
   const list = await call('GET', '/api/v1/servers?tenant=424242', { key, headers });
   assert.equal(list.status, 200);
   assert.equal(list.headers.get('x-tenant-id'), null);
-  for (const tenant of [many.second.id, 'nobody', { deep: true }, null]) {
+  for (const tenant of [many.second.id, 'unknown', { deep: true }, null]) {
     const created = await call('POST', '/api/v1/servers', {
       key,
       headers,

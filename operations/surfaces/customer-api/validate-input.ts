@@ -93,9 +93,7 @@ function explain(error: SchemaError, all: readonly SchemaError[], known: readonl
       path: below(name),
       code: 'unknown_field',
       message:
-        at === ''
-          ? `is not a field of this request${suggestion(name, known)}`
-          : 'is not a name that may stand here',
+        at === '' ? `is not a field of this request${suggestion(name, known)}` : 'is not an allowed name',
     }));
   }
   // What a branch of a choice or a forbidden field says is said by the choice and by the object as well.

@@ -20,7 +20,7 @@ async function watch(path: string, body: object, ask: string) {
   return () => watched!.throwFaults();
 }
 
-test('a server that answers what its document does not know fails the test, whoever asked', async () => {
+test('an answer that the document does not describe fails the test, for every caller', async () => {
   const leak = await watch('/api/v2/tenants', { tenants: [], internal_note: 'x' }, '/api/v2/tenants?x=1');
   assert.throws(leak, /GET \/api\/v2\/tenants.*is not as documented|without its header/s);
   assert.throws(await watch('/api/v2/secret', {}, '/api/v2/secret'), /knows no such path/);

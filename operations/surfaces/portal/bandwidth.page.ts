@@ -56,8 +56,8 @@ export function bandwidthPage(options: BandwidthPageOptions): Html {
     history.current.lastSampledAt === null &&
       notice({
         tone: 'info',
-        title: 'Nothing has been measured in this month yet',
-        text: 'The first figures come within a few minutes of the first traffic.',
+        title: 'No measurements this month yet',
+        text: 'The first figures appear a few minutes after the first traffic.',
       }),
     useChart(options),
     section({ title: history.granularity === 'day' ? 'By day' : 'By month' }, rowsTable(options)),
@@ -116,7 +116,7 @@ function useChart({ history, source }: BandwidthPageOptions): Html {
         { label: 'Out', role: 'out', values: values('outboundBytes') },
       ],
     },
-    emptyText: 'Nothing was measured in this time.',
+    emptyText: 'Nothing was measured in this period.',
   });
 }
 
@@ -135,13 +135,13 @@ function rowsTable({ history, nowMs }: BandwidthPageOptions): Html {
       { key: 'out', header: 'Out', kind: 'figure', cell: (row) => known(row, row.outboundBytes) },
       {
         key: 'share',
-        header: 'Part of the account’s use',
+        header: 'Share of the workspace’s usage',
         cell: (row) => (row.lastSampledAt === null ? null : shareBar(row.poolShare)),
       },
       { key: 'sampled', header: 'Last measured', cell: (row) => age(row.lastSampledAt?.getTime(), nowMs) },
     ],
     rows: history.rows,
-    empty: { title: 'Nothing yet', text: 'Each UTC day of the server’s life will stand here.' },
+    empty: { title: 'Nothing yet', text: 'Usage of each UTC day appears here.' },
   });
 }
 
@@ -151,10 +151,10 @@ function poolSection({ account }: BandwidthPageOptions): Html {
   const share = pool.allowanceBytes === 0 ? 0 : pool.usedBytes / pool.allowanceBytes;
   return section(
     {
-      title: `The account’s pool in ${formatMonth(month.name)}`,
+      title: `Workspace pool in ${formatMonth(month.name)}`,
       id: 'pool',
       description:
-        'All servers of the account share it. Every server beyond the first adds to it by the hour; what it would still add this month is not there yet.',
+        'All servers of the workspace share it. Every server after the first adds to it by the hour. The rest of this month’s addition is still accruing.',
     },
     [
       isMeasured
@@ -162,28 +162,28 @@ function poolSection({ account }: BandwidthPageOptions): Html {
             label: `${formatBytes(pool.usedBytes)} of ${formatBytes(pool.allowanceBytes)} used`,
             value: Math.min(1, share),
             max: 1,
-            detail: `at this pace ${formatBytes(pool.projectedBytes)} by the end of the month`,
+            detail: `projected ${formatBytes(pool.projectedBytes)} by the end of the month`,
           })
         : notice({
             tone: 'info',
-            title: `${formatBytes(pool.allowanceBytes)} to use, nothing measured yet`,
+            title: `${formatBytes(pool.allowanceBytes)} included, nothing measured yet`,
           }),
       stats(
         stat({ label: 'Base', value: formatBytes(pool.baseBytes) }),
-        stat({ label: 'For your years with us', value: formatBytes(pool.tenureBytes) }),
+        stat({ label: 'Loyalty bonus', value: formatBytes(pool.tenureBytes) }),
         stat({
-          label: 'Earned by more servers',
+          label: 'Bonus for additional servers',
           value: formatBytes(pool.earnedBytes),
           source: `${formatBytes(pool.perServerBytes)} for each in a full month`,
         }),
         stat({
-          label: 'May still be earned',
+          label: 'Still accruing',
           value: formatBytes(pool.potentialEarnedBytes),
-          source: 'if the servers run on; can’t be used yet',
+          source: 'if the servers keep running; not usable yet',
         }),
       ),
       table({
-        caption: 'Servers and their part in the pool',
+        caption: 'Servers and their share of the pool',
         columns: [
           {
             key: 'name',
@@ -206,7 +206,7 @@ function poolSection({ account }: BandwidthPageOptions): Html {
           },
         ],
         rows: servers,
-        empty: { title: 'No servers', text: 'Servers of this account will stand here.' },
+        empty: { title: 'No servers', text: 'Servers of this workspace appear here.' },
       }),
     ],
   );

@@ -44,7 +44,7 @@ export function ledgerSection(options: LedgerOptions): Html {
     {
       title: 'Ledger',
       id: 'ledger',
-      description: 'Every change of your credit. It adds up to the balance above.',
+      description: 'Every change of your credit. The entries add up to the balance above.',
     },
     table<LedgerEntry>({
       caption: 'Ledger',
@@ -108,7 +108,7 @@ export function ledgerSection(options: LedgerOptions): Html {
       },
       empty: {
         title: 'No entries',
-        text: 'Payments, hours of servers and API requests beyond the free ones will stand here, each with its amount.',
+        text: 'Payments, server hours and charged API requests appear here.',
       },
     }),
   );

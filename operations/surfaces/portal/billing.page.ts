@@ -71,8 +71,8 @@ export function billingPage(options: BillingPageOptions): Html {
       !tenant.hasBillingProfile &&
         notice({
           tone: 'warn',
-          title: 'There is no billing profile',
-          text: 'Without one the API stays locked. The owner adds it in the settings.',
+          title: 'Billing profile missing',
+          text: 'The API is locked until the owner adds one in the settings.',
           actions: link('/client/settings/#profile', 'Settings', { kind: 'button' }),
         }),
       options.waiting.map((charge) => waitingNotice(charge, tenant)),
@@ -87,7 +87,7 @@ export function billingPage(options: BillingPageOptions): Html {
 
 function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): { tone: Tone; text: string } {
   const money = formatMoney(balanceQuanta, tenant.currency);
-  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This account is closed.' };
+  if (tenant.status === 'CLOSED') return { tone: 'neutral', text: 'This workspace is closed.' };
   if (tenant.status === 'SUSPENDED')
     return {
       tone: 'bad',
@@ -98,21 +98,24 @@ function stateOf({ balanceQuanta, tenant, cards, ahead }: BillingPageOptions): {
       }`,
     };
   if (balanceQuanta < 0)
-    return { tone: 'bad', text: `${money}: please pay it, or the account will be suspended.` };
+    return { tone: 'bad', text: `${money}. Add credit now, or the workspace will be suspended.` };
   if (balanceQuanta === 0)
-    return armedCard(cards)
-      ? { tone: 'info', text: 'No credit. The next server charges one month of its plan to your card.' }
-      : { tone: 'warn', text: 'No credit and no card: add one of them to deploy a server.' };
+    return chargeableCard(cards)
+      ? {
+          tone: 'info',
+          text: 'No credit. The next server charges one month of its plan to your default card.',
+        }
+      : { tone: 'warn', text: 'No credit and no card. Add credit or a card to deploy a server.' };
   const rest = ahead.serverQuanta + ahead.overageQuanta;
   return balanceQuanta < rest
     ? {
         tone: 'warn',
-        text: `${money} of credit will not last this month: about ${formatMoneyAbout(rest, tenant.currency)} is still to come.`,
+        text: `${money} of credit does not cover this month: about ${formatMoneyAbout(rest, tenant.currency)} remains to be charged.`,
       }
-    : { tone: 'good', text: `${money} of credit, enough for the rest of this month.` };
+    : { tone: 'good', text: `${money} of credit covers the rest of this month.` };
 }
 
-function armedCard(cards: readonly SavedCard[]): SavedCard | undefined {
+function chargeableCard(cards: readonly SavedCard[]): SavedCard | undefined {
   return cards.find((card) => card.isDefault && !card.isExpired);
 }
 
@@ -142,7 +145,7 @@ function waitingNotice(charge: Charge, tenant: Tenant): Html {
   return notice({
     tone: 'warn',
     title: `A payment of ${formatMoney(charge.amountQuanta, tenant.currency)} is not confirmed`,
-    text: `Attempt ${charge.id}, ${formatTime(charge.createdAt.getTime())}. We ask the card company again by ourselves; if it was taken, it is given back.`,
+    text: `Attempt ${charge.id}, ${formatTime(charge.createdAt.getTime())}. Payment result unknown. If it was charged, we void or refund it automatically.`,
   });
 }
 
@@ -157,7 +160,7 @@ function figures(options: BillingPageOptions): Html {
       label: 'Credit',
       value: money(balanceQuanta),
       tone: balanceQuanta < 0 ? 'bad' : balanceQuanta === 0 ? 'warn' : 'neutral',
-      source: 'now, sum of the ledger',
+      source: 'current ledger balance',
     }),
     stat({
       label: 'Spent this month',
@@ -165,12 +168,12 @@ function figures(options: BillingPageOptions): Html {
       source: `servers ${money(of('server_hours'))}, API ${money(of('api_overage'))}`,
     }),
     stat({
-      label: 'This month will cost about',
+      label: 'Estimated cost this month',
       value: about(spent + ahead.serverQuanta + ahead.overageQuanta),
-      source: 'if servers and requests go on as they do',
+      source: 'at the current number of servers and requests',
     }),
     stat({
-      label: 'Still to come',
+      label: 'Remaining this month',
       value: about(ahead.serverQuanta + ahead.overageQuanta),
       source: `servers ${about(ahead.serverQuanta)}, API ${about(ahead.overageQuanta)}`,
     }),
@@ -215,7 +218,7 @@ function cardsSection(options: BillingPageOptions): Html {
               card.isExpired
                 ? badge('bad', 'expired')
                 : card.isDefault
-                  ? badge('good', 'default, armed')
+                  ? badge('good', 'default card')
                   : badge('neutral', 'saved'),
           },
           { key: 'since', header: 'Saved', cell: (card) => formatTime(card.createdAt.getTime(), 'day') },
@@ -244,7 +247,7 @@ function cardsSection(options: BillingPageOptions): Html {
         rows: cards,
         empty: {
           title: 'No card yet',
-          text: 'A saved card lets you add credit here, and deploy servers when the credit is used up.',
+          text: 'With a saved card you can add credit, and deploy servers without credit.',
         },
       }),
       addCard(options),
@@ -267,8 +270,8 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
   }
   return html`${notice({
     tone: 'info',
-    title: 'Payments are simulated here',
-    text: 'This system runs with the test gateway: it moves no money and takes test cards only. Never type a real card number.',
+    title: 'Payments are simulated',
+    text: 'This installation uses the test gateway. It moves no money and accepts test cards only. Never enter a real card number.',
   })}${form(
     {
       action: '/client/billing/cards/test',
@@ -292,14 +295,14 @@ function addCard({ gatewayName, visitor, tenant }: BillingPageOptions): Html {
 }
 
 function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): Html {
-  const armed = armedCard(cards);
+  const card = chargeableCard(cards);
   return section(
     {
       title: 'Add credit',
       id: 'credit',
-      ...(armed ? { description: `Charged to ${cardName(armed)}, from 5.00 to 10,000.00.` } : {}),
+      ...(card ? { description: `Charged to ${cardName(card)}, from 5.00 to 10,000.00.` } : {}),
     },
-    armed
+    card
       ? form(
           {
             action: '/client/billing/credit',
@@ -319,6 +322,6 @@ function creditSection({ cards, visitor, tenant, formId }: BillingPageOptions): 
             }),
           ],
         )
-      : html`<p class="hint">Add a card first; then credit can be charged to it.</p>`,
+      : html`<p class="hint">Add a card to add credit.</p>`,
   );
 }

@@ -57,7 +57,7 @@ const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   declined: { tone: 'bad', text: 'The card was declined; nothing was charged. Try another card.' },
   unconfirmed: {
     tone: 'warn',
-    text: 'The payment is not confirmed. If it was taken it is given back; wait before you try again.',
+    text: 'Payment result unknown. If it was charged, we void or refund it automatically. Wait before you try again.',
   },
 };
 

@@ -53,7 +53,7 @@ test('a declined and an unconfirmed payment are told apart, and the second is na
 
 test('a real card number is not taken by the test gateway, and another’s workspace is no page', async () => {
   const { email, tenant } = await world.createCustomer('Careful');
-  const other = await world.createCustomer('Somebody else');
+  const other = await world.createCustomer('Other customer');
   const me = await visit(email);
   const refused = await me.post('/client/billing/cards/test', {
     tenant: String(tenant.id),

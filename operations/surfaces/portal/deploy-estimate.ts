@@ -16,11 +16,11 @@ export interface Estimate {
 const refusals: Record<string, string> = {
   credit_required: 'Another server needs credit above zero or a saved card. Add one of them under Billing.',
   hourly_not_eligible:
-    'Your account is not eligible for hourly billing yet. Add credit or a card under Billing.',
-  no_billing_profile: 'Your account has no billing profile. Add one under Billing.',
-  account_suspended: 'Your account is suspended. Settle its balance under Billing.',
-  account_closed: 'Your account is closed.',
-  deploy_rate: 'Your account has deployed as many servers as it may within an hour. Try again later.',
+    'Your workspace is not eligible for hourly billing yet. Add credit or a card under Billing.',
+  no_billing_profile: 'Your workspace has no billing profile. Add one under Settings.',
+  account_suspended: 'Your workspace is suspended. Add credit under Billing.',
+  account_closed: 'Your workspace is closed.',
+  deploy_rate: 'Your workspace has reached its limit of deployments per hour. Try again later.',
 };
 
 function refusalOf(reason: string, planName: string): string {
@@ -33,15 +33,15 @@ function refusalOf(reason: string, planName: string): string {
 export function deployState(choice: Estimate | null): { tone: Tone; text: string } {
   if (choice === null) return { tone: 'warn', text: 'Nothing can be ordered right now.' };
   const { planName, forecast } = choice;
-  if (forecast === null) return { tone: 'bad', text: 'Nothing was ordered: the marked fields say why.' };
+  if (forecast === null) return { tone: 'bad', text: 'Nothing was ordered. Correct the marked fields.' };
   if (forecast.reason !== null) return { tone: 'warn', text: refusalOf(forecast.reason, planName) };
   if ((forecast.dueQuanta ?? 0) > 0)
     return {
       tone: 'info',
-      text: 'Your saved card is charged one month of the plan first. That becomes credit, and hours are taken from it.',
+      text: 'We charge your default card for one month of the plan. The amount becomes credit, and hours are charged to the credit.',
     };
   const credit = forecast.balanceQuanta === null ? '' : ` of ${formatMoney(forecast.balanceQuanta)}`;
-  return { tone: 'good', text: `Nothing is due now. Hours are taken from your credit${credit}.` };
+  return { tone: 'good', text: `Nothing is due now. Hours are charged to your credit${credit}.` };
 }
 
 /** What the choice comes to, above the form's buttons. */

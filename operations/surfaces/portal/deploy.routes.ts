@@ -63,7 +63,7 @@ const fieldOf: Record<string, string> = {
 const wordsOf: Record<string, string> = {
   'network_id required':
     'Choose the network through which the server is reached, or give it a public address.',
-  'network_id networks.not_found': 'There is no such network in this workspace.',
+  'network_id networks.not_found': 'This workspace has no such network.',
   'network_ip required_with': 'Choose the network that this address is in, or leave it empty.',
 };
 

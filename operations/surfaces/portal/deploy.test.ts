@@ -80,7 +80,7 @@ test('API-2.4: the deploy form joins one network at a fixed address, without a p
 
 test('API-1.2: what the operation refuses stands at its field, nothing is ordered, and what was typed stays', async () => {
   const { email, tenant } = await world.createCustomer('Refused orders');
-  const other = await world.createCustomer('Somebody elses');
+  const other = await world.createCustomer('Other owner');
   const network = await createNetwork(tenant, 'mine', '10.21.0.0/24');
   const theirs = await createNetwork(other.tenant, 'theirs', '10.22.0.0/24');
   const me = await visit(email);
@@ -96,8 +96,8 @@ test('API-1.2: what the operation refuses stands at its field, nothing is ordere
       /Must be an address that servers may have in 10\.21\.0\.0\/24/,
     ],
     [{ network, network_ip: '10.21.0.9' }, 'network_ip', /10\.21\.0\.9 belongs to another server/],
-    [{ network: theirs }, 'network', /There is no such network in this workspace/],
-    [{ network: 'x' }, 'network', /There is no such network in this workspace/],
+    [{ network: theirs }, 'network', /This workspace has no such network/],
+    [{ network: 'x' }, 'network', /This workspace has no such network/],
     [{ name: 'n'.repeat(65) }, 'name', /Must be 1 to 64 characters/],
     [{ ssh_key: '-----BEGIN OPENSSH PRIVATE KEY-----' }, 'ssh_key', /Must be public keys, one a line/],
   ];

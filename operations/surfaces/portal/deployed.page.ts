@@ -24,11 +24,11 @@ export function deployedPage(options: { visitor: Visitor; server: Server; rootPa
   const address = publicAddress ?? server.privateNetworks[0]?.ip;
   const label = publicAddress === undefined ? 'As soon as it runs, from its network' : 'As soon as it runs';
   return portalFrame(
-    { visitor, title: `${server.name} is on its way`, current: 'servers', breadcrumb, isNarrow: true },
+    { visitor, title: `${server.name} is being provisioned`, current: 'servers', breadcrumb, isNarrow: true },
     [
       pageHeader({
-        title: `${server.name} is on its way`,
-        state: { tone: 'info', text: 'It is being provisioned, which takes a moment.' },
+        title: `${server.name} is being provisioned`,
+        state: { tone: 'info', text: 'This takes a moment.' },
         actions: link(`/client/servers/${server.id}`, 'Go to the server', { kind: 'primary' }),
       }),
       notice({
@@ -38,7 +38,7 @@ export function deployedPage(options: { visitor: Visitor; server: Server; rootPa
       }),
       codeBlock({ code: options.rootPassword, label: 'Root password' }),
       address !== undefined && codeBlock({ code: `ssh root@${address}`, label }),
-      section({ title: 'Facts' }, definitionList(factsOf(server))),
+      section({ title: 'Details' }, definitionList(factsOf(server))),
     ],
   );
 }

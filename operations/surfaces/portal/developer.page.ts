@@ -73,7 +73,7 @@ export function developerPage(options: DeveloperPageOptions): Html {
         : notice({
             tone: 'info',
             title: 'Only the owner of the organization creates keys',
-            text: 'Ask them for one. Keys that act for you are listed above.',
+            text: 'Ask the owner for a key. Keys that act for you are listed above.',
           }),
     ],
   );
@@ -81,11 +81,10 @@ export function developerPage(options: DeveloperPageOptions): Html {
 
 function stateOf(keys: readonly KeySummary[]): { tone: Tone; text: string } {
   const active = keys.filter((key) => key.isActive);
-  if (active.length === 0)
-    return { tone: 'neutral', text: 'No active key: no program can call the API for you.' };
+  if (active.length === 0) return { tone: 'neutral', text: 'No active keys. Create one to call the API.' };
   const full = active.filter((key) => key.scope === 'full').length;
   const count = active.length === 1 ? 'One active key' : `${active.length} active keys`;
-  return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} of which may change things.` };
+  return { tone: 'good', text: `${count}, ${full === 0 ? 'none' : full} with write access.` };
 }
 
 function newToken(token: string): Content {
@@ -93,7 +92,7 @@ function newToken(token: string): Content {
     notice({
       tone: 'warn',
       title: 'Copy the key now',
-      text: 'It is shown on this page only. We keep a digest of it, so nobody can show it to you again.',
+      text: 'It is shown on this page only. We store only its digest and cannot show it again.',
     }),
     codeBlock({ code: token, label: 'Key' }),
   ];
@@ -134,7 +133,7 @@ function keysTable({ keys, counts, visitor, tenants, nowMs }: DeveloperPageOptio
     rows: keys,
     empty: {
       title: 'No keys yet',
-      text: 'A key lets a program call the API: deploy servers, switch them, read their state.',
+      text: 'A key lets a program call the API, for example to deploy servers, start and stop them, and read their state.',
     },
   });
 }
@@ -146,8 +145,8 @@ function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
   return drawer({ id: `rotate-${key.keyId}`, open: 'Rotate', title: `Rotate ${key.name}` }, [
     notice({
       tone: 'info',
-      title: 'A new key takes its place',
-      text: 'It may do the same. Its token is shown once, on the next page. The old one goes on for 24 hours, so that you can move your programs over.',
+      title: 'A new key replaces it',
+      text: 'It has the same permissions. Its token is shown once, on the next page. The old key works for 24 hours more, so you can update your programs.',
     }),
     actionButton({
       action: '/client/developer/rotate',
@@ -159,7 +158,7 @@ function rotateDrawer(key: KeySummary, visitor: Visitor): Content {
   ]);
 }
 
-/** Workspaces can be taken from a key and never given: whoever holds it must not gain by it. */
+/** Workspaces can be removed from a key and never added: its holder must not gain permissions. */
 function narrowDrawer(key: KeySummary, visitor: Visitor, tenants: readonly Tenant[]): Content {
   const reached = tenants.filter(
     (tenant) => tenant.organizationId === key.organizationId && (key.tenantIds?.includes(tenant.id) ?? true),
@@ -168,8 +167,8 @@ function narrowDrawer(key: KeySummary, visitor: Visitor, tenants: readonly Tenan
   return drawer({ id: `narrow-${key.keyId}`, open: 'Limit', title: `Limit ${key.name}` }, [
     notice({
       tone: 'info',
-      title: 'The key keeps the workspaces that are ticked',
-      text: 'From its next call on it reaches no other, nor one that is made later. What was taken can’t be given back; create another key for that.',
+      title: 'The key keeps the selected workspaces',
+      text: 'From its next call on, the key has no access to other workspaces, including new ones. You cannot undo this. Create another key instead.',
     }),
     form({ action: '/client/developer/narrow', csrfToken: visitor.csrfToken, submit: 'Limit this key' }, [
       hiddenField('key_id', key.keyId),
@@ -231,7 +230,7 @@ function createSection(options: DeveloperPageOptions): Html {
       field({
         name: 'name',
         label: 'Name',
-        hint: 'What it is for, such as “deploy from CI”.',
+        hint: 'Its purpose, for example “deploy from CI”.',
         required: true,
         maxLength: 100,
         value: given?.name ?? '',
@@ -242,8 +241,8 @@ function createSection(options: DeveloperPageOptions): Html {
         label: 'Scope',
         value: given?.scope ?? 'read',
         options: [
-          { value: 'read', label: 'Read: look at servers' },
-          { value: 'full', label: 'Full: also deploy, switch and destroy' },
+          { value: 'read', label: 'Read: read servers' },
+          { value: 'full', label: 'Full: also deploy, change and destroy' },
         ],
       }),
       workspaceChoice(tenants, organizations, given?.tenants ?? []),
@@ -251,7 +250,7 @@ function createSection(options: DeveloperPageOptions): Html {
         kind: 'number',
         name: 'days',
         label: 'Expires after days',
-        hint: 'A year unless you choose otherwise. Leave empty for a key that does not expire.',
+        hint: 'Default: 365. Leave empty for a key that does not expire.',
         min: 1,
         max: 9999,
         value: given === undefined ? defaultDays : given.days,
@@ -271,7 +270,7 @@ function workspaceChoice(
   );
   if (owned.length < 2) return '';
   return fieldGroup(
-    { legend: 'Workspaces', hint: 'None ticked: all of the organization, also later ones.' },
+    { legend: 'Workspaces', hint: 'None selected: all workspaces of the organization, including new ones.' },
     owned.map((tenant) =>
       field({
         kind: 'checkbox',

@@ -50,7 +50,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
       if (organizationId === undefined || !owned.includes(organizationId)) {
         throw new HttpError(403, {
           code: 'forbidden',
-          message: 'Only the owner of the organization may create keys. Ask them for one.',
+          message: 'Only the owner of the organization may create keys. Ask the owner for one.',
         });
       }
       const expiresAt = expiryOf(request.body.days, deps.clock.nowMs());
@@ -98,7 +98,7 @@ export function registerDeveloper(app: App, deps: DeveloperDeps): void {
     const tenantIds = [request.body.tenants ?? []].flat().map(Number);
     if (tenantIds.length === 0)
       return show(deps, visitor, reply, 422, {
-        error: 'Leave the key one workspace at least, or revoke it.',
+        error: 'Select at least one workspace, or revoke the key.',
       });
     if (!(await deps.apiKeys.narrowKey(visitor.actor, request.body.key_id, tenantIds))) throw noSuchPage();
     return reply.redirect('/client/developer/', 303);

@@ -46,7 +46,7 @@ export function firewallPage(options: FirewallPageOptions): Html {
     !firewall.isSupported &&
       notice({
         tone: 'warn',
-        title: 'Nothing is filtered outside this server',
+        title: 'No firewall outside this server',
         text: 'The hypervisor of this server filters no traffic. Use a firewall inside the server.',
       }),
     ...(['inbound', 'outbound'] as const).map((direction) => rulesSection(options, direction)),
@@ -59,9 +59,9 @@ export function firewallPage(options: FirewallPageOptions): Html {
 function stateOf({ firewall, nowMs }: FirewallPageOptions): { tone: Tone; text: Content } {
   if (!firewall.isSupported) return { tone: 'neutral', text: 'Not filtered.' };
   if (firewall.status === 'failed')
-    return { tone: 'bad', text: 'The last change could not be applied. Change it again, or ask us.' };
+    return { tone: 'bad', text: 'The last change could not be applied. Save it again, or contact support.' };
   if (firewall.status === 'pending') return { tone: 'info', text: 'The last change is being applied.' };
-  if (!firewall.isEnabled) return { tone: 'neutral', text: 'Switched off: everything passes.' };
+  if (!firewall.isEnabled) return { tone: 'neutral', text: 'Switched off: all traffic passes.' };
   const count = firewall.rules.length;
   return {
     tone: 'good',
@@ -85,7 +85,7 @@ function switchButton({ visitor, server, firewall }: FirewallPageOptions): Conte
 }
 
 const titles: Record<Direction, string> = { inbound: 'Coming in', outbound: 'Going out' };
-const verdicts = { accept: 'let through', drop: 'dropped' } as const;
+const verdicts = { accept: 'allowed', drop: 'dropped' } as const;
 
 function rulesSection(options: FirewallPageOptions, direction: Direction): Html {
   const { firewall } = options;
@@ -94,7 +94,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
   return section(
     {
       title: titles[direction],
-      description: `The first rule that fits decides. What no rule fits is ${verdicts[policy]}.`,
+      description: `The first matching rule decides. Default action: ${policy === 'accept' ? 'allow' : 'drop'}.`,
     },
     table({
       caption: `Rules for what is ${titles[direction].toLowerCase()}`,
@@ -133,7 +133,7 @@ function rulesSection(options: FirewallPageOptions, direction: Direction): Html 
 const protocolNames: Record<Rule['protocol'], string> = { any: 'any', tcp: 'TCP', udp: 'UDP', icmp: 'ICMP' };
 
 function peersOf(rule: Rule): Content {
-  if (rule.peers.length === 0) return 'everybody';
+  if (rule.peers.length === 0) return 'all addresses';
   return rule.peers.map((peer, index) => [index > 0 && ' ', code(peer)]);
 }
 
@@ -155,7 +155,7 @@ function ruleButtons({ visitor, server, firewall }: FirewallPageOptions, ruleId:
       csrfToken: visitor.csrfToken,
       fields: { version: firewall.version, rule: ruleId },
     },
-    'What it let through or dropped is decided by the rules after it from now on, also for open connections.',
+    'The rules after it then decide about this traffic, also for open connections.',
   );
   return html`${button('Up', { by: -1 }, 'move')}${button('Down', { by: 1 }, 'move')}${remove}`;
 }
@@ -189,7 +189,7 @@ function addSection({ visitor, server, firewall, refused }: FirewallPageOptions)
           ['outbound', 'Going out'],
         ]),
         select('action', 'Action', [
-          ['accept', 'Let through'],
+          ['accept', 'Allow'],
           ['drop', 'Drop'],
         ]),
         select('protocol', 'Protocol', [
@@ -201,7 +201,7 @@ function addSection({ visitor, server, firewall, refused }: FirewallPageOptions)
         field({
           name: 'ports',
           label: 'Ports',
-          hint: 'Of the destination: a port such as 443, or a range such as 8000-9000. Left empty, all.',
+          hint: 'Destination port such as 443, or a range such as 8000-9000. Leave empty for all ports.',
           isCode: true,
           maxLength: 11,
           value: typed.ports,
@@ -210,8 +210,8 @@ function addSection({ visitor, server, firewall, refused }: FirewallPageOptions)
         field({
           kind: 'textarea',
           name: 'peers',
-          label: 'The other side',
-          hint: 'Addresses or blocks, one a line. Left empty, everybody.',
+          label: 'Source or destination',
+          hint: 'Addresses or prefixes, one per line. Leave empty for all addresses.',
           isCode: true,
           rows: 2,
           value: typed.peers,
@@ -238,15 +238,15 @@ function policiesSection({ visitor, server, firewall }: FirewallPageOptions): Ht
       required: true,
       value,
       options: [
-        { value: 'accept', label: 'Let through' },
+        { value: 'accept', label: 'Allow' },
         { value: 'drop', label: 'Drop' },
       ],
     });
   return section(
     {
-      title: 'What no rule fits',
+      title: 'Default action',
       id: 'policies',
-      description: 'Before you drop what comes in, add a rule for the way by which you reach the server.',
+      description: 'Before you drop incoming traffic, add a rule for your own access, for example SSH.',
     },
     form(
       {
@@ -268,7 +268,7 @@ function implicitSection(firewall: EffectiveFirewall): Html {
   return section(
     {
       title: 'Rules of the platform',
-      description: 'In force before yours, in every firewall that is switched on.',
+      description: 'Applied before your rules in every firewall that is switched on.',
     },
     table({
       caption: 'Rules of the platform',
@@ -282,7 +282,7 @@ function implicitSection(firewall: EffectiveFirewall): Html {
         },
       ],
       rows: firewall.implicitRules,
-      empty: { title: 'None', text: 'The platform adds no rules of its own.' },
+      empty: { title: 'None', text: 'The platform adds no rules.' },
     }),
   );
 }

@@ -4,7 +4,7 @@ import { noSuchPage, type Visitor } from './guard.ts';
 
 export { noSuchPage } from './guard.ts';
 
-/** The server of `/client/servers/:id…`; throws the portal's 404 for any other, whoever has it. */
+/** The server of `/client/servers/:id…`; throws the portal's 404 for any other, also for another customer's. */
 export async function findServerOf(
   servers: Servers,
   request: FastifyRequest<{ Params: { id: string } }>,

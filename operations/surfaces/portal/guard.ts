@@ -19,8 +19,8 @@ declare module 'fastify' {
 }
 
 /**
- * A hook that lets signed-in people in and sends everybody else to sign in. It runs after the body is read, because
- * whatever changes something must carry the session's token.
+ * A hook that requires a session and redirects all other requests to sign-in. It runs after the body is read, because
+ * every change must carry the session's token.
  */
 export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Accounts }) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -58,5 +58,5 @@ export function guardPortal(deps: Omit<ConfirmDeps, 'people'> & { accounts: Acco
 
 /** The 404 of the portal: one for what is another customer's and for what never was. */
 export function noSuchPage(): HttpError {
-  return new HttpError(404, { code: 'not_found', message: 'There is nothing at this path.' });
+  return new HttpError(404, { code: 'not_found', message: 'No page exists at this path.' });
 }

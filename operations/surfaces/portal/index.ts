@@ -69,7 +69,7 @@ export async function registerPortal(app: App, deps: PortalDeps): Promise<void> 
   await app.register(
     async (scope) => {
       const routes = scope as unknown as App;
-      // Before a form's fields are looked at: nobody is told what is wrong with a form that may not be sent.
+      // Before the fields are validated: a form without permission gets no field errors.
       routes.addHook('preValidation', guardPortal(deps));
       routes.setErrorHandler((error) => {
         if (!hasCode(error, 'accounts.forbidden')) throw error;

@@ -74,7 +74,7 @@ export function networkPage(options: NetworkPageOptions): Html {
         section({ title: 'Servers' }, membersTable(options)),
       ]),
       attachSection(options),
-      section({ title: 'Facts' }, facts(options)),
+      section({ title: 'Details' }, facts(options)),
       changeSection(options),
       deleteSection(options),
     ],
@@ -108,7 +108,7 @@ function picture({ network, members }: NetworkPageOptions): Html {
       state: cardState(member.state).text,
     })),
     more: Math.max(0, members.length - drawnMax),
-    emptyText: 'Attached servers hang here.',
+    emptyText: 'Attached servers appear here.',
   });
 }
 
@@ -146,7 +146,10 @@ function membersTable({ visitor, network, members }: NetworkPageOptions): Html {
       },
     ],
     rows: members,
-    empty: { title: 'No servers yet', text: 'Attach one below, or name this network when you deploy one.' },
+    empty: {
+      title: 'No servers yet',
+      text: 'Attach one below, or select this network when you deploy a server.',
+    },
   });
 }
 
@@ -157,7 +160,7 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
       {
         title: 'Attach a server',
         id: 'attach',
-        description: `Every running server of yours in ${network.locationName} is on this network.`,
+        description: `All your running servers in ${network.locationName} are attached to this network.`,
       },
       html`<p>${link(deployIntoPath(network), 'Deploy a server here', { kind: 'button' })}</p>`,
     );
@@ -165,7 +168,7 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
     {
       title: 'Attach a server',
       id: 'attach',
-      description: 'The server gets a second network card at once; it need not be restarted.',
+      description: 'The server gets a second network interface. It does not restart.',
     },
     form(
       {
@@ -186,7 +189,7 @@ function attachSection({ visitor, network, candidates, refused }: NetworkPageOpt
         field({
           name: 'ip',
           label: 'Address',
-          hint: `One of ${network.cidr}. Left empty, the lowest free one is taken.`,
+          hint: `An address in ${network.cidr}. Leave empty for the next free address.`,
           isCode: true,
           maxLength: 15,
           value: mine?.typed.ip,
@@ -202,7 +205,7 @@ function facts({ network, nowMs }: NetworkPageOptions): Html {
   return definitionList([
     { term: 'Id', value: code(String(network.id)) },
     { term: 'Addresses', value: code(network.cidr, true) },
-    { term: 'Gateway', value: 'none: a private network leads nowhere else' },
+    { term: 'Gateway', value: 'none: a private network has no route to other networks' },
     { term: 'Location', value: network.locationName },
     { term: 'Sync', value: [syncBadge(network), ' ', moment(network.lastSyncedAt?.getTime(), nowMs)] },
     { term: 'Labels', value: labels.length > 0 ? labels.join(', ') : 'none' },
@@ -248,7 +251,7 @@ function deleteSection({ visitor, network, members, refused }: NetworkPageOption
       title: 'Delete this network',
       id: 'delete',
       ...(members.length > 0
-        ? { description: 'Detach its servers first: a network with servers stays.' }
+        ? { description: 'Detach its servers first. A network with servers cannot be deleted.' }
         : {}),
     },
     confirm({

@@ -56,7 +56,7 @@ export function networksPage(options: NetworksPageOptions): Html {
           rowTone: (network) => (network.syncState === 'error' ? 'bad' : undefined),
           empty: {
             title: 'No private networks yet',
-            text: 'A private network connects servers of yours that nobody else can reach. Create one below, then attach servers to it.',
+            text: 'A private network connects your servers with each other only. Create one below, then attach servers to it.',
           },
         }),
       ]),
@@ -150,8 +150,8 @@ function createSection(options: NetworksPageOptions): Html {
           }),
         field({
           name: 'cidr',
-          label: 'Block of addresses',
-          hint: 'Such as 10.20.0.0/24: /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16. It never changes. Left empty, the next free /24 is taken.',
+          label: 'Address block',
+          hint: 'For example 10.20.0.0/24: /16 to /29 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16. It cannot be changed later. Leave empty for the next free /24.',
           isCode: true,
           maxLength: 18,
           value: draft?.cidr,

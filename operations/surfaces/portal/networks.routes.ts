@@ -129,7 +129,7 @@ function registerChanges(app: App, deps: NetworkPagesDeps): void {
     const isMeant = isConfirmed(request.body, network.name);
     const fault = isMeant
       ? await faultOf(() => deps.networks.deleteNetwork(request.visitor!.actor, null, network.id))
-      : { message: `Nothing was deleted: the name typed is not ${network.name}.`, field: null };
+      : { message: `Nothing was deleted. Type ${network.name} to confirm.`, field: null };
     if (fault === null) return reply.redirect(`${networksPath}?done=deleted`, 303);
     return showOne(deps, request, reply, isMeant ? 409 : 422, {
       refused: { form: 'delete', fault, typed: {} },
@@ -196,7 +196,7 @@ function mayJoin(server: Server, network: Network): boolean {
   );
 }
 
-/** The network of `/client/networks/:id…`; throws the portal's 404 for any other, whoever has it. */
+/** The network of `/client/networks/:id…`; throws the portal's 404 for any other, also for another customer's. */
 async function findNetworkOf(
   deps: NetworkPagesDeps,
   request: IdRequest,

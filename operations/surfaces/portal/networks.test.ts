@@ -92,7 +92,7 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   const { text, post, tenant } = await visitor('Wall page');
   const { serverId } = await world.deploy(tenant, 'web-1');
   const path = `/client/servers/${serverId}/firewall`;
-  assert.match(await text(path), /Switched off: everything passes\./);
+  assert.match(await text(path), /Switched off: all traffic passes\./);
   const rule = {
     direction: 'inbound',
     action: 'accept',
@@ -107,7 +107,7 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   assert.equal((await post(`${path}/add`, { ...rule, version: 0 })).status, 303);
   const stale = await post(`${path}/switch`, { version: 0, enabled: 'yes' });
   assert.equal(stale.status, 409);
-  assert.match(stale.text, /Somebody else has changed this firewall/);
+  assert.match(stale.text, /Another person has changed this firewall/);
   assert.equal((await post(`${path}/switch`, { version: 1, enabled: 'yes' })).status, 303);
   assert.equal(
     (await post(`${path}/policies`, { version: 2, inbound: 'drop', outbound: 'accept' })).status,
@@ -116,7 +116,7 @@ test('API-4.9: the firewall’s page changes one thing at a time, of the version
   await world.jobs.drain();
   const page = await text(path);
   assert.match(page, /Filtering by 1 rule, applied/);
-  assert.match(page, /What no rule fits is dropped\./);
+  assert.match(page, /Default action: drop\./);
 });
 
 test('API-2.6: the bandwidth page says that nothing was measured, and never draws it as zero', async () => {
@@ -126,7 +126,7 @@ test('API-2.6: the bandwidth page says that nothing was measured, and never draw
   const before = await text(path);
   assert.match(before, /Not measured in [A-Z][a-z]+ \d{4} yet\./);
   assert.match(before, /Out this month<\/dt><dd><span class="figure">unknown/);
-  assert.match(before, /1\.00 TB to use, nothing measured yet/);
+  assert.match(before, /1\.00 TB included, nothing measured yet/);
   await world.database.pool.query(
     `insert into bandwidth_days values ($1, (svc_now() at time zone 'utc')::date, 'hypervisor', $2, 1500, 2500, svc_now())`,
     [serverId, tenant.id],

@@ -29,7 +29,7 @@ export function observedAtMs(latest: LatestRow | undefined): number | null {
   return latest === undefined ? null : endOf(latest);
 }
 
-/** A rate as it is now; null when nobody knows. */
+/** The current rate; null when it is unknown. */
 export function rateNow(
   latest: LatestRow | undefined,
   direction: 'inboundBps' | 'outboundBps',

@@ -41,7 +41,7 @@ export interface OverviewOptions {
 export function overviewPage(options: OverviewOptions): Html {
   const { server, visitor } = options;
   const path = `/client/servers/${server.id}`;
-  // State and history alone are fetched again: a form that somebody fills in must not be replaced under their hands.
+  // Only state and history refresh: a refresh must not replace a form while a person fills it in.
   const header = refreshing({ id: 'server-state', url: path, everySeconds: 5 }, [
     pageHeader({ title: server.name, state: stateOf(server, options.nowMs), actions: powerButtons(options) }),
     currentAction(server),
@@ -52,18 +52,18 @@ export function overviewPage(options: OverviewOptions): Html {
       notice({
         tone: 'bad',
         title: 'This server could not be provisioned',
-        text: 'An operator has been told. Nothing is charged for it until it runs; it can be destroyed once they have looked at it.',
+        text: 'We have notified an operator. You are not charged for it. You can destroy it after the operator has checked it.',
       }),
-    section({ title: 'Facts' }, facts(options)),
+    section({ title: 'Details' }, facts(options)),
     refreshing(
       { id: 'server-actions', url: path, everySeconds: 10 },
       section(
-        { title: 'What was done' },
-        serverActionsTable(options, { emptyText: 'Starts, stops and reboots will be listed here.' }),
+        { title: 'Activity' },
+        serverActionsTable(options, { emptyText: 'Starts, stops and reboots appear here.' }),
       ),
     ),
     section(
-      { title: 'Name and labels', description: 'Words for you and your programs; the guest is not touched.' },
+      { title: 'Name and labels', description: 'Changes names here only, not inside the server.' },
       wordsForm(options),
     ),
     destroySection(options),
@@ -88,7 +88,7 @@ function facts({ server, nowMs }: OverviewOptions): Html {
   );
   return definitionList([
     { term: 'Host name', value: code(server.hostname, true) },
-    { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public one' },
+    { term: 'Addresses', value: addresses.length > 0 ? addresses : 'no public address' },
     ...(cards.length > 0 ? [{ term: 'Private networks', value: cards }] : []),
     {
       term: 'Plan',
@@ -101,7 +101,7 @@ function facts({ server, nowMs }: OverviewOptions): Html {
       value: `${formatMoney(server.hourlyQuanta)} an hour, at most ${formatMoney(server.monthlyCapQuanta)} a month`,
     },
     { term: 'Created', value: moment(server.createdAt.getTime(), nowMs) },
-    { term: 'Id in the API', value: code(String(server.id), true) },
+    { term: 'ID in the API', value: code(String(server.id), true) },
   ]);
 }
 
@@ -109,11 +109,11 @@ function stateOf(server: Server, nowMs: number): { tone: Tone; text: Content } {
   const status = statusOf(server);
   const since = html` since ${moment(server.statusChangedAt.getTime(), nowMs)}`;
   const text: Record<typeof status, Content> = {
-    queued: 'Ordered. It will be provisioned in a moment.',
+    queued: 'Ordered. Provisioning starts in a moment.',
     provisioning: 'Being provisioned.',
     failed: 'Provisioning failed.',
     deleting: 'Being destroyed.',
-    unknown: ['Its power state is not known', since, '.'],
+    unknown: ['Power state unknown', since, '.'],
     starting: 'Starting.',
     running: ['Running', since, '.'],
     stopping: 'Stopping.',
@@ -139,11 +139,11 @@ function powerButtons({ server, visitor }: OverviewOptions): Content {
   return [
     server.powerState === 'unknown' ? button('start', 'Start') : button('reboot', 'Reboot'),
     server.powerState !== 'unknown' && button('shutdown', 'Shut down'),
-    hard('reset', 'Reset', 'The guest is not asked: what it has not written to its disk is lost.'),
+    hard('reset', 'Reset', 'The operating system is not shut down. Data not yet written to disk is lost.'),
     hard(
       'stop',
       'Power off',
-      'The power is cut without asking the guest: what it has not written to its disk is lost. Shut down asks it first.',
+      'The power is cut without a shutdown. Data not yet written to disk is lost. Use Shut down to stop the operating system first.',
     ),
   ];
 }
@@ -180,7 +180,7 @@ function wordsForm({ server, visitor, words }: OverviewOptions): Html {
         kind: 'textarea',
         name: 'labels',
         label: 'Labels',
-        hint: 'One a line, such as env=prod. The API filters by them.',
+        hint: 'One per line, for example env=prod. The API can filter by labels.',
         isCode: true,
         rows: 3,
         value: words?.labels ?? labels.join('\n'),

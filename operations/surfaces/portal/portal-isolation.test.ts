@@ -137,7 +137,7 @@ const byOwnId = [
   /^\s*select d\.id, d\.endpoint_id/,
   /^\s*select key_id as "keyId", sum\(count\)/,
   /^\s*select t\.id as "tenantId", t\.status/,
-  // A free public address for the forecast of an order: everybody's history decides.
+  // A free public address for the forecast of an order: the history of all accounts decides.
   /^\s*with pool as \(select \* from address_pools/,
 ];
 

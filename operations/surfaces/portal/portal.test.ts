@@ -65,7 +65,7 @@ test('a wrong password and an unknown address get the same page, and too many tr
     };
   };
   const wrong = await attempt(email, 'wrong');
-  const unknown = await attempt('nobody@guess.test', 'wrong');
+  const unknown = await attempt('unknown@guess.test', 'wrong');
   assert.equal(wrong.status, 401);
   assert.equal(wrong.page, unknown.page);
   const throttled = await attempt(email, 'a password for tests');
@@ -85,7 +85,7 @@ test('a sign-in that comes from another site is refused, and signing out needs t
   assert.equal((await get('/client/', cookie)).status, 303);
 });
 
-test('the list shows the servers of one’s own tenants and nobody else’s', async () => {
+test('the list shows the servers of the person’s own tenants only', async () => {
   const mine = await world.createCustomer('Mine');
   const other = await world.createCustomer('Theirs');
   await world.deploy(mine.tenant, 'my-own-server');
@@ -110,17 +110,17 @@ test('another customer’s server is, byte for byte, a server that does not exis
     '/protect/applications.json',
   ]) {
     const theirs = await get(`/client/servers/${serverId}${tail}`, cookie);
-    const nobodys = await get(`/client/servers/987654321${tail}`, cookie);
+    const missing = await get(`/client/servers/987654321${tail}`, cookie);
     assert.equal(theirs.status, 404, tail);
-    assert.equal(nobodys.status, 404, tail);
-    assert.equal(await theirs.text(), await nobodys.text(), tail);
+    assert.equal(missing.status, 404, tail);
+    assert.equal(await theirs.text(), await missing.text(), tail);
   }
   for (const tail of ['/actions', '/destroy']) {
     const fields = { csrf_token, action: 'stop', confirm_name: 'secret-name' };
     const theirs = await post(`/client/servers/${serverId}${tail}`, cookie, fields);
-    const nobodys = await post(`/client/servers/987654321${tail}`, cookie, fields);
-    assert.deepEqual([theirs.status, nobodys.status], [404, 404]);
-    assert.equal(await theirs.text(), await nobodys.text());
+    const missing = await post(`/client/servers/987654321${tail}`, cookie, fields);
+    assert.deepEqual([theirs.status, missing.status], [404, 404]);
+    assert.equal(await theirs.text(), await missing.text());
   }
   assert.equal((await world.servers.findServer(systemActor, null, serverId))?.powerState, 'running');
 });
@@ -233,7 +233,7 @@ test('API-2.1.5: a key is limited to fewer workspaces in the portal, and to none
   assert.match(await (await get('/client/developer/', cookie)).text(), /Limit this key/);
   assert.equal(await limit({}), 422);
   assert.equal(await limit({ tenants: 'all' }), 422);
-  assert.equal(await limit({ key_id: 'nobody0000000000', tenants: String(id) }), 404);
+  assert.equal(await limit({ key_id: 'unknown000000000', tenants: String(id) }), 404);
   assert.deepEqual(await reached(), [id, second.id]);
   assert.equal(await limit({ tenants: String(second.id) }), 303);
   assert.deepEqual(await reached(), [second.id]);

@@ -72,7 +72,7 @@ export function protectPage(options: ProtectPageOptions): Html {
       refreshSeconds: 15,
       // No age here: the data is fetched again and again, this sentence is not.
       source: `${stepOf(range)}, observed at the hypervisor`,
-      emptyText: 'Nothing was observed in this range.',
+      emptyText: 'No traffic was observed in this range.',
       csvHref: hasExactMinutes(range) ? url.replace(path, `${path}/minutes.csv`) : undefined,
     }),
     refreshing({ id: 'protect-tables', url, everySeconds: 15 }, [
@@ -122,7 +122,7 @@ function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
   if (nowMs - endMs > staleMs) {
     return {
       tone: 'warn',
-      text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. What happened since is unknown, not zero.`,
+      text: html`No new minutes since ${minute}, ${age(endMs, nowMs)}. Traffic since then is unknown, not zero.`,
     };
   }
   const latest = traffic.steps.at(-1);
@@ -132,7 +132,7 @@ function stateOf(traffic: Traffic): { tone: Tone; text: Content } {
       text: html`Suspected attack traffic. Last minute ${minute}, ${age(endMs, nowMs)}.`,
     };
   }
-  return { tone: 'good', text: html`Observed up to the minute ${minute}, which ended ${age(endMs, nowMs)}.` };
+  return { tone: 'good', text: html`Up to date, ${minute} (${age(endMs, nowMs)}).` };
 }
 
 function stepOf(range: Range): string {
@@ -178,7 +178,8 @@ function applicationsSection({ traffic, address }: ProtectPageOptions, path: str
     {
       title: 'Applications',
       id: 'applications',
-      description: 'What the server itself talked to in the last 24 hours, whatever range is chosen above.',
+      description:
+        'Applications this server used or hosted in the last 24 hours. The range above does not apply.',
     },
     table<ApplicationRow>({
       caption: 'Applications of the last 24 hours',
@@ -216,7 +217,7 @@ function applicationsSection({ traffic, address }: ProtectPageOptions, path: str
       jsonHref: withQuery(`${path}/applications.json`, query),
       empty: {
         title: 'No applications in the last 24 hours',
-        text: 'A name appears here when this server sends something: a web request, an answer to a visitor, an update.',
+        text: 'An application appears here when this server sends traffic, for example a web request or an answer to a visitor.',
       },
     }),
   );
@@ -241,7 +242,7 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
       title: 'Minutes',
       id: 'minutes',
       description:
-        'Bytes of IP packets, counted exactly; below 100 % coverage part of the minute was not seen, and nothing is estimated. The newest 60 minutes of the range; the files have all.',
+        'Exact bytes of IP packets. Below 100 % coverage, part of the minute was not observed; nothing is estimated. The table shows the newest 60 minutes of the range. The files contain all.',
     },
     table<MinuteRow>({
       caption: 'Minutes',
@@ -273,7 +274,7 @@ function minutesSection({ minutes, range, address }: ProtectPageOptions, path: s
       jsonHref: isExact ? withQuery(`${path}/minutes.json`, query) : undefined,
       empty: {
         title: 'No minutes in this range',
-        text: 'Every whole minute in which something was observed is listed here. A minute that is missing was not observed.',
+        text: 'The table lists every complete minute with observed traffic. A missing minute was not observed.',
       },
     }),
   );
@@ -300,7 +301,7 @@ function addressChoice(options: ProtectPageOptions): Content {
   )}</nav>`;
 }
 
-/** This page's address with its range, so that whatever is fetched again shows the same. */
+/** This page's URL with its range, so that a refresh shows the same range. */
 function pageUrl({ server, range, address }: ProtectPageOptions): string {
   return withQuery(`/client/servers/${server.id}/protect`, {
     range: range.name,

@@ -219,7 +219,7 @@ test('the page says how fresh it is: nothing yet, a minute ago, or nothing new s
   const empty = await (await reader.get()).text();
   assert.match(empty, /Nothing observed yet/);
   await deliver(reader.first, { 2: { in: 1, out: 1 } });
-  assert.match(await (await reader.get()).text(), /Observed up to the minute \d\d:\d\d UTC/);
+  assert.match(await (await reader.get()).text(), /Up to date, \d\d:\d\d UTC/);
   const stale = await createReader('Stale');
   await deliver(stale.first, { 30: { in: 1, out: 1 } });
   assert.match(await (await stale.get()).text(), /No new minutes since \d\d:\d\d UTC.*unknown, not zero/s);

@@ -102,7 +102,7 @@ function cardsTable({ visitor, server, nowMs }: ServerNetworksOptions): Html {
     rows: server.privateNetworks,
     empty: {
       title: 'On no private network',
-      text: 'A private network connects this server with others of yours, apart from the internet.',
+      text: 'A private network connects this server with your other servers, separate from the internet.',
     },
   });
 }
@@ -115,7 +115,7 @@ function attachSection(options: ServerNetworksOptions): Content {
       {
         title: 'Attach to a network',
         id: 'attach',
-        description: 'There is no other network in this location.',
+        description: 'No other network exists in this location.',
       },
       html`<p>${link(networksPath, 'Create a network', { kind: 'button' })}</p>`,
     );
@@ -143,7 +143,7 @@ function attachSection(options: ServerNetworksOptions): Content {
         field({
           name: 'ip',
           label: 'Address',
-          hint: 'Left empty, the lowest free one is taken.',
+          hint: 'Leave empty for the next free address.',
           isCode: true,
           maxLength: 15,
           value: refused?.ip,
@@ -167,8 +167,8 @@ function addressesTable(server: Server): Html {
     empty: {
       title: 'No public address',
       text: server.hasPublicIp
-        ? 'Addresses come when the server is provisioned.'
-        : 'This server is reached through its private network only.',
+        ? 'Addresses are assigned when the server is provisioned.'
+        : 'This server is reachable through its private network only.',
     },
   });
 }

@@ -29,7 +29,7 @@ export interface ServersPageOptions {
   visitor: Visitor;
   servers: readonly Server[];
   tenants: readonly Tenant[];
-  /** Of all their servers, whatever the filter. */
+  /** Counts of all their servers, without the filter. */
   counts: ReadonlyMap<ServerStatus, number>;
   /** What was asked for. */
   query: ServersQuery;
@@ -100,7 +100,7 @@ function suspendedNotice({ id, name, status }: Tenant): Content {
   return notice({
     tone: 'bad',
     title: `${name} is suspended`,
-    text: 'Nothing can be ordered and its API keys are refused. Billing says what to do.',
+    text: 'You cannot order servers, and its API keys are refused. Open billing to reactivate it.',
     actions: link(`/client/billing/?tenant=${id}`, 'Go to billing', { kind: 'button' }),
   });
 }
@@ -134,13 +134,13 @@ function pagesOf({ servers, total, nextHref, query, url }: ServersPageOptions) {
 function emptyOf({ counts, query }: ServersPageOptions) {
   if (countOf(counts) > 0)
     return {
-      title: query.q === undefined ? 'No server is like that' : `Nothing is called “${query.q}”`,
+      title: query.q === undefined ? 'No server matches this filter' : `No server matches “${query.q}”`,
       text: 'Names, host names and addresses are searched.',
       action: { label: 'Show all servers', href: '/client/' },
     };
   return {
     title: 'No servers yet',
-    text: 'Your servers will stand here. Deploy one here, or by one call of the API.',
+    text: 'Deploy your first one here or with the API.',
     action: { label: 'Deploy a server', href: '/client/servers/new' },
   };
 }
@@ -199,7 +199,10 @@ function stateOf(counts: ServersPageOptions['counts']): { tone: Tone; text: stri
   const failed = counts.get('failed') ?? 0;
   const underway = countOf(counts, changingStatuses);
   if (failed > 0)
-    return { tone: 'bad', text: `${failed} could not be provisioned, ${told}. Our operators look into it.` };
-  if (underway > 0) return { tone: 'info', text: `${underway} on the way, ${told}.` };
+    return {
+      tone: 'bad',
+      text: `${failed} could not be provisioned, ${told}. Our operators are working on it.`,
+    };
+  if (underway > 0) return { tone: 'info', text: `${underway} changing, ${told}.` };
   return { tone: running === total ? 'good' : 'neutral', text: `${told}.` };
 }

@@ -142,7 +142,8 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
     {
       title: 'Members',
       id: `members-${id}`,
-      description: 'Members see and run everything of the organization. Only the owner creates API keys.',
+      description:
+        'Members can view and change all servers and networks of the organization. Only the owner creates API keys.',
     },
     [
       table<Membership>({
@@ -158,15 +159,15 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
           { key: 'remove', header: '', kind: 'actions', cell: remove },
         ],
         rows: organization.members,
-        empty: { title: 'Nobody', text: 'Members will stand here.' },
+        empty: { title: 'No members', text: 'Members appear here.' },
       }),
       isOwner && invitations.length > 0 && invitationsTable(visitor, organization),
       isOwner &&
         !canMail &&
         notice({
           tone: 'info',
-          title: 'Nobody can be invited',
-          text: 'No mail server is set up here, so invitations can not be sent. Ask support.',
+          title: 'Invitations are not available',
+          text: 'This installation has no mail server, so it cannot send invitations. Ask support.',
         }),
       isOwner &&
         canMail &&
@@ -185,7 +186,7 @@ function membersSection({ visitor, canMail }: SettingsPageOptions, organization:
               id: `email-${id}`,
               name: 'email',
               label: 'Invite by e-mail address',
-              hint: 'They get a link by mail. It works once, for seven days.',
+              hint: 'We mail a link. It works once and expires in seven days.',
               required: true,
               maxLength: 254,
             }),
@@ -203,7 +204,7 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
       { key: 'email', header: 'Invited', cell: (invitation) => invitation.email },
       {
         key: 'until',
-        header: 'Works until',
+        header: 'Expires',
         cell: (invitation) => formatTime(invitation.expiresAt.getTime()),
       },
       {
@@ -225,7 +226,7 @@ function invitationsTable(visitor: Visitor, { id, invitations }: OrganizationVie
       },
     ],
     rows: invitations,
-    empty: { title: 'None', text: 'Open invitations will stand here.' },
+    empty: { title: 'None', text: 'Open invitations appear here.' },
   });
 }
 
@@ -237,7 +238,7 @@ function workspacesSection({ visitor }: SettingsPageOptions, organization: Organ
       title: 'Workspaces',
       id: `workspaces-${organization.id}`,
       description:
-        'Each has servers, networks, credit and a ledger of its own. Keys act on the first one unless told otherwise.',
+        'Each workspace has its own servers, networks, credit and ledger. Keys use the first one by default.',
     },
     [
       table<OrganizationView['workspaces'][number]>({
@@ -254,11 +255,11 @@ function workspacesSection({ visitor }: SettingsPageOptions, organization: Organ
           {
             key: 'invoiced',
             header: 'Invoiced to',
-            cell: ({ profile }) => profile?.legalName ?? badge('warn', 'nobody'),
+            cell: ({ profile }) => profile?.legalName ?? badge('warn', 'billing profile missing'),
           },
         ],
         rows: organization.workspaces,
-        empty: { title: 'No workspace', text: 'Workspaces will stand here.' },
+        empty: { title: 'No workspace', text: 'Workspaces appear here.' },
       }),
       organization.isOwner &&
         form(
@@ -290,7 +291,7 @@ function profileSection(visitor: Visitor, tenant: Tenant, profile: BillingProfil
     {
       title: `Billing profile of ${tenant.name}`,
       id: tenant.isPayer ? 'profile' : `profile-${tenant.id}`,
-      description: 'Who is invoiced. Without it the workspace’s API is locked.',
+      description: 'The legal entity on the invoice. The workspace’s API is locked until the profile exists.',
     },
     form(
       {

@@ -31,9 +31,12 @@ const Query = Type.Object({ done: Type.Optional(Type.String()) });
 
 const outcomes: Readonly<Record<string, { tone: Tone; text: string }>> = {
   saved: { tone: 'good', text: 'Saved.' },
-  removed: { tone: 'good', text: 'Removed. Their sessions and keys reach nothing here any more.' },
-  revoked: { tone: 'good', text: 'The invitation does not work any more.' },
-  invited: { tone: 'good', text: 'The invitation was mailed. It works for seven days.' },
+  removed: {
+    tone: 'good',
+    text: 'Removed. Their sessions and keys no longer have access to this organization.',
+  },
+  revoked: { tone: 'good', text: 'The invitation is revoked.' },
+  invited: { tone: 'good', text: 'The invitation was mailed. It expires in seven days.' },
 };
 
 export function registerSettings(app: App, deps: SettingsDeps): void {
@@ -110,7 +113,7 @@ async function change(
   }
 }
 
-/** What may not be so is said on the page; everything else is somebody else's to answer. */
+/** Shows a validation error on the page and rethrows all other errors. */
 function refuse(
   deps: SettingsDeps,
   request: FastifyRequest,

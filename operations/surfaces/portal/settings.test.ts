@@ -78,7 +78,7 @@ test('an owner invites a person by a link that is mailed to them, works once and
   assert.ok(!JSON.stringify(rows).includes(second.slice(6)), 'no link stands in the database');
 });
 
-test('a person with an account joins another organization with their own password only, on the page that everybody gets', async () => {
+test('a person with an account joins another organization with their own password only, on the same page as all others', async () => {
   const inviting = await world.createCustomer('Second home');
   const known = await world.createCustomer('First home');
   const owner = await visit(inviting.email);
@@ -200,7 +200,7 @@ test('strangers’ failures do not lock out the owner of the right password in a
         world.sessions.beginAttempt(address, `${network}.${i % 5}`),
       ),
     );
-  // One source alone shuts out nobody but itself; five together use the attempts of an address up.
+  // One source locks out only itself; five together use up the attempts of an address.
   for (let i = 0; i < failuresMax * 3; i += 1) await world.sessions.beginAttempt(email, '192.0.2.77');
   assert.equal((await send('/sign-in', { email, password })).status, 303);
   await attack(email, '198.51.100');

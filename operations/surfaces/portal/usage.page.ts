@@ -78,7 +78,7 @@ export function usagePage(options: UsagePageOptions): Html {
       }),
       chart({
         id: 'requests-of-month',
-        title: 'Requests of the month, beside the free ones',
+        title: 'Requests this month and the free quota',
         unit: 'count',
         size: 'small',
         data: {
@@ -95,7 +95,7 @@ export function usagePage(options: UsagePageOptions): Html {
         {
           title: 'By key',
           id: 'keys',
-          description: 'All keys of the account share the free requests. Refused calls are not counted.',
+          description: 'All keys of the workspace share the free requests. Refused calls are not counted.',
         },
         keysTable(usage, here),
       ),
@@ -126,7 +126,7 @@ function stateOf(usage: AccountUsage, currency: string): { tone: Tone; text: str
     };
   return {
     tone: 'info',
-    text: `${formatCount(usage.overageCount)} requests beyond the ${formatCount(usage.includedCount)} free ones in ${formatMonth(usage.period)}, ${formatMoney(usage.overageQuanta, currency)} so far. Nothing is blocked.`,
+    text: `${formatCount(usage.overageCount)} requests above the ${formatCount(usage.includedCount)} free requests in ${formatMonth(usage.period)}, ${formatMoney(usage.overageQuanta, currency)} so far. Requests are not blocked.`,
   };
 }
 
@@ -145,15 +145,15 @@ function figures({ usage, tenant, price }: UsagePageOptions): Html {
       source: `of ${formatCount(usage.includedCount)}`,
     }),
     stat({
-      label: 'Beyond the free ones',
+      label: 'Above the free quota',
       value: formatMoney(usage.overageQuanta, currency),
       source: `${formatCount(usage.overageCount)} requests, ${formatCount(usage.chargedCount)} charged; ${priced}`,
     }),
     usage.isOpen
       ? stat({
-          label: 'By the end of the month',
+          label: 'Projected this month',
           value: formatMoneyAbout(usage.projectedOverageQuanta, currency),
-          source: `${formatCount(usage.projectedCount)} requests if it goes on like this`,
+          source: `${formatCount(usage.projectedCount)} requests at the current rate`,
         })
       : stat({
           label: 'Month',
@@ -193,7 +193,7 @@ function keysTable(usage: AccountUsage, url: string): Html {
     url,
     empty: {
       title: 'No requests in this month',
-      text: 'Calls with your keys will be counted here, key by key.',
+      text: 'Requests appear here for each key.',
       action: { label: 'API keys', href: '/client/developer/' },
     },
   });

@@ -25,7 +25,7 @@ test('API-8.1: the usage page says what was used, what it costs, and by which ke
   const page = await (await get('/client/developer/usage/', caller.cookie)).text();
   assert.match(
     page,
-    /20 requests beyond the 10 free ones in [A-Z][a-z]+ \d{4}, \$0\.0002 so far\. Nothing is blocked\./,
+    /20 requests above the 10 free requests in [A-Z][a-z]+ \d{4}, \$0\.0002 so far\. Requests are not blocked\./,
   );
   assert.match(page, new RegExp(`svc_${caller.keyId}_…`));
   assert.match(page, /Requests by day/);
@@ -50,14 +50,14 @@ test('another customer’s usage is, byte for byte, a page that does not exist; 
   assert.equal(csv.status, 404);
 });
 
-test('API-1.S6: the fleet meter shows all accounts, to support too, and to nobody else', async () => {
+test('API-1.S6: the fleet meter shows all accounts, to operators and support only', async () => {
   const caller = await createCaller('Fleet member', 12);
   const email = 'support-meter@example.test';
   await world.accounts.createPerson(systemActor, { email, name: 'Sue', password, staffRole: 'support' });
   const page = await get('/console/billing/usage/api/', await world.signIn(email));
   assert.equal(page.status, 200);
   const text = await page.text();
-  assert.match(text, /accounts? made [\d,]+ requests in \d{4}-\d\d, \d+ beyond their free requests/);
+  assert.match(text, /accounts? made [\d,]+ requests in \d{4}-\d\d, \d+ above their free quota/);
   assert.match(text, /Fleet member/);
   assert.doesNotMatch(text, /<form(?![^>]*sign-out)[^>]*method="post"/, 'nothing to change');
   assert.equal((await get('/console/billing/usage/api/', caller.cookie)).status, 404);

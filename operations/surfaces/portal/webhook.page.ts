@@ -68,14 +68,14 @@ export function webhookPage(options: WebhookPageOptions): Html {
       ]),
       deliveryTable(options, path, isDisabled),
       section(
-        { title: 'Change it' },
+        { title: 'Edit endpoint' },
         form({ action: path, csrfToken: visitor.csrfToken, submit: 'Save', error: options.error }, [
           endpointFields(options.form ?? endpoint),
         ]),
       ),
       secretSection(endpoint, act),
       section(
-        { title: 'Delete it' },
+        { title: 'Delete endpoint' },
         confirm({
           action: `${path}/delete`,
           csrfToken: visitor.csrfToken,
@@ -97,15 +97,15 @@ const crumbs = (name: string) => [
 
 function stateOf(endpoint: Endpoint): { tone: Tone; text: string } {
   if (endpoint.disabledReason === 'gone')
-    return { tone: 'warn', text: 'Disabled, because it answered 410. What was waiting was cancelled.' };
-  if (endpoint.disabledAt !== null) return { tone: 'neutral', text: 'Disabled: nothing is sent here.' };
-  if (endpoint.failingSince === null) return { tone: 'good', text: 'It takes what we send.' };
+    return { tone: 'warn', text: 'Disabled, because it answered 410. Pending deliveries were cancelled.' };
+  if (endpoint.disabledAt !== null) return { tone: 'neutral', text: 'Disabled: no deliveries.' };
+  if (endpoint.failingSince === null) return { tone: 'good', text: 'Delivering.' };
   const since = formatTime(endpoint.failingSince.getTime());
   const failures = endpoint.consecutiveFailures;
   const times = failures === 1 ? 'one attempt' : `${formatCount(failures)} attempts in a row`;
   return {
     tone: 'bad',
-    text: `Failing since ${since}: ${times}. We keep trying for three days.`,
+    text: `Deliveries are failing since ${since}: ${times}. We retry for three days.`,
   };
 }
 
@@ -162,8 +162,8 @@ function deliveryTable(
     ],
     rows: deliveries,
     empty: {
-      title: 'Nothing was sent yet',
-      text: 'Each delivery appears here with what your receiver answered. Send a test to see one.',
+      title: 'No deliveries yet',
+      text: 'Each delivery appears here with the answer of your receiver. Send a test event to see one.',
     },
   });
 }
@@ -173,15 +173,14 @@ function secretSection(endpoint: Endpoint, act: (what: string, label: string) =>
   return section(
     {
       title: 'Secret',
-      description:
-        'Change it when somebody has seen it who should not have. The former one stays valid for a day.',
+      description: 'Rotate it if it was exposed. The previous secret stays valid for 24 hours.',
       actions: act('rotate', 'Change the secret'),
     },
     until !== null &&
       notice({
         tone: 'info',
         title: `Two signatures until ${formatTime(until.getTime())}`,
-        text: 'Deliveries are signed with the new and the former secret, so that you can change over without a gap.',
+        text: 'Deliveries are signed with the new and the previous secret, so you can switch without losing events.',
       }),
   );
 }
@@ -209,8 +208,8 @@ export function deliveryPage({
     last === undefined
       ? { tone: 'info', text: 'Not sent yet.' }
       : last.error === null
-        ? { tone: 'good', text: html`Taken ${age(last.at.getTime(), nowMs)}.` }
-        : { tone: 'bad', text: html`Not taken: ${last.error}, ${age(last.at.getTime(), nowMs)}.` };
+        ? { tone: 'good', text: html`Delivered ${age(last.at.getTime(), nowMs)}.` }
+        : { tone: 'bad', text: html`Failed: ${last.error}, ${age(last.at.getTime(), nowMs)}.` };
   return portalFrame(
     {
       visitor,
@@ -245,10 +244,10 @@ export function deliveryPage({
             kind: 'figure',
             cell: (row) => (row.statusCode === null ? 'none' : String(row.statusCode)),
           },
-          { key: 'error', header: 'Why not', cell: (row) => row.error ?? 'it was taken' },
+          { key: 'error', header: 'Error', cell: (row) => row.error ?? 'it was taken' },
         ],
         rows: attempts,
-        empty: { title: 'No attempt yet', text: 'It will be sent in a moment.' },
+        empty: { title: 'No attempt yet', text: 'The first attempt starts in a moment.' },
       }),
     ],
   );

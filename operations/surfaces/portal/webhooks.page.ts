@@ -61,7 +61,7 @@ export function webhooksPage(options: WebhooksPageOptions): Html {
         ? notice({
             tone: 'info',
             title: 'Only the owner of the organization sets up webhooks',
-            text: 'Ask them for an endpoint.',
+            text: 'Ask the owner to add an endpoint.',
           })
         : [endpointTable(options), createSection(options)],
     ],
@@ -69,16 +69,15 @@ export function webhooksPage(options: WebhooksPageOptions): Html {
 }
 
 function stateOf(endpoints: readonly Endpoint[]): { tone: Tone; text: string } {
-  if (endpoints.length === 0)
-    return { tone: 'neutral', text: 'No endpoint: nobody is told when something happens.' };
+  if (endpoints.length === 0) return { tone: 'neutral', text: 'No endpoints. No events are delivered.' };
   const disabled = endpoints.filter((one) => one.disabledAt !== null).length;
   const failing = endpoints.filter((one) => one.disabledAt === null && one.failingSince !== null).length;
   if (failing > 0)
-    return { tone: 'bad', text: `${failing} of ${endpoints.length} endpoints do not take what we send.` };
+    return { tone: 'bad', text: `Deliveries are failing for ${failing} of ${endpoints.length} endpoints.` };
   if (disabled > 0)
     return { tone: 'warn', text: `${disabled} of ${endpoints.length} endpoints are disabled.` };
   const count = endpoints.length === 1 ? 'One endpoint is' : `${endpoints.length} endpoints are`;
-  return { tone: 'good', text: `${count} told, none is failing.` };
+  return { tone: 'good', text: `${count} delivering, none failing.` };
 }
 
 /** One word about an endpoint. */
@@ -109,7 +108,7 @@ function endpointTable({ endpoints, tenants, nowMs }: WebhooksPageOptions): Html
     rows: endpoints,
     empty: {
       title: 'No endpoints yet',
-      text: 'Name an address of yours, and we tell it when a server is ready, a network is synced, or a key is created.',
+      text: 'Add a URL of yours. We send it an event when a server is ready, a network is synced or a key is created.',
     },
   });
 }
@@ -154,7 +153,7 @@ export function endpointFields(given: EndpointForm | undefined): Content {
       kind: 'url',
       name: 'url',
       label: 'Address',
-      hint: 'Where we POST to, with https.',
+      hint: 'HTTPS URL that receives our POST requests.',
       required: true,
       maxLength: 500,
       value: given?.url ?? '',
@@ -186,7 +185,7 @@ export function newSecret(secret: string): Content {
     notice({
       tone: 'warn',
       title: 'Copy the secret now',
-      text: 'It is shown on this page only. Your receiver needs it to tell our deliveries from anybody else’s.',
+      text: 'It is shown on this page only. Your receiver needs it to verify the signature of deliveries.',
     }),
     codeBlock({ code: secret, label: 'Secret' }),
   ];

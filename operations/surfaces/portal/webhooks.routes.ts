@@ -36,8 +36,8 @@ const outcomes: Record<string, string> = {
   saved: 'Saved.',
   test: 'A test is on its way.',
   replay: 'It is being sent again.',
-  enable: 'Enabled. It is told of what happens from now on.',
-  disable: 'Disabled. What was waiting is cancelled.',
+  enable: 'Enabled. New events are delivered from now on.',
+  disable: 'Disabled. Pending deliveries are cancelled.',
 };
 
 export function registerWebhooks(app: App, deps: WebhookPagesDeps): void {

@@ -53,7 +53,7 @@ const send = () =>
 test('the owner adds an endpoint, sees its secret once, tests it, reads its log, sends again, and deletes it', async () => {
   const { email, tenant } = await world.createCustomer('Hooked');
   const { get, post } = visit(await world.signIn(email));
-  assert.match((await get(base)).text, /No endpoint: nobody is told/);
+  assert.match((await get(base)).text, /No endpoints\. No events are delivered/);
   const made = await post(base, [
     ['scope', `organization:${tenant.organizationId}`],
     ['url', `${receiver.url}/portal/200`],
@@ -72,10 +72,10 @@ test('the owner adds an endpoint, sees its secret once, tests it, reads its log,
   assert.equal(receiver.received.at(-1)!.fitting, 1);
   const page = (await get(path)).text;
   assert.match(page, /webhook\.test/);
-  assert.match(page, /It takes what we send/);
+  assert.match(page, /Delivering\./);
   const delivery = /href="([^"]*\/deliveries\/(\d+))"/.exec(page)!;
   const log = (await get(delivery[1]!)).text;
-  assert.match(log, /Taken/);
+  assert.match(log, /Delivered/);
   assert.match(log, /&quot;endpoint_id&quot;/);
   assert.equal((await post(`${path}/replay`, [['delivery', delivery[2]!]])).status, 303);
   await send();
@@ -85,7 +85,7 @@ test('the owner adds an endpoint, sees its secret once, tests it, reads its log,
   assert.notEqual(/whsec_[A-Za-z0-9+/]{43}=/.exec(rotated.text)![0], secret);
   assert.match((await get(path)).text, /Two signatures until/);
   assert.equal((await post(`${path}/disable`, [])).status, 303);
-  assert.match((await get(path)).text, /Disabled: nothing is sent here/);
+  assert.match((await get(path)).text, /Disabled: no deliveries/);
   assert.equal((await post(`${path}/test`, [])).status, 409);
   assert.equal((await post(`${path}/delete`, [['confirm_name', 'another']])).status, 422);
   const { host } = new URL(receiver.url);

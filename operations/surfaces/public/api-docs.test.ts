@@ -122,7 +122,7 @@ test('API-1.S7: the former address of the reference leads to it', async () => {
   }
 });
 
-test('API-1.S8: every surface answers by itself, ahead of the page for whatever else there might be', async () => {
+test('API-1.S8: every surface answers its own paths, before the fallback page', async () => {
   const fallback = await get('/offers/summer');
   assert.equal(fallback.status, 404);
   const surfaces: [string, string, number][] = [
@@ -141,7 +141,7 @@ test('API-1.S8: every surface answers by itself, ahead of the page for whatever 
   }
 });
 
-test('API-1.S1, API-1.S2: below /api/ whatever is not a call is a JSON 404 of the API, never a page', async () => {
+test('API-1.S1, API-1.S2: below /api/ an unknown path is a JSON 404 of the API, never a page', async () => {
   for (const path of ['/api/v1/nothing', '/api/v2/nothing', '/api/v1/tenants', '/api/v3/servers']) {
     const answer = await get(path);
     assert.equal(answer.status, 404, path);

@@ -88,8 +88,8 @@ export function registerJoin(app: App, deps: JoinDeps): void {
 function gone(reply: FastifyReply): FastifyReply {
   const content = notice({
     tone: 'warn',
-    title: 'This invitation does not work any more',
-    text: 'It was used, taken back, or is older than seven days. Ask the owner of the organization for a new one.',
+    title: 'This invitation is not valid',
+    text: 'It was used, revoked, or has expired. Ask the owner of the organization for a new one.',
     actions: link('/sign-in', 'Sign in', { kind: 'button' }),
   });
   return sendPage(reply, frame(content), 404);
@@ -115,7 +115,7 @@ function show(
       field({
         name: 'name',
         label: 'Your name',
-        hint: 'If you have an account already, its name stays.',
+        hint: 'Ignored if you already have an account.',
         maxLength: 120,
         autocomplete: 'name',
       }),

@@ -1,4 +1,4 @@
-/** Nobody owns an address by saying so: invitations, new customers, and the links that prove an address. */
+/** Mailed links prove an e-mail address: invitations, new customers and password links. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, test } from 'node:test';
@@ -47,7 +47,7 @@ const linkIn = (text: string) => /http\S+(\/(?:set-password|join)\/\S+)/.exec(te
 const newest = async (email: string) => linkIn((await world.mailsTo(email))[0]!.text);
 
 test('a customer created for a known address that was never verified is reset: password, sessions and keys', async () => {
-  // As an installation from before has it: a person who set a password by a link that was shown to somebody else.
+  // As an installation from before has it: a person who set a password by a link that was shown to another person.
   const { owner: boss, tenant } = await world.createCustomer('Before');
   const email = 'early@early.test';
   const early = await world.accounts.createPerson(systemActor, { email, name: 'Early', password });
@@ -87,7 +87,7 @@ test('a customer created for a verified person keeps their password, and they ar
   assert.equal((await send('/sign-in', { email, password })).status, 303);
 });
 
-test('without a mail server an operator hands the owner’s link over, and owners invite nobody', async () => {
+test('without a mail server an operator gets the owner’s link to pass on, and owners cannot invite', async () => {
   await using silent = await createWorld({ smtpUrl: null });
   await silent.accounts.createPerson(systemActor, {
     email: 'operator@svc.test',
@@ -106,7 +106,7 @@ test('without a mail server an operator hands the owner’s link over, and owner
   });
   assert.equal(set.status, 303);
   const owner = await visit(silent, 'quiet@quiet.test', '/client/settings/', 'chosen by the owner');
-  assert.match(await owner.page('/client/settings/'), /Nobody can be invited/);
+  assert.match(await owner.page('/client/settings/'), /Invitations are not available/);
   const actor = (await silent.accounts.customerActorOf(
     (await silent.accounts.findPersonByEmail('quiet@quiet.test'))!.id,
   ))!;
@@ -115,12 +115,12 @@ test('without a mail server an operator hands the owner’s link over, and owner
     email: 'x@quiet.test',
   });
   assert.equal(refused.status, 422);
-  assert.match(await refused.text(), /No mail server is set up here/);
+  assert.match(await refused.text(), /This installation has no mail server/);
   const reset = await fetch(`${silent.url}/reset-password`);
   assert.match(await reset.text(), /Ask support/);
 });
 
-test('links of a mail name the configured URL, whatever Host a request carries', async () => {
+test('links in a mail use the configured URL, not the Host of a request', async () => {
   const { email } = await world.createCustomer('Hosted');
   const { hostname, port } = new URL(world.url);
   const body = new URLSearchParams({ email }).toString();

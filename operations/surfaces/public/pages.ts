@@ -31,7 +31,7 @@ export interface PublicPagesDeps {
 /** Registers the pages, and the policy under which every HTML answer leaves. */
 export function registerPublicPages(app: App, deps: PublicPagesDeps): void {
   app.addHook('onSend', async (_request, reply) => {
-    // Error pages don't pass `sendPage`; whatever is HTML leaves under the same policy.
+    // Error pages do not pass `sendPage`; every HTML response gets the same policy.
     const type = reply.getHeader('content-type');
     if (typeof type !== 'string' || !type.startsWith('text/html')) return;
     if (reply.hasHeader('content-security-policy')) return;

@@ -14,7 +14,7 @@ export function registerPaymentCallbacks(app: App, deps: { payments: Payments })
         Buffer.isBuffer(body) &&
         (await deps.payments.takeCallback(body, signature));
       if (!isTaken)
-        throw new HttpError(401, { code: 'unauthorized', message: 'The signature does not fit.' });
+        throw new HttpError(401, { code: 'unauthorized', message: 'The signature does not match.' });
       return reply.send({ received: true });
     });
   });

@@ -17,7 +17,7 @@ test('an operator finds a deposit by person, subject, kind and time, and takes i
   });
   const find = async (query: string) => (await operated.page(`/console/audit/?${query}`)).includes('wire-A');
   assert.equal(await find('who=operator%40staff.test'), true);
-  assert.equal(await find('who=somebody%40else.test'), false);
+  assert.equal(await find('who=other%40else.test'), false);
   assert.equal(await find(`subject=tenant+${tenant.id}`), true);
   assert.equal(await find('operation=credit.deposit'), true);
   assert.equal(await find('operation=credit'), true);

@@ -187,11 +187,11 @@ document.addEventListener('htmx:after:request', (event) => {
 });
 
 document.addEventListener('htmx:before:request', (event) => {
-  // Nobody looks: the next round comes.
+  // The page is hidden: skip this refresh.
   if (document.hidden && event.detail?.ctx?.sourceElement?.matches?.('.refreshing')) event.preventDefault();
 });
 
-// Most pages refresh nothing, so most pages don't load htmx before somebody searches.
+// Most pages refresh nothing, so most pages don't load htmx before the first search.
 if (document.querySelector('[hx-get]:not([data-search]), [hx-post]')) void import('./htmx.js');
 else
   document.querySelector('[data-search][hx-get]')?.addEventListener('focus', () => void import('./htmx.js'));

@@ -26,9 +26,9 @@ export interface Cell {
 }
 
 export type Verdict =
-  /** Everything named is the caller's: it is let through to the endpoint. */
+  /** Everything named is the caller's: it reaches the endpoint. */
   | 'allowed'
-  /** Refused before the endpoint, whatever was named. */
+  /** Refused before the endpoint, for every named resource. */
   | 'refused'
   /** To be answered as if what was named did not exist. */
   | 'as nonexistent';
@@ -69,14 +69,14 @@ export function pairsOf(operation: Operation, callers: readonly Caller[]): Cell[
     );
 }
 
-/** A workspace that nobody has, and another. */
-const nobodys = ['424242', '424243'] as const;
+/** Two workspaces that do not exist. */
+const missingTenants = ['424242', '424243'] as const;
 
 /** The workspaces that a cell names, by place. A foreign owner's is named too: that is the attack. */
 function namedTenants(cell: Cell, owners: Owners): { query?: string; json?: string; header?: string } {
   const whose = cell.tenantOf === 'deleted' ? 'own' : cell.tenantOf;
   const tenant = whose === 'nonexistent' ? null : owners[whose];
-  const named = tenant === null ? nobodys[0] : String(tenant.id);
+  const named = tenant === null ? missingTenants[0] : String(tenant.id);
   const another = String((tenant?.id === owners.own.id ? owners.sibling : owners.own).id);
   switch (cell.selection) {
     case 'none':
@@ -145,9 +145,9 @@ export function referenceOf(cell: Cell, owners: Owners, ids: readonly ThingId[],
   const veil = (name: string | undefined, stranger: string) =>
     name === undefined || reachable.has(name) ? name : stranger;
   const veiled = {
-    query: veil(named.query, nobodys[0]),
-    json: veil(named.json, nobodys[0]),
-    header: veil(named.header, cell.selection === 'two that differ' ? nobodys[1] : nobodys[0]),
+    query: veil(named.query, missingTenants[0]),
+    json: veil(named.json, missingTenants[0]),
+    header: veil(named.header, cell.selection === 'two that differ' ? missingTenants[1] : missingTenants[0]),
   };
   const veiledIds = cell.operation.things.map((thing, index) =>
     tenant !== null && isReached(cell.owners[index]!, tenant, owners)

@@ -3,7 +3,7 @@
  *
  * A leak is, on what the caller may not reach: an answer that differs from that for something nonexistent, a changed row,
  * or the mark of another workspace's thing in any answer. A cell that the specification lets through and that is turned
- * away is a fault as well: a server that refuses everybody would leak nothing.
+ * away is a fault as well: a server that refuses every caller would leak nothing.
  */
 
 import { systemActor } from '#operations/accounts/index.ts';

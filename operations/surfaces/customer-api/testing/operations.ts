@@ -105,7 +105,7 @@ function readOperation(components: Json, path: string, method: string, operation
   };
 }
 
-/** The catalogue is everybody's; workspaces are a dimension of their own. */
+/** The catalogue is public; workspaces are a separate dimension. */
 function isOwned(resource: unknown): boolean {
   return resource !== undefined && resource !== 'tenant' && resource !== 'catalog';
 }

@@ -9,7 +9,7 @@ import { mintCredential } from '#service-kit/credentials/index.ts';
 export interface Caller {
   name: string;
   headers: readonly (readonly [string, string])[];
-  /** Whether the credential stands for anybody. */
+  /** Whether the credential authenticates a caller. */
   isKnown: boolean;
   canWrite: boolean;
   /** Its account gate refuses it. */
@@ -56,7 +56,7 @@ export async function createCallers(
   const { own, sibling, other, people } = owners;
   const mine = { owner: people.own, tenant: own };
   const bearer = (token: string) => [['authorization', `Bearer ${token}`]] as const;
-  const nobody = (name: string, headers: Caller['headers']): Caller => ({
+  const unauthenticated = (name: string, headers: Caller['headers']): Caller => ({
     name,
     headers,
     isKnown: false,
@@ -103,21 +103,21 @@ export async function createCallers(
   ]);
   const cookie = await world.signIn(people.own.email);
   return [
-    nobody('none', []),
-    nobody('session only', [['cookie', cookie]]),
-    nobody('malformed', [['authorization', 'Bearer svc_nonsense']]),
-    nobody('revoked', revoked.headers),
-    nobody('expired', expired.headers),
+    unauthenticated('none', []),
+    unauthenticated('session only', [['cookie', cookie]]),
+    unauthenticated('malformed', [['authorization', 'Bearer svc_nonsense']]),
+    unauthenticated('revoked', revoked.headers),
+    unauthenticated('expired', expired.headers),
     await key('own read', mine, [own, sibling], { scope: 'read' }),
     await key('own full', mine, [own, sibling]),
     await key('other organization', { owner: people.other, tenant: other }, [other]),
     await key('selected first', mine, [own], { selected: [own] }),
     await key('selected second', mine, [sibling], { selected: [sibling] }),
     narrowed,
-    nobody('removed member', (await removedMember(world, own)).headers),
+    unauthenticated('removed member', (await removedMember(world, own)).headers),
     await key('suspended account', locked, [locked.tenant], { isLocked: true }),
-    nobody('admin token', bearer(await world.createToken(['vm_inventory_read']))),
-    nobody('sensor credential', bearer(mintCredential('svcsen').token)),
+    unauthenticated('admin token', bearer(await world.createToken(['vm_inventory_read']))),
+    unauthenticated('sensor credential', bearer(mintCredential('svcsen').token)),
   ];
 }
 

@@ -12,7 +12,7 @@ export interface KilledCountOptions {
 
 /**
  * D2: processes and the database are killed under load. Every answer with a number was counted, no number was given
- * twice, and nothing was counted that nobody sent.
+ * twice, and no unsent request was counted.
  */
 export async function proveKilledCount(
   options: KilledCountOptions,

@@ -3,7 +3,7 @@ import type { World } from '#operations/testing/create-world.ts';
 /** What every call may change: its own count, the stamp of its key. Anything else that moves is a change. */
 const volatileTables = /^(usage_|sessions$|applied_migrations$|migrations$)/;
 
-/** A digest of every table's rows, whatever their order, so that a call that changed anything anywhere is seen. */
+/** A digest of every table's rows, independent of their order, to detect any change by a call. */
 export async function sumRows(world: Pick<World, 'database'>): Promise<Map<string, string>> {
   const { pool } = world.database;
   const { rows: tables } = await pool.query<{ name: string; isStamped: boolean }>(

@@ -24,7 +24,7 @@ export interface Things {
   untie(ids: readonly ThingId[]): void;
 }
 
-const nobodys = 987_654_321;
+const missingId = 987_654_321;
 
 /** What stands in the name of every thing of a workspace, and in no answer about another. */
 export function markOf(tenant: Tenant): string {
@@ -72,8 +72,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
     const operation = listOperations().find(
       (one) => one.method === 'POST' && one.path === `/api/v2/${resource}s`,
     );
-    if (operation === undefined)
-      throw new Error(`nobody knows how to make a ${resource}: teach it to things.ts`);
+    if (operation === undefined) throw new Error(`no code creates a ${resource}: add it to things.ts`);
     const body = { ...operation.sampleBody, ...(operation.bodyFields.includes('name') ? { name } : {}) };
     return (await call(tenant, 'POST', `/${resource}s`, body)).id as ThingId;
   }
@@ -92,7 +91,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
     },
     async gone(resource, tenant) {
       // An action is never removed: it says how its server went.
-      if (resource === 'action') return nobodys;
+      if (resource === 'action') return missingId;
       const key = `${resource} ${tenant.id}`;
       const known = gone.get(key);
       if (known !== undefined) return known;
@@ -101,7 +100,7 @@ export function createThings(world: World, client: RawClient, keys: ReadonlyMap<
       gone.set(key, id);
       return id;
     },
-    never: (resource) => (typeof gone.get(resource) === 'string' ? 'nothing' : nobodys),
+    never: (resource) => (typeof gone.get(resource) === 'string' ? 'nothing' : missingId),
     useUp(resource, tenant) {
       living.delete(`${resource} ${tenant.id}`);
     },

@@ -9,7 +9,7 @@ declare module 'fastify' {
 }
 
 /**
- * Compares every answer of the customer API on this server with the OpenAPI document, whoever asked and however. To be
+ * Compares every answer of the customer API on this server with the OpenAPI document, from every caller. To be
  * called before routes are registered; throws at the end, where tests are, because a hook can't fail a test.
  */
 export function watchAnswers(app: App): { throwFaults(): void } {

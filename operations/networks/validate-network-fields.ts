@@ -1,4 +1,4 @@
-/** What may be said of a network: the same rules through every door. */
+/** Rules for a network's name, description and labels. The API and the portal apply the same rules. */
 import { schemas } from '#contracts/customer-api/index.ts';
 import { invalidField } from './errors.ts';
 
@@ -6,12 +6,12 @@ const plainTextPattern = new RegExp(schemas.plainTextPattern);
 const namePattern = new RegExp(schemas.namePattern);
 
 /** Throws `networks.invalid`. */
-export function checkWords(words: {
+export function validateNetworkFields(fields: {
   name?: string | undefined;
   description?: string | null | undefined;
   labels?: Readonly<Record<string, string | null>> | undefined;
 }): void {
-  const { name, description, labels } = words;
+  const { name, description, labels } = fields;
   if (name !== undefined && (name.length < 1 || [...name].length > 64 || !namePattern.test(name))) {
     const message = 'must be 1 to 64 characters without spaces around them and without control characters';
     throw invalidField('name', 'pattern', message);

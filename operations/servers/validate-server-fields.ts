@@ -1,8 +1,8 @@
-/** What may be said in an order or a description of a server: the same rules through every door. */
+/** Rules for the texts in an order or an update of a server. The API and the portal apply the same rules. */
 import { schemas } from '#contracts/customer-api/index.ts';
 import type { FieldFault } from './server-faults.ts';
 
-export interface ServerWords {
+export interface ServerFields {
   name?: string | undefined;
   hostname?: string | undefined;
   labels?: Readonly<Record<string, string | null>> | undefined;
@@ -23,13 +23,13 @@ const sshKeyPattern =
 /** Characters as people and JSON Schema count them, not UTF-16 units. */
 const lengthOf = (text: string) => [...text].length;
 
-/** Everything that is wrong with the words, field by field. */
-export function wordFaults(words: ServerWords): FieldFault[] {
+/** Everything that is wrong with the fields, one fault for each. */
+export function validateServerFields(fields: ServerFields): FieldFault[] {
   const faults: FieldFault[] = [];
   const check = (path: string, isRight: boolean, message: string, code = 'pattern') => {
     if (!isRight) faults.push({ path, code, message });
   };
-  const { name, hostname, labels, sshKeys, userData } = words;
+  const { name, hostname, labels, sshKeys, userData } = fields;
   if (name !== undefined)
     check(
       'name',
@@ -51,7 +51,7 @@ export function wordFaults(words: ServerWords): FieldFault[] {
       'must not contain control characters or characters that turn the direction of writing',
     );
   }
-  // A private key pasted by mistake, or half of a public one, would only show when nobody gets in.
+  // A private key pasted by mistake, or half of a public one, would only be noticed at the first failed sign-in.
   for (const [index, key] of (sshKeys ?? []).entries())
     check(
       `ssh_keys.${index}`,

@@ -11,7 +11,7 @@ const accountsMax = 500;
 /**
  * Every minute: tells accounts that have used half, 80 % or all of this month's free requests, each share once.
  *
- * Calls themselves don't look at it: a call must not wait for what somebody may want to hear.
+ * Calls do not check thresholds: a call must not wait for a notification.
  */
 export function createUsageThresholdLoop(deps: {
   db: () => Queryable;

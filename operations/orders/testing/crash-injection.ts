@@ -41,7 +41,7 @@ const commitPoints: Partial<Record<KillPoint, { commit: number; when: 'before' |
   'before provisioning is committed': { commit: 3, when: 'before' },
 };
 
-function mortalGateway(
+function createCrashingGateway(
   usual: PaymentGateway,
   course: Course,
   fault: WorkerFault | undefined,
@@ -83,8 +83,8 @@ function plantPayments(fault: WorkerFault | undefined, gateway: PaymentGateway) 
     if (fault !== 'the charge inside the transaction') return usual;
     return {
       ...usual,
-      async intendOrderCharge(tx, wish) {
-        const charge = await usual.intendOrderCharge(tx, wish);
+      async intendOrderCharge(tx, request) {
+        const charge = await usual.intendOrderCharge(tx, request);
         if (charge === null) return null;
         const parties = { cardReference: 'pm_planted', customerReference: null, description: 'planted' };
         const prepared = await gateway.prepare({ ...charge, ...parties });
@@ -117,17 +117,17 @@ function end(course: Course): Promise<never> {
   return new Promise(() => {});
 }
 
-export interface MortalOrdering {
+export interface CrashingOrdering {
   /** What the caller was told. */
   order(tenantId: number, killAt: KillPoint | null): Promise<string>;
   ordering: Ordering;
 }
 
-export function createMortalOrdering(
+export function createCrashingOrdering(
   databaseUrl: string,
   stripeUrl: string,
   options: { fault: WorkerFault | undefined; die: () => void; isCut?: boolean },
-): MortalOrdering {
+): CrashingOrdering {
   const course: Course = { killAt: null, commits: 0, isCut: options.isCut ?? false, die: options.die };
   const stripe = createStripeGateway({
     secretKey: 'sk_test_x',
@@ -135,7 +135,7 @@ export function createMortalOrdering(
     callbackSecret: null,
     timeoutMs: 120,
   });
-  const gateway = mortalGateway(stripe, course, options.fault);
+  const gateway = createCrashingGateway(stripe, course, options.fault);
   const ordering = createOrdering(databaseUrl, {
     gateway,
     connections: 3,
@@ -159,23 +159,23 @@ export function createMortalOrdering(
 export async function orderAndCut(
   databaseUrl: string,
   stripeUrl: string,
-  wish: { tenantId: number; killAt: KillPoint | null; fault: WorkerFault | undefined },
+  request: { tenantId: number; killAt: KillPoint | null; fault: WorkerFault | undefined },
 ): Promise<string | null> {
   const { promise: dead, resolve } = Promise.withResolvers<null>();
   const streams = new Set<{ destroy(): void }>();
-  const mortal = createMortalOrdering(databaseUrl, stripeUrl, {
-    fault: wish.fault,
+  const worker = createCrashingOrdering(databaseUrl, stripeUrl, {
+    fault: request.fault,
     isCut: true,
     die() {
       for (const stream of streams) stream.destroy();
       resolve(null);
     },
   });
-  mortal.ordering.pool.on('connect', (client) => {
+  worker.ordering.pool.on('connect', (client) => {
     streams.add((client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream);
   });
-  const answer = await Promise.race([dead, mortal.order(wish.tenantId, wish.killAt)]);
+  const answer = await Promise.race([dead, worker.order(request.tenantId, request.killAt)]);
   // The pool of one that was cut off never ends: a client of it is held by a call that never returns.
-  if (answer !== null) await mortal.ordering[Symbol.asyncDispose]();
+  if (answer !== null) await worker.ordering[Symbol.asyncDispose]();
   return answer;
 }

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { checkGlossary, type GlossaryExceptions, readRefusedTerms } from './index.ts';
+
+const glossary = `| Term | Meaning | Where | Not |
+|---|---|---|---|
+| network interface, NIC | an adapter | code | \`network card\`, adapter |
+| caller | who calls | everywhere | \`whoever\` |
+`;
+
+function check(t: TestContext, files: Record<string, string>, exceptions: Partial<GlossaryExceptions> = {}) {
+  const root = mkdtempSync(join(tmpdir(), 'svc-glossary-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  const all: Record<string, string> = { 'docs/glossary.md': glossary, ...files };
+  for (const [file, text] of Object.entries(all)) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+  const faults = checkGlossary(root, Object.keys(all), { unchecked: {}, namesOfOthers: {}, ...exceptions });
+  return faults.map(({ file, what }) => `${file}: ${what}`);
+}
+
+test('a tree without refused terms has no fault', (t) => {
+  assert.deepEqual(check(t, { 'operations/a.ts': '// The adapter of the caller.' }), []);
+});
+
+for (const [where, file, text] of [
+  ['a comment', 'operations/a.ts', '\n/** Whoever calls. */'],
+  ['an identifier', 'lab/a.ts', '\nconst whoeverCalls = 1;'],
+  ['a page', 'operations/a.page.ts', "\ntext: 'For whoever calls'"],
+  ['a document', 'docs/a.md', '\nFor whoever calls.'],
+] as const)
+  test(`a refused term in ${where} is a fault with its line`, (t) => {
+    assert.deepEqual(check(t, { [file]: text }).length, 1);
+    assert.match(
+      check(t, { [file]: text })[0]!,
+      new RegExp(`^${file}:2: write another term for "whoever"`, 'i'),
+    );
+  });
+
+test('a refused term of two words is found across the lines of a comment', (t) => {
+  const text = '/**\n * The network\n * card of a server.\n */';
+  assert.deepEqual(check(t, { 'lab/a.ts': text }), ['lab/a.ts:2: write another term for "network card"']);
+});
+
+test('a term that the glossary gives in plain text is left to reviewers', () => {
+  assert.deepEqual(readRefusedTerms(glossary), ['network card', 'whoever']);
+});
+
+test('records of the past and applied migrations are not checked', (t) => {
+  const text = 'whoever';
+  assert.deepEqual(check(t, { 'CHANGELOG.md': text, 'operations/migrations/0001-a.sql': text }), []);
+});
+
+test('an unchecked folder may have as many refused terms as listed, and no more', (t) => {
+  const files = { 'monitor/a.ts': 'whoever', 'monitor/b.ts': 'whoever' };
+  assert.deepEqual(check(t, files, { unchecked: { 'monitor/': 2 } }), []);
+  assert.deepEqual(check(t, files, { unchecked: { 'monitor/': 1 } }), [
+    'monitor/: has 2 refused terms, at most 1 are allowed',
+  ]);
+});
+
+test('a clean folder must leave the list of unchecked ones', (t) => {
+  assert.deepEqual(check(t, { 'monitor/a.ts': 'caller' }, { unchecked: { 'monitor/': 2 } }), [
+    'monitor/: has no refused term: delete its line in unchecked.ts',
+  ]);
+});
+
+test('a name of another system is ignored in its own file only', (t) => {
+  const namesOfOthers = { 'lab/a.ts': ['--user whoever'] };
+  const files = { 'lab/a.ts': 'run --user whoever', 'lab/b.ts': 'run --user whoever' };
+  assert.deepEqual(check(t, files, { namesOfOthers }), ['lab/b.ts:1: write another term for "whoever"']);
+});
+
+test('a glossary without refused terms is an error, not a pass', () => {
+  assert.throws(() => readRefusedTerms('| a | b | c | d |'), /lists no term/);
+});

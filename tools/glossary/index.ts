@@ -1,0 +1,88 @@
+/**
+ * Refuses the terms that docs/glossary.md lists as not to use, in code, pages and documentation.
+ *
+ * The glossary is the only list: every term in code style in the last column of its tables is refused. A glossary
+ * without such terms is an error, because a check that reads nothing must not pass.
+ */
+import { readFileSync } from 'node:fs';
+import { namesOfOthers, unchecked } from './unchecked.ts';
+
+export interface GlossaryFault {
+  file: string;
+  what: string;
+}
+
+export interface GlossaryExceptions {
+  /** Path prefix → the highest number of refused terms below it. */
+  unchecked: Readonly<Record<string, number>>;
+  /** File → texts that are ignored in it. */
+  namesOfOthers: Readonly<Record<string, readonly string[]>>;
+}
+
+const glossaryFile = 'docs/glossary.md';
+const checkedEndings = /\.(ts|js|css|md|sql|sh)$/;
+/** Text that never changes, is written by a program from checked text, or is a record of the past. */
+const recordPattern =
+  /^(CHANGELOG\.md|docs\/proofs\.md|docs\/glossary\.md|tools\/glossary\/|clients\/typescript\/generated\/)|\/migrations\//;
+
+/** The terms that the glossary refuses, in lower case. Throws when it has none. */
+export function readRefusedTerms(glossary: string): string[] {
+  const terms = glossary
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap(
+      (line) =>
+        line
+          .split('|')
+          .at(-2)!
+          .match(/`[^`]+`/g) ?? [],
+    )
+    .map((term) => term.slice(1, -1).toLowerCase());
+  if (terms.length === 0) throw new Error(`${glossaryFile} lists no term that is not to be used`);
+  return [...new Set(terms)];
+}
+
+/** Every use of a term in the text. A term may continue on the next line of a comment. */
+export function findRefusedTerms(text: string, terms: readonly string[]): { line: number; term: string }[] {
+  const pattern = new RegExp(`(?<![a-z])(${terms.map(toPattern).join('|')})`, 'gi');
+  return [...text.matchAll(pattern)].map((match) => ({
+    line: text.slice(0, match.index).split('\n').length,
+    term: match[0].replace(/[\s*/]+/g, ' '),
+  }));
+}
+
+function toPattern(term: string): string {
+  return term
+    .split(' ')
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('[\\s*/]+');
+}
+
+/** Checks the files (paths relative to `root`) against the glossary of that tree. */
+export function checkGlossary(
+  root: string,
+  files: readonly string[],
+  exceptions: GlossaryExceptions = { unchecked, namesOfOthers },
+): GlossaryFault[] {
+  const terms = readRefusedTerms(readFileSync(`${root}/${glossaryFile}`, 'utf8'));
+  const counts = new Map(Object.keys(exceptions.unchecked).map((prefix) => [prefix, 0]));
+  const faults: GlossaryFault[] = [];
+  for (const file of files.filter((each) => checkedEndings.test(each) && !recordPattern.test(each))) {
+    let text = readFileSync(`${root}/${file}`, 'utf8');
+    for (const name of exceptions.namesOfOthers[file] ?? []) text = text.replaceAll(name, '');
+    const found = findRefusedTerms(text, terms);
+    const prefix = [...counts.keys()].find((each) => file.startsWith(each));
+    if (prefix === undefined)
+      for (const { line, term } of found)
+        faults.push({ file: `${file}:${line}`, what: `write another term for "${term}"` });
+    else counts.set(prefix, counts.get(prefix)! + found.length);
+  }
+  for (const [prefix, count] of counts) {
+    const limit = exceptions.unchecked[prefix]!;
+    if (count > limit)
+      faults.push({ file: prefix, what: `has ${count} refused terms, at most ${limit} are allowed` });
+    if (count === 0)
+      faults.push({ file: prefix, what: 'has no refused term: delete its line in unchecked.ts' });
+  }
+  return faults;
+}

@@ -28,7 +28,7 @@ export function settleGaps(
   { delivered, isPart }: Before,
 ): TelemetryGap[] | null {
   const settled = gaps.flatMap((gap) => withoutDelivered(gap, delivered));
-  // What is heard now adds to what was heard then, and nobody may take the sum for one minute.
+  // What is heard now adds to what was heard then, and the sum must not be taken for one minute.
   if (!isPart)
     for (const minute of minutes)
       if (hasMinute(delivered, minute) && !gaps.some((gap) => namesCommon(gap, minute)))

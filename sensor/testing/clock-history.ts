@@ -193,7 +193,7 @@ export async function playLife(
   const anyDownMs = () => Math.floor(1000 + random() ** 3 * 600_000);
   async function restart(isKilled: boolean, isReboot: boolean, downMs = anyDownMs): Promise<void> {
     life.events.push(trueMs());
-    // Of a sensor that died before its first commit nobody knows that it ever ran.
+    // A sensor that died before its first commit left no trace.
     const isKnown = sensor!.spool.lastCommit() !== null || !isKilled;
     const stopped = { fromMs: trueMs(), isRight: isKnown && aheadMs === 0 };
     const stoppedIn = Math.floor(clock.nowMs() / 60_000);

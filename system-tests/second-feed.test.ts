@@ -43,6 +43,8 @@ interface NotesAnswer {
 const written = new Map<string, string>();
 /** What operations has, by project. */
 const received = new Map<string, string>();
+/** What operations makes of its receipts, for tests of wrong ones. */
+let distort = (receipts: NotesAnswer['receipts']) => receipts;
 /** The notes of each request that operations took. */
 const requests: string[][] = [];
 
@@ -94,7 +96,7 @@ const receiver = defineReceiver<NotesRequest, NotesAnswer>({
       received.set(key, text);
       return { id, receipt };
     });
-    return { receipts };
+    return { receipts: distort(receipts) };
   },
 });
 
@@ -267,6 +269,22 @@ test('NET-4.3: what was not visited comes first in the next run, and then nothin
   assert.equal(second.counts.unchanged, 9);
   const state = (await monitor.monitor.feeds.find('notes').state())!;
   assert.deepEqual([state.lastError, state.latestAcknowledged], [null, 60]);
+});
+
+test('NET-4.3: receipts that are missing, double or about another record acknowledge nothing', async () => {
+  const wrong: (typeof distort)[] = [
+    (receipts) => receipts.slice(1),
+    (receipts) => [...receipts, receipts[0]!],
+    (receipts) => receipts.map(({ receipt }, i) => ({ id: `other-${i}`, receipt })),
+  ];
+  for (const one of wrong) {
+    distort = one;
+    const { counts, error } = await tick();
+    assert.match(error!, /was not understood/);
+    assert.deepEqual([counts.failed, counts.unchanged], [9, 0]);
+  }
+  distort = (receipts) => receipts;
+  assert.equal((await tick()).counts.unchanged, 9);
 });
 
 test('NET-2.9: cursors of every feed are forgotten together', async () => {

@@ -71,7 +71,9 @@ async function sendParcel(
     parcel = await work.build(items, round);
     visits.add(parcel.visits);
     if (parcel.request === null) return [];
-    visits.add(parcel.take(await round.client.deliver(feed.contract, parcel.request)));
+    const taken = parcel.take(await round.client.deliver(feed.contract, parcel.request));
+    if (!answersEach(items, [...parcel.visits, ...taken])) throw new OperationsError('malformed');
+    visits.add(taken);
     faults.succeeded();
   } catch (error) {
     if (!(error instanceof OperationsError)) throw error;
@@ -93,6 +95,12 @@ async function sendParcel(
     faults.failed(error);
   }
   return [];
+}
+
+/** True when each of these items has one visit, and no other one has: receipts about something else prove nothing. */
+function answersEach(items: readonly FeedItem[], visits: readonly Visit[]): boolean {
+  const open = new Set(items.map(({ key }) => key));
+  return visits.every(({ key }) => open.delete(key)) && open.size === 0;
 }
 
 type Visits = ReturnType<typeof createVisits>;

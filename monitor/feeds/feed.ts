@@ -95,7 +95,10 @@ export interface Parcel<Request, Answer> {
   readonly request: Request | null;
   /** Visits of items that need no request. */
   readonly visits: readonly Visit[];
-  /** Visits of the items in the request. Throws `OperationsError` (`malformed`) for receipts of something else. */
+  /**
+   * One visit for each item in the request; visits of other items, a second one or a missing one fail the request as
+   * `malformed`.
+   */
   take(answer: Answer): Visit[];
   /**
    * Visits after a refusal that named fields; an empty list when they say nothing to the feed. Then an item alone has

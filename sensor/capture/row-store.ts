@@ -15,7 +15,7 @@ export interface PageFile {
 export const pageBytes = 65_536;
 const pageWords = pageBytes / 4;
 /** Pages of the file that are kept for the next look. */
-const cachedPages = 16;
+const cachedPages = 64;
 
 interface Page {
   words: Int32Array;

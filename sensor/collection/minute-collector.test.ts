@@ -349,6 +349,16 @@ test('a sensor that starts again after its clock was set misses only the time fo
   assert.deepEqual(slewed.commits[0]?.gaps, ['3-4 all sensor_down']);
 });
 
+test('a sensor that starts in another boot is missed since its latest commit, also where a clock that was ahead stamped minutes since', () => {
+  const last = { bootId: 'earlier', offsetMs: 0 };
+  const ahead = fixture({ covered: [0, 1, 2, 4], last: { ...last, throughMinute: at(2) } });
+  ahead.collector.start(moment(6 * 60 + 20));
+  assert.deepEqual(ahead.commits[0]?.gaps, ['3-5 all sensor_down']);
+  const behind = fixture({ covered: [0, 1, 2, 4], last: { ...last, throughMinute: at(-3000) } });
+  behind.collector.start(moment(6 * 60 + 20));
+  assert.deepEqual(behind.commits[0]?.gaps, ['5 all sensor_down']);
+});
+
 test('a clock that is slewed for hours is never taken for one that was set', () => {
   const f = timed();
   f.collector.start(moment(0));

@@ -33,6 +33,9 @@ const latenessMs = 2000;
 /** Calls of `tick` that a listening capture may let pass before its minute is given up. */
 const ticksMax = 60;
 
+/** By more than this the latest clock was behind, rather than the one before it ahead. */
+const aheadMaxSeconds = 86_400;
+
 export interface MinuteCollectorOptions {
   captures: readonly string[];
   spool: Pick<Spool, 'append' | 'isCovered' | 'coveredBefore' | 'lastCommit' | 'lastStampedBy'>;
@@ -180,9 +183,21 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     if (isDownUnnamed && made.since >= setClockFrom) {
       isDownUnnamed = false;
       const from = minuteOf(started.uptimeMs + offsetMs);
-      nameDown(made, missingBetween(spool.coveredBefore(from), from), from);
+      nameDown(made, missingBetween(toldBefore(from), from), from);
     }
     return made;
+  }
+
+  /**
+   * The last minute before this one that was told of. Not one that a clock which was ahead stamped before the latest commit:
+   * it may be moved, and where it is not, the spool leaves it out of the silence.
+   */
+  function toldBefore(minute: number): number | null {
+    const covered = spool.coveredBefore(minute);
+    const last = spool.lastStampedBy();
+    if (covered === null || last === null) return covered;
+    const aheadSeconds = covered - last.throughMinute;
+    return aheadSeconds > 0 && aheadSeconds <= aheadMaxSeconds ? last.throughMinute : covered;
   }
 
   /** `since`: the first minute that is by this clock; what lies before was told by an earlier one. */
@@ -217,7 +232,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       isDownUnnamed = thisMinute < setClockFrom;
       if (last && setByMs !== null) {
         nameDown(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
-      } else nameDown(first, missingBetween(spool.coveredBefore(thisMinute), thisMinute), thisMinute);
+      } else nameDown(first, missingBetween(toldBefore(thisMinute), thisMinute), thisMinute);
       // Stopped and started within one minute: its first part is committed, and named partial by a gap.
       const isCommitted =
         setByMs === null ? !last && spool.isCovered(thisMinute) : last!.throughMinute >= thisMinute;

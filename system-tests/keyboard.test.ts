@@ -114,7 +114,7 @@ describe('a customer’s day without a mouse', () => {
     await user.fill(/^id/, String(serverId));
     await user.tabTo(/^Send$/);
     await user.press('Enter');
-    await user.page.getByText('No deliveries yet').waitFor();
+    await user.page.getByText('Nothing was sent').waitFor();
     assert.deepEqual(
       calls.filter((one) => one.includes('/api/')),
       [],

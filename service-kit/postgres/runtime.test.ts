@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { dataFolder, prepareRuntime } from './runtime.ts';
+import { copyBinaries, dataFolder, prepareRuntime } from './runtime.ts';
 
 test('the packaged binaries run from below a folder that only its owner may enter, for root too', async (t) => {
   // mkdtemp makes it 0700, as /root is.
@@ -25,4 +34,29 @@ test('the packaged binaries run from below a folder that only its owner may ente
   });
   const code = await new Promise((done) => initdb.once('exit', done));
   assert.equal(code, 0, said);
+});
+
+test('programs that start at once share one copy of the binaries, which is never taken away; a newer package replaces it', async (t) => {
+  const base = mkdtempSync(join(tmpdir(), 'svc-copies-'));
+  t.after(() => rmSync(base, { recursive: true }));
+  const packaged = join(base, 'packaged');
+  const target = join(base, 'copies', 'native');
+  mkdirSync(join(packaged, 'bin'), { recursive: true });
+  writeFileSync(join(packaged, 'bin', 'postgres'), 'first');
+  const copyAtOnce = async () => {
+    const inodes: number[] = [];
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        await copyBinaries(packaged, target);
+        inodes.push(statSync(target).ino);
+      }),
+    );
+    return new Set([...inodes, statSync(target).ino]);
+  };
+  assert.equal((await copyAtOnce()).size, 1, 'the copy that the first program runs stays');
+  assert.deepEqual(readdirSync(join(base, 'copies')), ['native']);
+  writeFileSync(join(packaged, 'bin', 'postgres'), 'the newer one');
+  await copyAtOnce();
+  assert.equal(readFileSync(join(target, 'bin', 'postgres'), 'utf8'), 'the newer one');
+  assert.deepEqual(readdirSync(join(base, 'copies')), ['native']);
 });

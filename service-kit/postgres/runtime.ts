@@ -6,7 +6,7 @@
  * enter, the server's user could not read it: then it runs a copy.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { chown, cp, mkdir, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
@@ -90,20 +90,43 @@ function findBinaries(): string {
   }
 }
 
-/** Copies beside and renames, so that a copy that was cut off is never taken for a whole one; a newer package anew. */
-async function copyBinaries(packaged: string, target: string): Promise<string> {
-  const stampOf = async (folder: string) => {
-    const facts = await stat(join(folder, 'bin', 'postgres')).catch(() => null);
-    return facts && `${facts.size} ${Math.floor(facts.mtimeMs / 1000)}`;
-  };
-  if ((await stampOf(target)) === (await stampOf(packaged))) return target;
-  const fresh = `${target}.new-${process.pid}`;
-  await rm(fresh, { recursive: true, force: true });
+/**
+ * Copies beside and renames, so that a copy that was cut off is never taken for a whole one; a newer package is copied
+ * again. Several programs may start at once: a whole copy is never taken from under the one that made it.
+ */
+export async function copyBinaries(packaged: string, target: string): Promise<string> {
+  const wanted = await stampOf(packaged);
+  if ((await stampOf(target)) === wanted) return target;
+  const fresh = `${target}.new-${process.pid}-${randomBytes(4).toString('hex')}`;
   await mkdir(dirname(target), { recursive: true, mode: 0o755 });
   await cp(packaged, fresh, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-  await rm(target, { recursive: true, force: true });
-  await rename(fresh, target);
+  while (!(await isRenamed(fresh, target, ['ENOTEMPTY', 'EEXIST']))) {
+    if ((await stampOf(target)) === wanted) {
+      await rm(fresh, { recursive: true, force: true });
+      return target;
+    }
+    // An older package's: another process may have moved it by now.
+    const old = `${fresh}-old`;
+    if (await isRenamed(target, old, ['ENOENT'])) await rm(old, { recursive: true, force: true });
+  }
   return target;
+}
+
+/** Tells packages apart: size and time of the server's program, null without one. */
+async function stampOf(folder: string): Promise<string | null> {
+  const facts = await stat(join(folder, 'bin', 'postgres')).catch(() => null);
+  return facts && `${facts.size} ${Math.floor(facts.mtimeMs / 1000)}`;
+}
+
+/** Renames a folder; false when that ends in one of these errors. */
+async function isRenamed(folder: string, target: string, expected: readonly string[]): Promise<boolean> {
+  try {
+    await rename(folder, target);
+    return true;
+  } catch (error) {
+    if (expected.includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw error;
+  }
 }
 
 async function makeLibraryNames(native: string, folder: string): Promise<void> {

@@ -9,12 +9,15 @@ import type { Worker } from 'node:worker_threads';
 import { NotACaptureError } from './capture-error.ts';
 import { readOnce } from './read-once.ts';
 import {
+  closingWord,
+  endedWord,
   notStarted,
   type Packing,
   pieceBytes,
   pieces,
   type UnpackInput,
   unpackState,
+  wordsMax,
   wordsOfPiece,
 } from './unpack-shared.ts';
 
@@ -156,7 +159,7 @@ class UnpackedBytes implements ByteSource {
     this.#path = path;
     this.#plain = plain;
     this.fileBytes = plain.fileBytes;
-    const words = new SharedArrayBuffer(4 * (1 + pieces * wordsOfPiece));
+    const words = new SharedArrayBuffer(4 * wordsMax);
     const bytes = new SharedArrayBuffer(pieces * pieceBytes);
     this.#words = new Int32Array(words);
     this.#bytes = new Uint8Array(bytes);
@@ -201,6 +204,15 @@ class UnpackedBytes implements ByteSource {
   }
 
   close(): void {
+    Atomics.store(this.#words, closingWord, 1);
+    for (let piece = 0; piece < pieces; piece += 1) {
+      const word = 1 + piece * wordsOfPiece;
+      Atomics.store(this.#words, word, unpackState.empty);
+      Atomics.notify(this.#words, word);
+    }
+    // A thread that still reads would read of whatever file gets this descriptor's number next. One that waits for a pipe
+    // may wait without end; its descriptor is not waited for.
+    if (this.fileBytes > 0) Atomics.wait(this.#words, endedWord, 0, startPatienceMs);
     void this.#worker.terminate();
     this.#plain.close();
   }

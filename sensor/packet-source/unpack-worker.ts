@@ -3,7 +3,15 @@ import { once } from 'node:events';
 import { workerData } from 'node:worker_threads';
 import { createGunzip, createZstdDecompress, type Gunzip, type ZstdDecompress } from 'node:zlib';
 import { readOnce } from './read-once.ts';
-import { pieceBytes, pieces, type UnpackInput, unpackState, wordsOfPiece } from './unpack-shared.ts';
+import {
+  closingWord,
+  endedWord,
+  pieceBytes,
+  pieces,
+  type UnpackInput,
+  unpackState,
+  wordsOfPiece,
+} from './unpack-shared.ts';
 
 const { descriptor, head, packing, ...shared } = workerData as UnpackInput;
 const words = new Int32Array(shared.words);
@@ -11,9 +19,12 @@ const bytes = new Uint8Array(shared.bytes);
 let piece = 0;
 Atomics.store(words, 0, 0);
 
+const isClosing = () => Atomics.load(words, closingWord) === 1;
+
 function wordOfFreePiece(): number {
   const word = 1 + piece * wordsOfPiece;
-  Atomics.wait(words, word, unpackState.full);
+  while (!isClosing() && Atomics.load(words, word) === unpackState.full)
+    Atomics.wait(words, word, unpackState.full);
   return word;
 }
 
@@ -27,6 +38,7 @@ function put(unpacked: Uint8Array): void {
   for (let at = 0; at < unpacked.length; at += pieceBytes) {
     const part = unpacked.subarray(at, at + pieceBytes);
     const word = wordOfFreePiece();
+    if (isClosing()) return;
     bytes.set(part, piece * pieceBytes);
     words[word + 1] = part.length;
     handOver(word, unpackState.full);
@@ -78,6 +90,7 @@ async function unpackAll(): Promise<void> {
 }
 
 function readPiece(): Uint8Array {
+  if (isClosing()) throw new Error('the file is being closed');
   const packed = new Uint8Array(pieceBytes);
   return packed.subarray(0, readOnce(descriptor, packed, 0, pieceBytes));
 }
@@ -87,4 +100,7 @@ try {
   handOver(wordOfFreePiece(), unpackState.end);
 } catch {
   handOver(wordOfFreePiece(), unpackState.damaged);
+} finally {
+  Atomics.store(words, endedWord, 1);
+  Atomics.notify(words, endedWord);
 }

@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import fs, { writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ReadOptions } from '#sensor/commands/read.ts';
@@ -94,6 +95,8 @@ while (result.tried < n && result.offences.length < offencesMax) {
   for (const [i, attempt] of batch.entries()) judge(attempt, taken[i]!);
   await judgeWork(batch, blocks);
   result.tried += batch.length;
+  // Threads that unpacked a file are given back in a turn of the event loop, which reading alone never ends.
+  await nextTurn();
   if (floorKiB === null && result.tried >= n / 10) floorKiB = liveKiB();
   if (result.tried % 10_000 < batchSize) parentPort!.postMessage(result);
 }

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { nameApplication } from '#monitor/applications/index.ts';
 import { systemActor } from '#monitor/operators/index.ts';
 import type { Placement } from '#monitor/placements/index.ts';
-import { createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import { captureMinute, createMonitorWorld, type MonitorWorld } from '#monitor/testing/index.ts';
+import type { FactUpload } from './facts.ts';
 import { createFactStore, type FactStore } from './index.ts';
 import { checkConformance, type StoreUnderTest } from './testing/conformance.ts';
 import { createMemoryFacts } from './testing/memory-facts.ts';
@@ -83,6 +84,56 @@ test('NET-2.2.5, NET-2.2.9, NET-2.2.10: PostgreSQL answers like the rules in pla
     nowSecond,
   };
   assert.deepEqual(await checkConformance(store, options), []);
+});
+
+test('NET-2.4.2: PostgreSQL trims gaps of unobserved minutes like the rules in plain memory', async () => {
+  await using world = await createMonitorWorld();
+  const nowSecond = Math.floor(Date.now() / 1000);
+  const store = await postgresUnderTest(world);
+  const model = createMemoryFacts({ nameApplication, nowSecond: () => nowSecond });
+  const first = Math.floor(nowSecond / 60) * 60 - 3600;
+  const random = seededRandom(Number(process.env.SVC_TEST_SEED ?? 5));
+  const captures = ['uplink0', 'br0'];
+  const reasons = ['sensor_down', 'capture_failed', 'storage_full', 'refused', 'clock_step'] as const;
+  const upload = (): FactUpload => {
+    const minutes = captures
+      .filter(() => random(2) === 0)
+      .map((capture) => ({
+        ...captureMinute({ minute: first + 60 * random(20) }),
+        capture,
+        observedMs: random(4) === 0 ? 59_000 : 60_000,
+      }));
+    const from = random(20);
+    const gap = {
+      fromMinute: first + 60 * from,
+      toMinute: first + 60 * (from + random(6)),
+      capture: ['', ...captures][random(3)]!,
+      reason: reasons[random(reasons.length)]!,
+    };
+    return { origin: store.origins[random(2)]!, minutes, gaps: random(3) === 0 ? [gap] : [] };
+  };
+  const gapsOf = async (facts: Pick<FactStore, 'listGaps'>) => {
+    const gaps = await facts.listGaps(
+      { siteId: world.siteId, fromMinute: first, toMinute: first + 3600 },
+      1000,
+    );
+    return gaps.map(({ sensorId, capture, fromMinute, toMinute, reason }) =>
+      [sensorId, capture, fromMinute, toMinute, reason].join(' '),
+    );
+  };
+  const trimmed = { sent: 0, left: 0 };
+  for (let batch = 0; batch < 60; batch += 1) {
+    const uploads = Array.from({ length: 1 + random(3) }, upload);
+    trimmed.sent += uploads.reduce((sum, { gaps }) => sum + gaps.length, 0);
+    await store.append(
+      await world.database.db.transaction().execute((trx) => store.facts.trimUnobservedGaps(trx, uploads)),
+    );
+    await model.append(undefined as never, await model.trimUnobservedGaps(undefined as never, uploads));
+    const expected = await gapsOf(model);
+    assert.deepEqual((await gapsOf(store.facts)).sort(), expected.sort(), `after batch ${batch}`);
+    trimmed.left = expected.length;
+  }
+  assert.notEqual(trimmed.left, trimmed.sent, 'some gaps were trimmed');
 });
 
 test('NET-8.8: a process that finds minutes judged by another one makes the room for what it makes of them', async () => {

@@ -38,11 +38,11 @@ export interface FactStore {
    */
   append(trx: Queryable, uploads: readonly facts.FactUpload[]): Promise<void>;
   /**
-   * To be called before `append`, with the uploads in the order in which their sensors told them: minutes that were heard
-   * whole, and of which nothing was stored, take back silences that cover them (`contracts/sensor-api/silences.ts`).
-   * Returns the uploads with what is left of their own gaps.
+   * To be called before `append`, with the uploads in the order of their sensors. A minute that was observed whole, and for
+   * which nothing was stored before, is removed from gaps that say it was not observed
+   * (`contracts/sensor-api/unobserved-gaps.ts`). Returns the uploads with the rest of their own gaps.
    */
-  takeBackSilences<U extends facts.FactUpload>(trx: Queryable, uploads: readonly U[]): Promise<U[]>;
+  trimUnobservedGaps<U extends facts.FactUpload>(trx: Queryable, uploads: readonly U[]): Promise<U[]>;
   /** Judges again, under the lock of placements, who may speak for these addresses; of the last 24 hours at most. */
   rejudge(trx: Queryable, changed: readonly ChangedAddress[]): Promise<void>;
   /**

@@ -13,8 +13,8 @@ import type { FactStore } from './index.ts';
 import { createPartitionMaker } from './partition-store.ts';
 import { rejudgeAddresses } from './rejudge-store.ts';
 import { rollUp } from './roll-up.ts';
-import { takeBackSilences } from './silence-store.ts';
 import { type Coverage, readCovered } from './span-store.ts';
+import { trimUnobservedGaps } from './unobserved-gap-store.ts';
 
 export type { NameApplication } from './collect-facts.ts';
 
@@ -32,7 +32,7 @@ export function createFactStore(deps: FactStoreDeps): FactStore {
   return {
     prepare: (minutes) => partitions.ensureMinutes(db(), minutes),
     append: (trx, uploads) => appendUploads(trx, uploads, deps.nameApplication),
-    takeBackSilences: (trx, uploads) => takeBackSilences(trx, uploads),
+    trimUnobservedGaps: (trx, uploads) => trimUnobservedGaps(trx, uploads),
     rejudge: (trx, changed) => rejudgeAddresses(trx, changed),
     rollUp: (hours, mayGoOn) => rollUp(db(), partitions, hours, mayGoOn),
     readAddress: async (range) => (await ranges.readAddresses(db(), [range]))[0]!,

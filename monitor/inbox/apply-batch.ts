@@ -128,7 +128,7 @@ async function addUploads(deps: InboxDeps, trx: Queryable, uploads: readonly App
   const facts = uploads.map(
     ({ siteId, sensorId, minutes, gaps }): FactUpload => ({ origin: { siteId, sensorId }, minutes, gaps }),
   );
-  const told = await deps.facts.takeBackSilences(trx, facts);
+  const told = await deps.facts.trimUnobservedGaps(trx, facts);
   for (const part of divideUploads(told)) await deps.facts.append(trx, part);
   for (const { siteId, sensorId, probes } of uploads) {
     if (probes.length > 0) await deps.probes?.addResults(trx, { siteId, sensorId }, probes);

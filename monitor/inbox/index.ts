@@ -45,7 +45,7 @@ export interface InboxDeps {
   /** Reads uploads; one of its own when absent. */
   intake?: Intake;
   sensors: Pick<Sensors, 'noteContacts' | 'noteRefusal'>;
-  facts: Pick<FactStore, 'prepare' | 'takeBackSilences' | 'append' | 'rollUp'>;
+  facts: Pick<FactStore, 'prepare' | 'trimUnobservedGaps' | 'append' | 'rollUp'>;
   probes?: Pick<Probes, 'prepare' | 'addResults'>;
   setAsides?: Pick<SetAsides, 'note'>;
   events: Events;

@@ -85,7 +85,7 @@ const minuteOf = (ms: number) => Math.floor(ms / 60_000) * 60;
 
 /** Everything that is wrong with what was stored. */
 export function judgeLife(life: Life): string[] {
-  return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life), ...judgeSilences(life)];
+  return [...judgeFrames(life), ...judgeMinutes(life), ...judgeGaps(life), ...judgeDowntimes(life)];
 }
 
 function judgeFrames(life: Life): string[] {
@@ -171,10 +171,10 @@ function judgeGaps(life: Life): string[] {
 }
 
 /** What was not heard is named, unless another clock's minute has its place. */
-function judgeSilences(life: Life): string[] {
+function judgeDowntimes(life: Life): string[] {
   const known = new Set(life.stored.map(({ minute }) => `${minute.capture} ${minute.minute}`));
   const offences: string[] = [];
-  for (const { fromMs, toMs } of life.silences) {
+  for (const { fromMs, toMs } of life.downtimes) {
     for (let minute = Math.ceil(fromMs / 60_000) * 60; (minute + 60) * 1000 <= toMs; minute += 60) {
       for (const capture of captureNames) {
         if (!known.has(`${capture} ${minute}`) && !isNamed(life, capture, minute))

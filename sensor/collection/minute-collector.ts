@@ -146,7 +146,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     return true;
   }
 
-  /** Commits what a timeline holds, and the silences between. */
+  /** Commits what a timeline contains, and the gaps between its minutes. */
   function flush(timeline: Timeline): void {
     for (const minute of [...timeline.pending.keys()].sort((a, b) => a - b)) {
       const missing = missingBetween(timeline.cursor - 60, minute);
@@ -183,16 +183,16 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
     if (isDownUnnamed && made.since >= setClockFrom) {
       isDownUnnamed = false;
       const from = minuteOf(started.uptimeMs + offsetMs);
-      nameDown(made, missingBetween(toldBefore(from), from), from);
+      nameDown(made, missingBetween(committedBefore(from), from), from);
     }
     return made;
   }
 
   /**
-   * The last minute before this one that was told of. Not one that a clock which was ahead stamped before the latest commit:
-   * it may be moved, and where it is not, the spool leaves it out of the silence.
+   * The last minute before this one that was committed. Minutes that a clock which was ahead stamped before the latest
+   * commit do not count: they may be moved, and where they are not, the spool leaves them out of the gap.
    */
-  function toldBefore(minute: number): number | null {
+  function committedBefore(minute: number): number | null {
     const covered = spool.coveredBefore(minute);
     const last = spool.lastStampedBy();
     if (covered === null || last === null) return covered;
@@ -232,7 +232,7 @@ export function createMinuteCollector(options: MinuteCollectorOptions): MinuteCo
       isDownUnnamed = thisMinute < setClockFrom;
       if (last && setByMs !== null) {
         nameDown(first, missingBetween(last.throughMinute, thisMinute), last.throughMinute + 60);
-      } else nameDown(first, missingBetween(toldBefore(thisMinute), thisMinute), thisMinute);
+      } else nameDown(first, missingBetween(committedBefore(thisMinute), thisMinute), thisMinute);
       // Stopped and started within one minute: its first part is committed, and named partial by a gap.
       const isCommitted =
         setByMs === null ? !last && spool.isCovered(thisMinute) : last!.throughMinute >= thisMinute;

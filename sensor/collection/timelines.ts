@@ -56,8 +56,8 @@ export function keepReport(timeline: Timeline, { minute, reason }: Reported): vo
 }
 
 /**
- * The last minute of the silence that begins at the cursor: none of its minutes was reported, and none will be. A capture
- * that has not come over from the clock before may still report from the cursor on.
+ * The last minute of those from the cursor on that were not reported and will not be. A capture that still uses the former
+ * clock may report from the cursor on.
  */
 export function silentThrough(
   timeline: Timeline,

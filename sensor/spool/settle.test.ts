@@ -9,7 +9,7 @@ import { createSpool, type Spool } from './index.ts';
 const at = (index: number) => firstMinute + index * 60;
 const nowMs = at(60) * 1000;
 const stamp = (aheadSeconds: number) => ({ bootId: 'boot', offsetMs: aheadSeconds * 1000, since: at(0) });
-const silence = (from: number, to: number): TelemetryGap => ({
+const downGap = (from: number, to: number): TelemetryGap => ({
   ...{ fromMinute: at(from), toMinute: at(to), capture: '', reason: 'sensor_down' },
 });
 
@@ -58,20 +58,20 @@ test('a minute that a wrong clock stamped and that is moved before it is sent is
   const spool = openSpool(temporaryFolder(t));
   t.after(() => spool.close());
   commit(spool, [12], [], 600);
-  commit(spool, [10], [silence(11, 13)]);
-  commit(spool, [], [silence(11, 13)]);
+  commit(spool, [10], [downGap(11, 13)]);
+  commit(spool, [], [downGap(11, 13)]);
   commit(spool, [12]);
   assert.equal(spool.restamp(spool.oldest()!, stamp(0), nowMs), true);
   assert.deepEqual(deliver(spool), ['2', '10, 11-13 all sensor_down', '11-13 all sensor_down', '12']);
 });
 
-test('a silence names no minute that was delivered, and one that is all of such minutes is not sent', (t) => {
+test('a gap of unobserved minutes names no delivered minute, and is not sent where nothing is left of it', (t) => {
   const spool = openSpool(temporaryFolder(t));
   t.after(() => spool.close());
   for (const minutes of [[2], [3], [5]]) commit(spool, minutes);
-  const ofOne: TelemetryGap = { ...silence(3, 3), capture: 'br0' };
-  commit(spool, [], [silence(1, 6), ofOne, { ...silence(5, 5), reason: 'refused' }]);
-  commit(spool, [], [silence(2, 3)]);
+  const ofOne: TelemetryGap = { ...downGap(3, 3), capture: 'br0' };
+  commit(spool, [], [downGap(1, 6), ofOne, { ...downGap(5, 5), reason: 'refused' }]);
+  commit(spool, [], [downGap(2, 3)]);
   commit(spool, [7]);
   assert.deepEqual(deliver(spool), [
     '2',

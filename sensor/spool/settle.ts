@@ -1,10 +1,11 @@
 /**
- * What an upload says of minutes that others tell of too. Decided when it is the first in the queue: only then the times of
- * all before it are final, whatever clock stamped them. It depends on nothing that changes until its receipt, so what was
- * sent once is not changed any more.
+ * What an upload says about minutes that other uploads name too. It is decided when the upload is first in the queue: only
+ * then the times of all uploads before it are final. Nothing that it depends on changes before the receipt, so a repeated
+ * upload is the same.
  */
-import { isSilence } from '#contracts/sensor-api/silences.ts';
+
 import type { TelemetryGap } from '#contracts/sensor-api/telemetry.ts';
+import { isUnobserved } from '#contracts/sensor-api/unobserved-gaps.ts';
 import { hasMinute, type MinuteRange, subtractRanges } from './minute-ranges.ts';
 
 /** What was delivered before an upload. */
@@ -28,7 +29,7 @@ export function settleGaps(
   { delivered, isPart }: Before,
 ): TelemetryGap[] | null {
   const settled = gaps.flatMap((gap) => withoutDelivered(gap, delivered));
-  // What is heard now adds to what was heard then, and the sum must not be taken for one minute.
+  // Both uploads add to the minute, and the sum must not be taken for one whole minute.
   if (!isPart)
     for (const minute of minutes)
       if (hasMinute(delivered, minute) && !gaps.some((gap) => namesCommon(gap, minute)))
@@ -37,9 +38,9 @@ export function settleGaps(
   return isSame ? null : settled;
 }
 
-/** A silence of every capture holds no minute of which something was delivered. */
+/** A gap of unobserved minutes of every capture contains no minute of which something was delivered. */
 function withoutDelivered(gap: TelemetryGap, delivered: readonly MinuteRange[]): TelemetryGap[] {
-  if (gap.capture !== '' || !isSilence(gap)) return [gap];
+  if (gap.capture !== '' || !isUnobserved(gap)) return [gap];
   const { fromMinute, toMinute } = gap;
   if (!delivered.some(([from, to]) => from <= toMinute && to >= fromMinute)) return [gap];
   const left = subtractRanges([[fromMinute, toMinute]], delivered, Number.NEGATIVE_INFINITY);

@@ -90,9 +90,9 @@ export interface Spool {
    */
   restamp(upload: PendingUpload, clock: ClockStamp, nowMs: number): boolean;
   /**
-   * Says of the first upload in the queue what it has in common with those that were delivered: a minute that they tell of
-   * too is named, and a silence is told only of what they did not hear. To be called before it is sent; its times are
-   * final by then. True: it was changed, so it is to be read again. An upload in which nothing is left is deleted.
+   * Settles the first upload in the queue against those that were delivered: a minute that they contain too is named by a
+   * gap, and a gap of unobserved minutes leaves out the minutes that they contain. To be called before the upload is sent;
+   * its times are final by then. True: it was changed, so it is to be read again. An empty upload is deleted.
    */
   settle(upload: PendingUpload): boolean;
   /** Keeps how a right clock stands to this boot's uptime, for uploads that another boot will find. */

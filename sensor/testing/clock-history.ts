@@ -43,7 +43,7 @@ export interface Life {
   /** True times of everything that happened to the clock or to the sensor. */
   events: number[];
   /** True times in which nothing listened, between two looks at a right clock. */
-  silences: { fromMs: number; toMs: number }[];
+  downtimes: { fromMs: number; toMs: number }[];
   /** Uploads that were sent without an answer, or may have been: their times stay as they are when they can be true. */
   uncertain: Set<string>;
   /** Boots in which the monitor told the time. */
@@ -79,7 +79,7 @@ export async function playLife(
     stored: [],
     gaps: [],
     events: [],
-    silences: [],
+    downtimes: [],
     uncertain: new Set(),
     contacts: new Set(),
     lastBootId: '',
@@ -207,7 +207,7 @@ export async function playLife(
     host = createHostTime(clock, upMs, `boot ${boots}`);
     const startsIn = Math.floor(clock.nowMs() / 60_000);
     startedInMinute = !isKilled && startsIn === stoppedIn ? startsIn : -1;
-    if (stopped.isRight && aheadMs === 0) life.silences.push({ fromMs: stopped.fromMs, toMs: trueMs() });
+    if (stopped.isRight && aheadMs === 0) life.downtimes.push({ fromMs: stopped.fromMs, toMs: trueMs() });
     await start();
     await afterwards();
   }
@@ -230,8 +230,8 @@ export async function playLife(
   }
 
   /**
-   * The clock is minutes off, which the monitor takes as it is: ahead while the sensor is down, so that its silence is told
-   * by minutes that are heard once the clock is set; or set back afterwards, into the time of a silence that was told.
+   * The clock is minutes off, which the monitor accepts: ahead while the sensor is down, so that its gap names minutes that
+   * are observed once the clock is set; or set back afterwards, into the time of a gap that was sent.
    */
   async function beDownMinutesOff(): Promise<void> {
     const offMs = Math.floor(180_000 + random() * 115_000);
@@ -267,7 +267,7 @@ export async function playLife(
     } else if (kind < 0.7) {
       const ms = Math.floor(10_000 + random() ** 2 * 7_200_000);
       life.events.push(trueMs());
-      if (aheadMs === 0) life.silences.push({ fromMs: trueMs(), toMs: trueMs() + ms });
+      if (aheadMs === 0) life.downtimes.push({ fromMs: trueMs(), toMs: trueMs() + ms });
       sleptMs += ms;
       clock.stepWall(ms);
       await afterwards();

@@ -1,7 +1,7 @@
 /** A monitor for one life: it refuses what can't be, stores each upload once, and sometimes its answer is lost. */
 import { retentionRefusalMessage } from '#contracts/sensor-api/http.ts';
-import { type HeardMinute, wholeMinutes, withoutHeard } from '#contracts/sensor-api/silences.ts';
 import { decodeUpload, decompressUpload } from '#contracts/sensor-api/telemetry-codec.ts';
+import { type ObservedMinute, wholeMinutes, withoutObserved } from '#contracts/sensor-api/unobserved-gaps.ts';
 import type { HostTime, MonitorTime } from '#sensor/host-time/index.ts';
 import type { MonitorAnswer, MonitorClient } from '#sensor/monitor-client/index.ts';
 import { captureNames } from './clock-capture.ts';
@@ -46,22 +46,22 @@ export function createClockMonitor(deps: {
     if (minutes.some((minute) => minute * 1000 < trueMs() - 90 * 86_400_000))
       return refused(422, 'telemetry_refused', retentionRefusalMessage);
     known.add(key);
-    takeBackSilences(wholeMinutes(upload));
+    trimUnobservedGaps(wholeMinutes(upload));
     life.stored.push(...upload.minutes.map((minute) => ({ minute, upload: key, storedAtMs: trueMs() })));
     life.gaps.push(...upload.gaps.map((gap) => ({ gap, storedAtMs: trueMs() })));
     return receipt('accepted');
   }
 
   /** As the monitor does: a minute that was heard whole, and only once, was not silent. */
-  function takeBackSilences(whole: readonly HeardMinute[]): void {
+  function trimUnobservedGaps(whole: readonly ObservedMinute[]): void {
     const heard = whole.filter(
       (one) =>
         !life.stored.some(({ minute }) => minute.capture === one.capture && minute.minute === one.minute),
     );
-    if (deps.plant === 'believes_a_silence_for_ever') return;
+    if (deps.plant === 'keeps_contradicted_gaps') return;
     life.gaps = life.gaps.flatMap(({ gap, storedAtMs }) => {
-      const left = withoutHeard(gap, heard, captureNames);
-      if (deps.plant === 'takes_back_whole_silences' && left[0] !== gap) return [];
+      const left = withoutObserved(gap, heard, captureNames);
+      if (deps.plant === 'drops_whole_gaps' && left[0] !== gap) return [];
       return left.map((part) => ({ gap: part, storedAtMs }));
     });
   }

@@ -9,8 +9,8 @@ export const clockPlants = [
   'never_stamps_again',
   'throws_away_what_is_ahead',
   'sends_moved_ones_twice',
-  'believes_a_silence_for_ever',
-  'takes_back_whole_silences',
+  'keeps_contradicted_gaps',
+  'drops_whole_gaps',
 ] as const;
 export type ClockPlant = (typeof clockPlants)[number];
 

@@ -34,7 +34,7 @@ export function createMemoryFacts(deps: {
   return {
     prepare: async () => {},
     append: async (_, uploads) => rows.append(uploads),
-    takeBackSilences: async (_, uploads) => [...uploads],
+    trimUnobservedGaps: async (_, uploads) => rows.trimGaps(uploads),
     rejudge: async () => {},
     rollUp: async () => {},
     readAddress: async (range) => readAddress(rows, range),

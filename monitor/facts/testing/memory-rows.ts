@@ -1,5 +1,6 @@
 /** Uploads as they came, and the rows that they add up to. */
 import type { TelemetryMinute, TelemetryTotals, TelemetryUsageRow } from '#contracts/sensor-api/telemetry.ts';
+import { wholeMinutes, withoutObserved } from '#contracts/sensor-api/unobserved-gaps.ts';
 import { isForeign, type Placement } from '#monitor/placements/index.ts';
 import { vantageCode } from '../codes.ts';
 import { localAddressOf, type NameApplication } from '../collect-facts.ts';
@@ -65,6 +66,8 @@ export interface PlacementBook {
 export interface MemoryRows {
   readonly book: PlacementBook;
   append(uploads: readonly facts.FactUpload[]): void;
+  /** Removes minutes that were observed whole from gaps, those of the uploads too; returns the uploads with the rest. */
+  trimGaps<U extends facts.FactUpload>(uploads: readonly U[]): U[];
   sites(): number[];
   knownCaptures(siteId: number): KnownCapture[];
   captures(siteId: number): CaptureRowOfMinute[];
@@ -87,7 +90,7 @@ export function createMemoryRows(
   const captures = new Map<string, CaptureRowOfMinute>();
   const hosts = new Map<string, HostRow>();
   const usage: UsageFact[] = [];
-  const gaps: (facts.GapFact & { siteId: number })[] = [];
+  let gaps: (facts.GapFact & { siteId: number })[] = [];
   const isYoung = (minute: number) => minute >= nowSecond() - 86_400;
 
   const isOther = (capture: CaptureRowOfMinute, address: string | null) =>
@@ -174,6 +177,34 @@ export function createMemoryRows(
         }
         for (const gap of told) gaps.push({ ...origin, ...gap });
       }
+    },
+    trimGaps(uploads) {
+      const trimmed: (typeof uploads)[number][] = [];
+      const seen = new Set(captures.keys());
+      const names = new Set(known.values().map(({ sensorId, name }) => `${sensorId} ${name}`));
+      for (const { origin, minutes } of uploads)
+        for (const { capture } of minutes) names.add(`${origin.sensorId} ${capture}`);
+      for (const upload of uploads) {
+        const prefix = `${upload.origin.sensorId} `;
+        const keyOf = ({ capture, minute }: { capture: string; minute: number }) =>
+          `${prefix}${capture} ${minute}`;
+        const observed = wholeMinutes(upload).filter((one) => !seen.has(keyOf(one)));
+        const ofSensor = [...names]
+          .filter((one) => one.startsWith(prefix))
+          .map((one) => one.slice(prefix.length));
+        gaps = gaps.flatMap((gap) =>
+          gap.sensorId === upload.origin.sensorId ? withoutObserved(gap, observed, ofSensor) : [gap],
+        );
+        for (const [i, one] of trimmed.entries())
+          if (one.origin.sensorId === upload.origin.sensorId)
+            trimmed[i] = {
+              ...one,
+              gaps: one.gaps.flatMap((gap) => withoutObserved(gap, observed, ofSensor)),
+            };
+        trimmed.push(upload);
+        for (const minute of upload.minutes) seen.add(keyOf(minute));
+      }
+      return trimmed;
     },
     sites: () => [...new Set([...captures.values()].map((one) => one.siteId))],
     knownCaptures: (siteId) => [...known.values()].filter((one) => one.siteId === siteId),

@@ -1,15 +1,15 @@
 /**
- * Gaps of silences that minutes heard whole take back. Decided in the order in which a sensor told them, in the transaction
- * that appends: later nothing shows whether a full minute is one or the sum of several.
+ * Removes minutes that were observed whole from gaps that say they were not. It runs in the order of a sensor's uploads and
+ * in the transaction that appends them: later, a full minute and the sum of several parts look the same.
  */
 import { sql } from 'kysely';
 import {
-  type HeardMinute,
-  isSilence,
-  tellsSilence,
+  isUnobserved,
+  namesUnobserved,
+  type ObservedMinute,
   wholeMinutes,
-  withoutHeard,
-} from '#contracts/sensor-api/silences.ts';
+  withoutObserved,
+} from '#contracts/sensor-api/unobserved-gaps.ts';
 import type { Queryable } from '#service-kit/postgres/index.ts';
 import type { FactUpload, GapInput } from './facts.ts';
 
@@ -20,12 +20,12 @@ interface StoredGap extends GapInput {
   recordedAt: string;
 }
 
-interface SensorMinute extends HeardMinute {
+interface SensorMinute extends ObservedMinute {
   sensorId: number;
 }
 
-/** Takes silences back out of the stored gaps and out of the uploads' own; returns the uploads with what is left. */
-export async function takeBackSilences<U extends FactUpload>(
+/** Trims the stored gaps and those of the uploads; returns the uploads with the rest of their gaps. */
+export async function trimUnobservedGaps<U extends FactUpload>(
   trx: Queryable,
   uploads: readonly U[],
 ): Promise<U[]> {
@@ -34,25 +34,25 @@ export async function takeBackSilences<U extends FactUpload>(
   );
   const all = candidates.flat();
   if (all.length === 0) return [...uploads];
-  const stored = await findSilences(trx, all);
+  const stored = await findUnobservedGaps(trx, all);
   const told = uploads.flatMap(({ origin, gaps }) => gaps.map((gap) => ({ ...gap, ...origin })));
   const disputed = [...stored, ...told];
-  const denying = all.filter((one) =>
-    disputed.some((gap) => gap.sensorId === one.sensorId && tellsSilence(gap, one)),
+  const contradicting = all.filter((one) =>
+    disputed.some((gap) => gap.sensorId === one.sensorId && namesUnobserved(gap, one)),
   );
-  if (denying.length === 0) return [...uploads];
-  const known = await findKnown(trx, denying);
+  if (contradicting.length === 0) return [...uploads];
+  const known = await findKnown(trx, contradicting);
   const captures = await findCaptures(trx, uploads);
   const left: U[] = [];
   let gaps = stored;
   for (const [i, upload] of uploads.entries()) {
     const { sensorId } = upload.origin;
-    const heard = candidates[i]!.filter((one) => !known.has(keyOf(one)));
+    const observed = candidates[i]!.filter((one) => !known.has(keyOf(one)));
     const names = captures.get(sensorId) ?? [];
-    gaps = gaps.flatMap((gap) => (gap.sensorId === sensorId ? withoutHeard(gap, heard, names) : [gap]));
+    gaps = gaps.flatMap((gap) => (gap.sensorId === sensorId ? withoutObserved(gap, observed, names) : [gap]));
     for (const [j, earlier] of left.entries())
       if (earlier.origin.sensorId === sensorId)
-        left[j] = { ...earlier, gaps: earlier.gaps.flatMap((gap) => withoutHeard(gap, heard, names)) };
+        left[j] = { ...earlier, gaps: earlier.gaps.flatMap((gap) => withoutObserved(gap, observed, names)) };
     left.push(upload);
     for (const minute of upload.minutes)
       known.add(keyOf({ sensorId, capture: minute.capture, minute: minute.minute }));
@@ -63,8 +63,8 @@ export async function takeBackSilences<U extends FactUpload>(
 
 const keyOf = ({ sensorId, capture, minute }: SensorMinute) => `${sensorId} ${minute} ${capture}`;
 
-/** Stored gaps of silences around these minutes. */
-async function findSilences(trx: Queryable, minutes: readonly SensorMinute[]): Promise<StoredGap[]> {
+/** Stored gaps of unobserved minutes around these minutes. */
+async function findUnobservedGaps(trx: Queryable, minutes: readonly SensorMinute[]): Promise<StoredGap[]> {
   const spans = [...Map.groupBy(minutes, (one) => one.sensorId)].map(([sensorId, ofSensor]) => {
     const times = ofSensor.map((one) => one.minute);
     return {
@@ -81,10 +81,10 @@ async function findSilences(trx: Queryable, minutes: readonly SensorMinute[]): P
       ${spans.map((one) => one.to)}::float8[]) as span (sensor_id, from_minute, to_minute)
     join telemetry_gaps g on g.sensor_id = span.sensor_id and g.to_minute >= to_timestamp(span.from_minute)
       and g.from_minute <= to_timestamp(span.to_minute)`.execute(trx);
-  return rows.filter(isSilence);
+  return rows.filter(isUnobserved);
 }
 
-/** Those of these minutes of which something is stored. */
+/** Those of these minutes for which something is stored. */
 async function findKnown(trx: Queryable, minutes: readonly SensorMinute[]): Promise<Set<string>> {
   const { rows } = await sql<SensorMinute>`
     select given.sensor_id as "sensorId", given.capture, given.minute
@@ -116,7 +116,7 @@ async function findCaptures(
   );
 }
 
-/** Puts what is left of the stored gaps in their place. */
+/** Replaces stored gaps by the rest of them. */
 async function replaceGaps(
   trx: Queryable,
   stored: readonly StoredGap[],

@@ -5,7 +5,7 @@ import { captureMinute, createMonitorWorld, createSpool, type MonitorWorld } fro
 
 const first = Math.floor(Date.now() / 60_000) * 60 - 3600;
 const at = (index: number) => first + index * 60;
-const silence = (from: number, to: number, capture = ''): TelemetryGap => ({
+const downGap = (from: number, to: number, capture = ''): TelemetryGap => ({
   ...{ fromMinute: at(from), toMinute: at(to), capture, reason: 'sensor_down' },
 });
 const minute = (index: number, capture = 'uplink0', observedMs = 60_000): TelemetryMinute => ({
@@ -44,16 +44,16 @@ const ways = [
 ] as const;
 
 for (const [name, isOneBatch] of ways)
-  test(`NET-2.4.2: minutes that are heard whole take back a silence that a wrong clock named before, and leave the rest; ${name}`, async () => {
+  test(`NET-2.4.2: minutes that are observed whole are removed from a gap that a wrong clock stamped, and the rest of it stays; ${name}`, async () => {
     await using world = await createMonitorWorld();
     const spool = createSpool();
     const told: [TelemetryMinute[], TelemetryGap[]][] = [
       [[minute(0), minute(0, 'br0')], []],
-      [[], [silence(1, 9)]],
+      [[], [downGap(1, 9)]],
       [[minute(3), minute(3, 'br0')], []],
       [[minute(4), minute(4, 'br0')], []],
-      [[minute(7)], [{ ...silence(7, 7, 'br0'), reason: 'capture_failed' }]],
-      [[minute(8, 'uplink0', 30_000), minute(8, 'br0')], [silence(8, 8, 'uplink0')]],
+      [[minute(7)], [{ ...downGap(7, 7, 'br0'), reason: 'capture_failed' }]],
+      [[minute(8, 'uplink0', 30_000), minute(8, 'br0')], [downGap(8, 8, 'uplink0')]],
     ];
     await send(world, spool, ...(isOneBatch ? [told] : told.map((one) => [one])));
     assert.deepEqual(await gapsOf(world), [
@@ -68,17 +68,17 @@ for (const [name, isOneBatch] of ways)
   });
 
 for (const [name, isOneBatch] of ways)
-  test(`NET-2.4.2: what is not one whole minute takes nothing back: parts, a second hearing, what a gap beside it names; ${name}`, async () => {
+  test(`NET-2.4.2: what is not one whole minute removes nothing: parts, a second upload of a minute, a minute that a gap beside it names; ${name}`, async () => {
     await using world = await createMonitorWorld();
-    const doubled: TelemetryGap = { ...silence(3, 3), reason: 'clock_step' };
+    const doubled: TelemetryGap = { ...downGap(3, 3), reason: 'clock_step' };
     const told: [TelemetryMinute[], TelemetryGap[]][] = [
-      [[minute(1, 'uplink0', 20_000)], [silence(1, 1, 'uplink0')]],
-      [[], [silence(2, 4), { ...silence(5, 5), reason: 'refused' }]],
+      [[minute(1, 'uplink0', 20_000)], [downGap(1, 1, 'uplink0')]],
+      [[], [downGap(2, 4), { ...downGap(5, 5), reason: 'refused' }]],
       [[minute(1)], []],
       [[minute(2, 'uplink0', 59_999)], []],
       [[minute(3)], [doubled]],
       [[minute(3)], []],
-      [[minute(4)], [silence(4, 4, 'uplink0')]],
+      [[minute(4)], [downGap(4, 4, 'uplink0')]],
       [[minute(5)], []],
     ];
     await send(world, createSpool(), ...(isOneBatch ? [told] : told.map((one) => [one])));
@@ -91,10 +91,10 @@ for (const [name, isOneBatch] of ways)
     ]);
   });
 
-test('what is left of a silence keeps the time at which it was recorded', async () => {
+test('the rest of a gap keeps the time at which it was recorded', async () => {
   await using world = await createMonitorWorld();
   const spool = createSpool();
-  await send(world, spool, [[[], [silence(1, 3)]]]);
+  await send(world, spool, [[[], [downGap(1, 3)]]]);
   await world.rows("update telemetry_gaps set recorded_at = '2026-01-01 00:00Z'");
   await send(world, spool, [[[minute(2)], []]]);
   const left = await world.rows(
@@ -106,13 +106,13 @@ test('what is left of a silence keeps the time at which it was recorded', async 
   );
 });
 
-test('a silence of one sensor is not taken back by what another one heard', async () => {
+test('a gap of one sensor is not trimmed by what another one observed', async () => {
   await using world = await createMonitorWorld();
   const other = await world.enrol('node-2');
-  await send(world, createSpool(), [[[], [silence(1, 4)]]]);
+  await send(world, createSpool(), [[[], [downGap(1, 4)]]]);
   const uploads = [world.sensor, other].map(({ id: sensorId }, i) => ({
     ...{ origin: { siteId: world.siteId, sensorId }, minutes: [minute(2 + i)], gaps: [] },
   }));
-  await world.database.db.transaction().execute((trx) => world.facts.takeBackSilences(trx, uploads));
+  await world.database.db.transaction().execute((trx) => world.facts.trimUnobservedGaps(trx, uploads));
   assert.deepEqual(await gapsOf(world), ['1-1 all sensor_down', '3-4 all sensor_down']);
 });

@@ -171,7 +171,16 @@ async function runTests(files: string[]): Promise<number> {
   return Number(process.exitCode ?? 0);
 }
 
+const usage =
+  'usage: npm test [-- --checks | FILE …]      --checks: everything but the tests; FILE: these test files only';
+
 async function main(): Promise<number> {
+  const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
+  const unknown = options.find((option) => option !== '--checks' && option !== '--help');
+  if (unknown || options.includes('--help')) {
+    console.log(unknown ? `There is no option ${unknown}.\n${usage}` : usage);
+    return unknown ? 2 : 0;
+  }
   const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
   if (named.length === 0) {
     if (!(await installSystemPackages())) return 1;

@@ -84,7 +84,7 @@ export function createFeeds(deps: FeedsDeps): Feeds {
   const heldOutcomes = deps.feeds.map(({ name, items, outcomes }) => ({
     feed: name,
     isOfAllocations: items === 'allocations',
-    // A refused request is noted as that for each of its items, whatever the feed declares.
+    // The engine notes a refused request as `refused` for each of its items; a feed does not declare that outcome.
     outcomes: ['refused', ...Object.keys(outcomes).filter((outcome) => outcomes[outcome] === 'held_back')],
   }));
   return {

@@ -7,19 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestClock, systemClock, type TestClock } from '#common/clock/index.ts';
 import { createAccounts, type Person, systemActor, type Tenant } from '#operations/accounts/index.ts';
-import { createAddresses, ensurePool } from '#operations/addresses/index.ts';
+import { createAddresses } from '#operations/addresses/index.ts';
 import { createAdminProjects } from '#operations/admin-projects/index.ts';
 import { createApiKeys, revokeKeysOf } from '#operations/api-keys/index.ts';
 import { createBandwidth } from '#operations/bandwidth/index.ts';
 import { appendLedgerEntry, createBilling } from '#operations/billing/index.ts';
-import {
-  createCatalog,
-  ensureCluster,
-  ensureImage,
-  ensureLocation,
-  ensurePlan,
-} from '#operations/catalog/index.ts';
-import { createClusters, ensureNode } from '#operations/clusters/index.ts';
+import { createCatalog } from '#operations/catalog/index.ts';
+import { createClusters } from '#operations/clusters/index.ts';
 import { type FeedReceiver, listPermissions } from '#operations/feeds/index.ts';
 import { createFirewalls, firewallJobs } from '#operations/firewall/index.ts';
 import { createSimulatedDriver, type HypervisorDriver, singleDriver } from '#operations/hypervisors/index.ts';
@@ -49,6 +43,7 @@ import { createTestSecrets } from '#service-kit/secrets/testing/test-secrets.ts'
 import { createSessions } from '#service-kit/sessions/index.ts';
 import '#service-kit/sessions/testing/cheap-passwords.ts';
 import { createTestDatabase } from '#service-kit/testing/index.ts';
+import { seedCatalog } from './seed-catalog.ts';
 import { createSecretWatch } from './watch-secrets.ts';
 
 export const password = 'a password for tests';
@@ -376,39 +371,4 @@ export async function createWorld(options: WorldOptions = {}) {
       if (leaks.length > 0) throw new Error(`secrets where none may be:\n${leaks.join('\n')}`);
     },
   };
-}
-
-async function seedCatalog(db: Parameters<typeof ensureLocation>[0]): Promise<number> {
-  const locationId = await ensureLocation(db, { slug: 'fra', name: 'Frankfurt', country: 'DE' });
-  const clusterId = await ensureCluster(db, { locationId, name: 'fra-1', driver: 'simulated' });
-  const capacity = { vcpus: 4_096, memoryMb: 8_388_608, diskGb: 1_000_000 };
-  const node = { clusterId, name: 'simulated-1', uri: null, storagePool: null, bridge: 'br0' };
-  await ensureNode(db, { ...node, ...capacity });
-  for (const pool of [
-    {
-      prefix: '203.0.113.0/24',
-      gateway: '203.0.113.1',
-      firstAddress: '203.0.113.10',
-      lastAddress: '203.0.113.250',
-    },
-    {
-      prefix: '2001:db8:113::/64',
-      gateway: '2001:db8:113::1',
-      firstAddress: '2001:db8:113::10',
-      lastAddress: '2001:db8:113::ffff',
-    },
-  ]) {
-    await ensurePool(db, { clusterId, ...pool });
-  }
-  await ensureImage(db, { slug: 'debian-12', name: 'Debian 12', family: 'debian' });
-  await ensurePlan(db, {
-    slug: 'small',
-    name: 'Small',
-    vcpus: 1,
-    memoryMb: 2048,
-    diskGb: 20,
-    hourlyQuanta: 60,
-    monthlyCapQuanta: 40_000,
-  });
-  return clusterId;
 }

@@ -78,12 +78,7 @@ test('an endpoint gets no events of another organization, another workspace, or 
 test('a receiver that fails is tried again under the same id, later and later, then given up; a replay starts anew', async () => {
   const party = await hooks.createParty('Flaky');
   const { endpointId } = await hooks.createEndpoint(party, '/flaky/503/500/200', ['usage.threshold']);
-  await emit(world.database.db, {
-    type: 'usage.threshold',
-    tenantId: party.tenant.id,
-    period: '2026-11',
-    percent: 80,
-  });
+  await hooks.emitUsage(party);
   await hooks.sender().drain();
   const waiting = async () => (await world.webhooks.listDeliveries(party.actor, endpointId, 10))[0]!;
   const first = await waiting();
@@ -119,12 +114,7 @@ test('a receiver that fails is tried again under the same id, later and later, t
 test('after ten attempts over three days a delivery has failed', async () => {
   const party = await hooks.createParty('Dead');
   const { endpointId } = await hooks.createEndpoint(party, '/dead/500', ['usage.threshold']);
-  await emit(world.database.db, {
-    type: 'usage.threshold',
-    tenantId: party.tenant.id,
-    period: '2026-11',
-    percent: 80,
-  });
+  await hooks.emitUsage(party);
   let waitedSeconds = 0;
   for (let attempt = 1; attempt <= 12; attempt += 1) {
     await hooks.sender().drain();
@@ -145,12 +135,7 @@ test('after ten attempts over three days a delivery has failed', async () => {
 test('a redirect is not followed, and what a receiver says is not kept', async () => {
   const party = await hooks.createParty('Redirect');
   const { endpointId } = await hooks.createEndpoint(party, '/moved/302', ['usage.threshold']);
-  await emit(world.database.db, {
-    type: 'usage.threshold',
-    tenantId: party.tenant.id,
-    period: '2026-11',
-    percent: 80,
-  });
+  await hooks.emitUsage(party);
   await hooks.sender().drain();
   assert.equal(hooks.at('/redirected/200').length, 0);
   const [delivery] = await world.webhooks.listDeliveries(party.actor, endpointId, 1);
@@ -170,12 +155,7 @@ test('a receiver that does not answer delays no other endpoint, and many workers
     eventTypes: ['usage.threshold'],
   });
   for (let i = 0; i < 60; i += 1) {
-    await emit(world.database.db, {
-      type: 'usage.threshold',
-      tenantId: party.tenant.id,
-      period: '2026-11',
-      percent: 50,
-    });
+    await hooks.emitUsage(party, 50);
   }
   await Promise.all(Array.from({ length: 6 }, () => hooks.sender().drain()));
   const ids = hooks.at('/many/200').map((one) => one.id);
@@ -190,12 +170,7 @@ test('a receiver that does not answer delays no other endpoint, and many workers
 test('a worker that was overtaken records nothing', async () => {
   const party = await hooks.createParty('Slow');
   const { endpointId } = await hooks.createEndpoint(party, '/slow/200', ['usage.threshold']);
-  await emit(world.database.db, {
-    type: 'usage.threshold',
-    tenantId: party.tenant.id,
-    period: '2026-11',
-    percent: 50,
-  });
+  await hooks.emitUsage(party, 50);
   await hooks
     .sender({
       // Between its claim and its attempt another worker takes the endpoint over.

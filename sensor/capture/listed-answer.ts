@@ -1,5 +1,5 @@
 /**
- * The DNS answer at hand: as it lies in `dnsMessage` for whoever writes it out, and as an object for whoever looks at it.
+ * The DNS answer that was just read: its words in `dnsMessage` for writers of output, and an object for filters and tables.
  */
 import { formatWords } from './address-words.ts';
 import {

@@ -2,7 +2,7 @@
  * A hash table whose records are rows already: sums first, the key behind them, one row after the other in the order in
  * which the keys came. So the rows of a finished table are read where they lie.
  *
- * Memory is taken as rows come, whatever room was asked for: the system gives pages when they are first written.
+ * Memory is taken as rows come, not as room is asked for: the system provides pages when they are first written.
  */
 import { mixHash } from './keyed-table.ts';
 import type { RowStore } from './row-store.ts';

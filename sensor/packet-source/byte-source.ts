@@ -210,8 +210,8 @@ class UnpackedBytes implements ByteSource {
       Atomics.store(this.#words, word, unpackState.empty);
       Atomics.notify(this.#words, word);
     }
-    // A thread that still reads would read of whatever file gets this descriptor's number next. One that waits for a pipe
-    // may wait without end; its descriptor is not waited for.
+    // A thread that still reads would take bytes of the next file that gets this descriptor's number. The end of a thread
+    // that reads a pipe is not waited for: the pipe may stay open without bytes.
     if (this.fileBytes > 0) Atomics.wait(this.#words, endedWord, 0, startPatienceMs);
     void this.#worker.terminate();
     this.#plain.close();

@@ -6,12 +6,12 @@
  * only when one frame needs it. A file that ends in the middle of a frame, or goes wrong, gives what came before and
  * a sentence in `problems`; only what is no capture at all throws.
  */
-import { type ByteSource, openBytes } from './byte-source.ts';
+import { openBytes } from './byte-source.ts';
 import { NotACaptureError } from './capture-error.ts';
+import { FileWindow } from './file-window.ts';
 
 export { NotACaptureError } from './capture-error.ts';
 
-const pieceBytes = 262_144;
 /** No link has longer frames; a longer record is damage. */
 const recordBytesMax = 64 * 1024 * 1024;
 /** Interfaces of a section: a damaged file may describe millions, each of which would be kept. */
@@ -51,7 +51,7 @@ export interface CaptureFile {
 
 /** Opens a capture file, or standard input for `-`. Throws `NotACaptureError`. */
 export function openCaptureFile(path: string): CaptureFile {
-  const input = new Input(openBytes(path));
+  const input = new FileWindow(openBytes(path));
   try {
     if (!input.has(4)) {
       const why = `${path} is no capture file: it is ${input.has(1) ? 'too short' : 'empty'}.`;
@@ -66,80 +66,6 @@ export function openCaptureFile(path: string): CaptureFile {
   }
 }
 
-/** A window over the file: `at` moves forward, `has(n)` makes n bytes from there available. */
-class Input {
-  bytes = new Uint8Array(pieceBytes);
-  view = new DataView(this.bytes.buffer);
-  at = 0;
-  readonly source: ByteSource;
-  /** First byte in the window behind those of the file. */
-  limit = 0;
-  #isAtEnd = false;
-  #isClosed = false;
-
-  constructor(source: ByteSource) {
-    this.source = source;
-  }
-
-  has(count: number): boolean {
-    if (this.limit - this.at >= count) return true;
-    if (this.#isAtEnd) return false;
-    this.#fill(count);
-    return this.limit - this.at >= count;
-  }
-
-  /** True when every byte was taken. */
-  isEmpty(): boolean {
-    return !this.has(1);
-  }
-
-  uint16(offset: number, isLittle: boolean): number {
-    return this.view.getUint16(this.at + offset, isLittle);
-  }
-
-  uint32(offset: number, isLittle: boolean): number {
-    return this.view.getUint32(this.at + offset, isLittle);
-  }
-
-  /** Passes over `count` bytes, in the buffer or not; false when the file ends before. */
-  skip(count: number): boolean {
-    let left = count;
-    while (left > 0) {
-      const step = Math.min(left, pieceBytes);
-      if (!this.has(step)) return false;
-      this.at += step;
-      left -= step;
-    }
-    return true;
-  }
-
-  close(): void {
-    if (!this.#isClosed) this.source.close();
-    this.#isClosed = true;
-    this.#isAtEnd = true;
-  }
-
-  #fill(count: number): void {
-    const held = this.limit - this.at;
-    if (count > this.bytes.length) {
-      const larger = new Uint8Array(Math.ceil(count / pieceBytes) * pieceBytes);
-      larger.set(this.bytes.subarray(this.at, this.limit));
-      this.bytes = larger;
-      this.view = new DataView(larger.buffer);
-    } else this.bytes.copyWithin(0, this.at, this.limit);
-    this.at = 0;
-    this.limit = held;
-    while (this.limit < count) {
-      const got = this.source.read(this.bytes, this.limit, this.bytes.length - this.limit);
-      if (got === 0) {
-        this.#isAtEnd = true;
-        return;
-      }
-      this.limit += got;
-    }
-  }
-}
-
 abstract class FrameFile implements CaptureFile {
   bytes: Uint8Array = new Uint8Array(0);
   offset = 0;
@@ -150,11 +76,11 @@ abstract class FrameFile implements CaptureFile {
   linkType = 0;
   readonly linkTypes: number[] = [];
   readonly problems: string[] = [];
-  protected readonly input: Input;
+  protected readonly input: FileWindow;
   protected frames = 0;
   #boundedTimes = 0;
 
-  constructor(input: Input) {
+  constructor(input: FileWindow) {
     this.input = input;
   }
 
@@ -219,7 +145,7 @@ class PcapFile extends FrameFile {
   readonly #isNano: boolean;
   readonly #headerLength: number;
 
-  constructor(input: Input, path: string, magic: number) {
+  constructor(input: FileWindow, path: string, magic: number) {
     super(input);
     const swapped = magic === 0xd4c3b2a1 || magic === 0x4d3cb2a1 || magic === 0x34cdb2a1;
     const plain = magic === 0xa1b2c3d4 || magic === 0xa1b23c4d || magic === 0xa1b2cd34;
@@ -298,7 +224,7 @@ class PcapngFile extends FrameFile {
   #interfaces: CaptureInterface[] = [];
   #blockLength = 0;
 
-  constructor(input: Input, path: string) {
+  constructor(input: FileWindow, path: string) {
     super(input);
     if (!input.has(12)) throw new NotACaptureError(`${path} is no capture file: its header is cut.`);
     const order = input.uint32(8, true);

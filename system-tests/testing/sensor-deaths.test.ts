@@ -47,7 +47,7 @@ test('a sensor that died before its disk held the minute before has not seen tha
   assert.deepEqual(minutes(false), [at('23:58:00'), at('23:59:00')]);
 });
 
-test('a sensor listens when it runs and each of its captures does, in whatever order it says so', () => {
+test('a sensor listens when it runs and each of its captures does, in any order of its log lines', () => {
   const [uplink, bridge, runs] = firstLife.split('\n');
   assert.ok(hasListened(firstLife));
   assert.ok(hasListened([bridge, runs, uplink].join('\n')));

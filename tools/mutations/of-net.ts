@@ -168,9 +168,9 @@ export const mutationsOfNet: readonly Mutation[] = [
   {
     rule: 'NET-4.l',
     what: 'capabilities are advertised without the permission',
-    file: 'operations/surfaces/admin-api/discovery.routes.ts',
-    find: 'spoken.filter((permission) => project.permissions.includes(permission))',
-    replace: 'spoken.filter((permission) => permission.length > 0)',
+    file: 'operations/feeds/index.ts',
+    find: 'contracts.filter(({ permission }) => permissions.includes(permission))',
+    replace: 'contracts.filter(({ permission }) => permission.length > 0)',
   },
   {
     rule: 'NET-5.1',

@@ -47,7 +47,7 @@ function ofNodes({ clusters, nodes, pools }: OverviewFacts, nowMs: number): Atte
     nodes.length > 0 &&
       without.length > 0 && {
         tone: 'warn',
-        title: `${names(without)} has no open node`,
+        title: `No open node in ${names(without)}`,
         text: 'No server can be placed there. Orders for a location without capacity are refused.',
         href: '/console/clusters/',
       },

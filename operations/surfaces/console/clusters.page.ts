@@ -241,7 +241,7 @@ export function describeClusters({
   if (without.length > 0)
     return {
       tone: 'warn',
-      text: `${without.map((one) => one.name).join(', ')} has no open node. ${told}.`,
+      text: `No open node in ${without.map((one) => one.name).join(', ')}. ${told}.`,
     };
   const full = pools.find(isNearlyFull);
   if (full) return { tone: 'warn', text: `The addresses of ${full.prefix} are nearly exhausted; ${told}.` };

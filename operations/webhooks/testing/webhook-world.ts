@@ -2,6 +2,7 @@
 import { systemClock } from '#common/clock/index.ts';
 import { silentReporter } from '#common/reporter/index.ts';
 import type { CustomerActor, Person, Tenant } from '#operations/accounts/index.ts';
+import { emit } from '#operations/events/index.ts';
 import { createWorld, type World } from '#operations/testing/create-world.ts';
 import { createWebhookSender, type WebhookSenderDeps } from '#operations/webhooks/index.ts';
 import { type Receiver, startReceiver } from '#service-kit/webhooks/testing/start-receiver.ts';
@@ -25,6 +26,8 @@ export interface WebhookWorld extends AsyncDisposable {
     tenantId?: number | null,
   ): Promise<{ endpointId: number; secret: string }>;
   sender(changes?: Partial<WebhookSenderDeps>): ReturnType<typeof createWebhookSender>;
+  /** An event of this customer, as metering emits it. */
+  emitUsage(party: Party, percent?: 50 | 80 | 100): Promise<void>;
   /** What arrived at this path. */
   at(path: string): Receiver['received'];
   /** Makes every pending delivery of the test's database due. */
@@ -62,6 +65,14 @@ export async function startWebhookWorld(): Promise<WebhookWorld> {
         random: () => 0.5,
         ...changes,
       }),
+    async emitUsage({ tenant }, percent = 80) {
+      await emit(world.database.db, {
+        type: 'usage.threshold',
+        tenantId: tenant.id,
+        period: '2026-11',
+        percent,
+      });
+    },
     at: (path) => receiver.received.filter((one) => one.path === path),
     passTime: () =>
       world.database.pool.query(
